@@ -1,0 +1,373 @@
+//! Whether an answer fits its question.
+//!
+//! In: a question's items and what a person sent. Out: the answer in its canonical form (option values, own words), or
+//! errors that name the item. The canonical form is what "the same answer again" is compared by.
+
+use serde::{Deserialize, Serialize};
+
+use crate::field::{Collector, FieldErrors};
+use crate::limits::{MAX_NOTE_BYTES, MAX_PICKS, MAX_TEXT_BYTES};
+use crate::question::{Bounds, Input, Item, Kind};
+use crate::{Ask, RejectMode};
+
+/// What a person or program sends to answer.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Reply {
+    /// One array per item, in order: values or labels of options, or own words; empty is "skipped".
+    pub answers: Vec<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notes: Option<Vec<Option<String>>>,
+    /// The plan as the person changed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edited_plan: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_mode: Option<String>,
+}
+
+/// What a person or program sends to reject.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Rejection {
+    /// `decline` unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<RejectMode>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// A valid answer in canonical form.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Answer {
+    pub answers: Vec<Vec<String>>,
+    /// One per item.
+    pub notes: Vec<Option<String>>,
+    pub edited_plan: Option<String>,
+    pub next_mode: Option<String>,
+}
+
+impl Reply {
+    pub fn check(self, ask: &Ask) -> Result<Answer, FieldErrors> {
+        let mut errors = Collector::default();
+        let wanted = ask.questions.len();
+        let given = self.answers.len();
+        if given != wanted {
+            let code = if given < wanted { "too_few" } else { "too_many" };
+            errors.add(
+                "answers",
+                code,
+                format!("has {given} answers for {wanted} questions; give one array per question"),
+            );
+            return Err(errors.into_errors());
+        }
+        let answers = self.answers.into_iter().zip(&ask.questions).enumerate();
+        let answers = answers.map(|(i, (picks, item))| check_item(i, picks, item, &mut errors)).collect();
+        let notes = check_notes(self.notes, wanted, &mut errors);
+        if let Some(plan) = &self.edited_plan {
+            errors.bounded("editedPlan", plan, MAX_TEXT_BYTES);
+            if ask.kind != Kind::Plan {
+                errors.add("editedPlan", "not_a_plan", "only a plan can be edited");
+            }
+        }
+        if let Some(mode) = &self.next_mode
+            && !ask.next_modes.contains(mode)
+        {
+            let known = ask.next_modes.join(", ");
+            errors.add("nextMode", "unknown_mode", format!("{mode:?} is not one of: {known}"));
+        }
+        errors.finish(Answer { answers, notes, edited_plan: self.edited_plan, next_mode: self.next_mode })
+    }
+}
+
+impl Rejection {
+    pub fn check(self, ask: &Ask) -> Result<(RejectMode, Option<String>), FieldErrors> {
+        let mut errors = Collector::default();
+        let mode = self.mode.unwrap_or_else(|| default_mode(&ask.reject_modes));
+        if !ask.reject_modes.contains(&mode) {
+            let known: Vec<&str> = ask.reject_modes.iter().map(|mode| mode.as_str()).collect();
+            let message = format!("this question can be rejected by: {}", known.join(", "));
+            errors.add("mode", "unsupported_mode", message);
+        }
+        errors.bounded("reason", self.reason.as_deref().unwrap_or(""), MAX_NOTE_BYTES);
+        errors.finish((mode, self.reason.filter(|reason| !reason.is_empty())))
+    }
+}
+
+/// Decline where the agent can tell it apart, else the only thing that it understands.
+fn default_mode(modes: &[RejectMode]) -> RejectMode {
+    if modes.contains(&RejectMode::Decline) {
+        RejectMode::Decline
+    } else {
+        modes.first().copied().unwrap_or(RejectMode::Decline)
+    }
+}
+
+fn check_notes(
+    notes: Option<Vec<Option<String>>>,
+    items: usize,
+    errors: &mut Collector,
+) -> Vec<Option<String>> {
+    let mut notes = notes.unwrap_or_default();
+    if notes.len() > items {
+        errors.add("notes", "too_many", format!("has {} notes for {items} questions", notes.len()));
+    }
+    for (i, note) in notes.iter_mut().enumerate() {
+        errors.bounded(format!("notes[{i}]"), note.as_deref().unwrap_or(""), MAX_NOTE_BYTES);
+        if note.as_deref().is_some_and(|text| text.trim().is_empty()) {
+            *note = None;
+        }
+    }
+    notes.resize(items, None);
+    notes
+}
+
+fn check_item(i: usize, picks: Vec<String>, item: &Item, errors: &mut Collector) -> Vec<String> {
+    let field = format!("answers[{i}]");
+    if picks.is_empty() {
+        if item.required {
+            errors.add_item(i, field, "required", "this question must be answered");
+        }
+        return picks;
+    }
+    if picks.len() > 1 && !item.multiple {
+        errors.add_item(i, field, "single_choice", format!("takes one answer, {} were given", picks.len()));
+        return picks;
+    }
+    if picks.len() > MAX_PICKS {
+        errors.add_item(i, field, "too_many", format!("at most {MAX_PICKS} picks are allowed"));
+        return picks;
+    }
+    check_count(i, picks.len(), &item.bounds, errors);
+    let mut canonical: Vec<String> = Vec::with_capacity(picks.len());
+    for (j, pick) in picks.into_iter().enumerate() {
+        let value = check_pick(i, j, pick, item, errors);
+        if canonical.contains(&value) {
+            errors.add_item(
+                i,
+                format!("answers[{i}][{j}]"),
+                "duplicate",
+                format!("{value:?} is picked twice"),
+            );
+        }
+        canonical.push(value);
+    }
+    canonical
+}
+
+fn check_count(i: usize, count: usize, bounds: &Bounds, errors: &mut Collector) {
+    let field = format!("answers[{i}]");
+    if let Some(min) = bounds.min_items.filter(|min| count < *min) {
+        errors.add_item(i, field, "too_few", format!("at least {min} must be picked"));
+    } else if let Some(max) = bounds.max_items.filter(|max| count > *max) {
+        errors.add_item(i, field, "too_many", format!("at most {max} may be picked"));
+    }
+}
+
+/// Value first, then label, then own words.
+fn check_pick(i: usize, j: usize, pick: String, item: &Item, errors: &mut Collector) -> String {
+    let field = || format!("answers[{i}][{j}]");
+    if item.options.iter().any(|option| option.value == pick) {
+        return pick;
+    }
+    let mut labelled = item.options.iter().filter(|option| option.label == pick);
+    match (labelled.next(), labelled.next()) {
+        (Some(only), None) => return only.value.clone(),
+        (Some(_), Some(_)) => {
+            errors.add_item(
+                i,
+                field(),
+                "ambiguous",
+                format!("several options are called {pick:?}; send a value"),
+            );
+            return pick;
+        }
+        (None, _) => {}
+    }
+    if !item.custom {
+        let known: Vec<&str> = item.options.iter().map(|option| option.value.as_str()).collect();
+        errors.add_item(
+            i,
+            field(),
+            "unknown_option",
+            format!("{pick:?} is not one of: {}", known.join(", ")),
+        );
+        return pick;
+    }
+    if pick.trim().is_empty() {
+        errors.add_item(i, field(), "empty", "an own answer must not be empty; send [] to skip");
+    }
+    errors.bounded(field(), &pick, MAX_TEXT_BYTES);
+    if let Err((code, message)) = check_text(&pick, item.input.unwrap_or(Input::Text), &item.bounds) {
+        errors.add_item(i, field(), code, message);
+    }
+    pick
+}
+
+fn check_text(text: &str, input: Input, bounds: &Bounds) -> Result<(), (&'static str, String)> {
+    let not = |what: &str| Err(("wrong_type", format!("{text:?} is not {what}")));
+    let number = match input {
+        Input::Integer => match text.parse::<i64>() {
+            Ok(n) => Some(n as f64),
+            Err(_) => return not("an integer"),
+        },
+        Input::Number => match text.parse::<f64>() {
+            Ok(n) if n.is_finite() => Some(n),
+            _ => return not("a number"),
+        },
+        Input::Boolean if text != "true" && text != "false" => return not("true or false"),
+        Input::Date if text.parse::<jiff::civil::Date>().is_err() || text.len() != 10 => {
+            return not("a date such as 2026-11-15");
+        }
+        Input::Datetime if text.parse::<crate::Timestamp>().is_err() => {
+            return not("a time such as 2026-11-15T07:00:00Z");
+        }
+        Input::Email if !is_email(text) => return not("an e-mail address"),
+        Input::Uri if !is_uri(text) => return not("an address such as https://example.org"),
+        _ => None,
+    };
+    if let Some(n) = number {
+        if bounds.minimum.is_some_and(|min| n < min) || bounds.maximum.is_some_and(|max| n > max) {
+            let show = |bound: Option<f64>| bound.map_or("any".to_owned(), |bound| bound.to_string());
+            let message =
+                format!("{text} is not between {} and {}", show(bounds.minimum), show(bounds.maximum));
+            return Err(("out_of_range", message));
+        }
+        return Ok(());
+    }
+    let length = text.chars().count();
+    if let Some(min) = bounds.min_length.filter(|min| length < *min) {
+        return Err(("too_short", format!("has {length} characters, at least {min} are wanted")));
+    }
+    if let Some(max) = bounds.max_length.filter(|max| length > *max) {
+        return Err(("too_long", format!("has {length} characters, at most {max} are allowed")));
+    }
+    if let Some(pattern) = &bounds.pattern
+        && regex_lite::Regex::new(pattern).is_ok_and(|regex| !regex.is_match(text))
+    {
+        return Err(("pattern", format!("does not match {pattern}")));
+    }
+    Ok(())
+}
+
+fn is_email(text: &str) -> bool {
+    text.split_once('@').is_some_and(|(name, host)| {
+        !name.is_empty() && host.contains('.') && !text.contains(char::is_whitespace)
+    })
+}
+
+fn is_uri(text: &str) -> bool {
+    text.split_once(':').is_some_and(|(scheme, rest)| {
+        !rest.is_empty()
+            && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
+            && !text.contains(char::is_whitespace)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::AskInput;
+
+    fn ask(json: &str) -> Ask {
+        serde_json::from_str::<AskInput>(json).unwrap().complete().unwrap()
+    }
+
+    fn reply(json: &str) -> Reply {
+        serde_json::from_str(json).unwrap()
+    }
+
+    fn codes(ask: &Ask, json: &str) -> Vec<(String, String)> {
+        let errors = reply(json).check(ask).unwrap_err();
+        errors.0.into_iter().map(|error| (error.field, error.code)).collect()
+    }
+
+    fn one(field: &str, code: &str) -> Vec<(String, String)> {
+        vec![(field.to_owned(), code.to_owned())]
+    }
+
+    const TWO: &str = r#"{"questions":[
+        {"question":"Which?","options":[{"label":"A","value":"a"},{"label":"B","value":"b"},{"label":"a","value":"c"}],"custom":false},
+        {"question":"More?","options":["X","Y"],"multiple":true,"required":true}]}"#;
+
+    #[test]
+    fn values_come_before_labels_and_labels_before_own_words() {
+        let answer = reply(r#"{"answers":[["a"],["Y","own, \"words\"\n"]],"notes":["because"]}"#)
+            .check(&ask(TWO))
+            .unwrap();
+        assert_eq!(
+            answer.answers,
+            vec![vec!["a".to_owned()], vec!["Y".to_owned(), "own, \"words\"\n".to_owned()]]
+        );
+        assert_eq!(answer.notes, vec![Some("because".to_owned()), None]);
+        let by_label = reply(r#"{"answers":[["B"],["X"]]}"#).check(&ask(TWO)).unwrap();
+        assert_eq!(by_label.answers[0], ["b"]);
+    }
+
+    #[test]
+    fn every_misfit_names_its_item() {
+        let ask = ask(TWO);
+        assert_eq!(codes(&ask, r#"{"answers":[["a"]]}"#), one("answers", "too_few"));
+        assert_eq!(codes(&ask, r#"{"answers":[["a"],["X"],[]]}"#), one("answers", "too_many"));
+        assert_eq!(codes(&ask, r#"{"answers":[["a","b"],["X"]]}"#), one("answers[0]", "single_choice"));
+        assert_eq!(codes(&ask, r#"{"answers":[["Z"],["X"]]}"#), one("answers[0][0]", "unknown_option"));
+        assert_eq!(codes(&ask, r#"{"answers":[[],[]]}"#), one("answers[1]", "required"));
+        assert_eq!(codes(&ask, r#"{"answers":[[],["X","X"]]}"#), one("answers[1][1]", "duplicate"));
+        assert_eq!(codes(&ask, r#"{"answers":[[],["  "]]}"#), one("answers[1][0]", "empty"));
+        assert_eq!(
+            codes(&ask, r#"{"answers":[[],["X"]],"editedPlan":"x"}"#),
+            one("editedPlan", "not_a_plan")
+        );
+        assert_eq!(codes(&ask, r#"{"answers":[[],["X"]],"nextMode":"x"}"#), one("nextMode", "unknown_mode"));
+        assert_eq!(codes(&ask, r#"{"answers":[[],["X"]],"notes":["a","b","c"]}"#), one("notes", "too_many"));
+    }
+
+    #[test]
+    fn a_label_shared_by_two_options_is_ambiguous() {
+        let ask = ask(
+            r#"{"questions":[{"question":"?","options":[{"label":"S","value":"1"},{"label":"S","value":"2"}]}]}"#,
+        );
+        assert_eq!(codes(&ask, r#"{"answers":[["S"]]}"#), one("answers[0][0]", "ambiguous"));
+        assert!(reply(r#"{"answers":[["2"]]}"#).check(&ask).is_ok());
+    }
+
+    #[test]
+    fn typed_fields_are_checked_by_their_type_and_bounds() {
+        let field = |input: &str, bounds: &str| {
+            ask(&format!(
+                r#"{{"kind":"form","questions":[{{"question":"?","input":"{input}","bounds":{bounds}}}]}}"#
+            ))
+        };
+        let fits = |ask: &Ask, text: &str| {
+            Reply { answers: vec![vec![text.to_owned()]], ..Reply::default() }.check(ask).is_ok()
+        };
+        for (input, bounds, good, bad) in [
+            ("integer", r#"{"minimum":0,"maximum":10}"#, "7", "11"),
+            ("integer", "{}", "-3", "1.5"),
+            ("number", "{}", "1.5e3", "NaN"),
+            ("boolean", "{}", "true", "yes"),
+            ("date", "{}", "2026-02-28", "2026-02-30"),
+            ("datetime", "{}", "2026-02-28T00:00:00Z", "2026-02-28"),
+            ("email", "{}", "a@b.org", "a@b"),
+            ("uri", "{}", "https://a", "a b"),
+            ("text", r#"{"minLength":2,"maxLength":3}"#, "åß", "å"),
+            ("text", r#"{"pattern":"^[a-z]+$"}"#, "abc", "ABC"),
+            ("text", r#"{"pattern":"(?=lookahead)"}"#, "not enforced", " "),
+        ] {
+            let ask = field(input, bounds);
+            assert!(fits(&ask, good), "{input} {bounds} {good}");
+            assert!(!fits(&ask, bad), "{input} {bounds} {bad}");
+        }
+    }
+
+    #[test]
+    fn a_rejection_must_be_one_that_the_agent_understands() {
+        let mut ask = ask(TWO);
+        assert_eq!(Rejection::default().check(&ask).unwrap().0, RejectMode::Decline);
+        ask.reject_modes = vec![RejectMode::Interrupt];
+        assert_eq!(Rejection::default().check(&ask).unwrap().0, RejectMode::Interrupt);
+        let decline = Rejection { mode: Some(RejectMode::Decline), reason: None };
+        assert_eq!(decline.check(&ask).unwrap_err().0[0].code, "unsupported_mode");
+    }
+}

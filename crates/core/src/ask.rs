@@ -1,0 +1,400 @@
+//! From what an asker wrote to what is stored: defaults filled in, limits and contradictions found.
+//!
+//! In: [`AskInput`], lenient (only the text of each question is needed, options may be plain strings).
+//! Out: [`Ask`], complete and valid, or errors that name the field. Adapters build an `Ask` themselves and call [`Ask::check`].
+
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::de::{MapAccess, Visitor, value::MapAccessDeserializer};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::field::{Collector, FieldErrors};
+use crate::limits::{MAX_ITEMS, MAX_NAME_BYTES, MAX_NEXT_MODES, MAX_OPTIONS, MAX_TEXT_BYTES};
+use crate::question::{Body, Bounds, Choice, Context, Input, Item, Kind, ToolRef};
+use crate::{RejectMode, SessionId, Timestamp};
+
+/// The value that approves a plan.
+pub const APPROVE: &str = "approve";
+/// The value that says that the link of a `url` item was opened.
+pub const OPENED: &str = "opened";
+
+/// What was asked. It never changes after it is stored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Ask {
+    /// The conversation that asked; absent when a program asked through the API.
+    pub session_id: Option<SessionId>,
+    pub agent: String,
+    pub kind: Kind,
+    pub questions: Vec<Item>,
+    /// The plan, command or diff that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<Body>,
+    /// The modes in which the agent can go on after a plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub next_modes: Vec<String>,
+    pub context: Context,
+    pub tool: Option<ToolRef>,
+    /// What a rejection can mean to this agent.
+    pub reject_modes: Vec<RejectMode>,
+    /// When the asker gives up; nobody else sets one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Timestamp>,
+}
+
+impl Ask {
+    pub fn secret_items(&self) -> Vec<usize> {
+        self.questions.iter().enumerate().filter(|(_, item)| item.secret).map(|(i, _)| i).collect()
+    }
+
+    pub fn call_id(&self) -> Option<&str> {
+        self.tool.as_ref().and_then(|tool| tool.call_id.as_deref())
+    }
+
+    /// Everything that makes a question unanswerable, ambiguous or too large.
+    pub fn check(&self) -> Result<(), FieldErrors> {
+        let mut errors = Collector::default();
+        if !is_name(&self.agent) {
+            errors.add("agent", "invalid_name", "must be 1 to 256 letters, digits, '.', '_' or '-'");
+        }
+        if self.questions.is_empty() {
+            errors.add("questions", "empty", "must have at least one question");
+        }
+        if self.questions.len() > MAX_ITEMS {
+            let count = self.questions.len();
+            errors.add(
+                "questions",
+                "too_many",
+                format!("has {count} questions, at most {MAX_ITEMS} are allowed"),
+            );
+        }
+        for (i, item) in self.questions.iter().enumerate().take(MAX_ITEMS) {
+            check_item(i, item, &mut errors);
+        }
+        if let Some(body) = &self.body {
+            errors.bounded("body.text", &body.text, MAX_TEXT_BYTES);
+        }
+        for (name, text) in [
+            ("cwd", &self.context.cwd),
+            ("title", &self.context.title),
+            ("excerpt", &self.context.excerpt),
+            ("host", &self.context.host),
+        ] {
+            errors.bounded(format!("context.{name}"), text.as_deref().unwrap_or(""), MAX_TEXT_BYTES);
+        }
+        if let Some(tool) = &self.tool {
+            errors.bounded("tool.callId", tool.call_id.as_deref().unwrap_or(""), MAX_NAME_BYTES);
+            errors.bounded("tool.messageId", tool.message_id.as_deref().unwrap_or(""), MAX_NAME_BYTES);
+        }
+        if self.next_modes.len() > MAX_NEXT_MODES
+            || self.next_modes.iter().any(|mode| mode.len() > MAX_NAME_BYTES)
+        {
+            errors.add("nextModes", "too_many", format!("at most {MAX_NEXT_MODES} short names are allowed"));
+        }
+        if self.reject_modes.len() > 3 {
+            errors.add("rejectModes", "too_many", "name each mode once");
+        }
+        errors.finish(())
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    (1..=MAX_NAME_BYTES).contains(&text.len())
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
+}
+
+fn check_item(i: usize, item: &Item, errors: &mut Collector) {
+    let at = |field: &str| format!("questions[{i}].{field}");
+    if item.question.trim().is_empty() {
+        errors.add_item(i, at("question"), "empty", "must not be empty");
+    }
+    errors.bounded(at("question"), &item.question, MAX_TEXT_BYTES);
+    errors.bounded(at("header"), item.header.as_deref().unwrap_or(""), MAX_TEXT_BYTES);
+    if item.options.len() > MAX_OPTIONS {
+        let count = item.options.len();
+        errors.add_item(
+            i,
+            at("options"),
+            "too_many",
+            format!("has {count} options, at most {MAX_OPTIONS} are allowed"),
+        );
+    }
+    let mut values = HashSet::new();
+    for (j, option) in item.options.iter().enumerate().take(MAX_OPTIONS) {
+        let at = |field: &str| format!("questions[{i}].options[{j}].{field}");
+        if option.label.trim().is_empty() {
+            errors.add_item(i, at("label"), "empty", "must not be empty");
+        }
+        if !values.insert(option.value.as_str()) {
+            errors.add_item(
+                i,
+                at("value"),
+                "duplicate",
+                format!("{:?} stands for another option already", option.value),
+            );
+        }
+        for (name, text) in [
+            ("label", Some(option.label.as_str())),
+            ("value", Some(option.value.as_str())),
+            ("description", option.description.as_deref()),
+            ("preview", option.preview.as_deref()),
+        ] {
+            errors.bounded(at(name), text.unwrap_or(""), MAX_TEXT_BYTES);
+        }
+    }
+    if item.options.is_empty() && !item.custom {
+        errors.add_item(
+            i,
+            at("custom"),
+            "unanswerable",
+            "a question without options must allow own words (custom: true)",
+        );
+    }
+    let bounds = &item.bounds;
+    let crossed =
+        |low: Option<f64>, high: Option<f64>| matches!((low, high), (Some(low), Some(high)) if low > high);
+    let as_f64 = |n: Option<usize>| n.map(|n| n as f64);
+    if crossed(bounds.minimum, bounds.maximum)
+        || crossed(as_f64(bounds.min_length), as_f64(bounds.max_length))
+        || crossed(as_f64(bounds.min_items), as_f64(bounds.max_items))
+    {
+        errors.add_item(i, at("bounds"), "contradiction", "the lower bound is above the upper one");
+    }
+    if item.input == Some(Input::Url) && item.url.is_none() {
+        errors.add_item(i, at("url"), "missing", "input url needs the link in url");
+    }
+}
+
+/// What any program posts to ask.
+#[derive(Debug, Clone, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AskInput {
+    #[schema(min_items = 1, max_items = 64)]
+    pub questions: Vec<ItemInput>,
+    #[serde(default)]
+    pub kind: Kind,
+    /// Who asks, as the inbox shows it; `api` unless given.
+    #[serde(default)]
+    #[schema(pattern = "^[A-Za-z0-9._-]{1,256}$")]
+    pub agent: Option<String>,
+    #[serde(default)]
+    pub body: Option<Body>,
+    #[serde(default)]
+    #[schema(max_items = 16)]
+    pub next_modes: Vec<String>,
+    #[serde(default)]
+    pub context: Context,
+    #[serde(default)]
+    pub tool: Option<ToolRef>,
+    #[serde(default)]
+    #[schema(max_items = 3)]
+    pub reject_modes: Option<Vec<RejectMode>>,
+    /// When to give up: the question then ends as `expired`. Without it there is no limit.
+    #[serde(default)]
+    pub deadline: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ItemInput {
+    #[schema(min_length = 1)]
+    pub question: String,
+    #[serde(default)]
+    pub header: Option<String>,
+    #[serde(default)]
+    #[schema(max_items = 512)]
+    pub options: Vec<ChoiceInput>,
+    #[serde(default)]
+    pub multiple: bool,
+    /// Whether own words are allowed; true unless given.
+    #[serde(default)]
+    pub custom: Option<bool>,
+    #[serde(default)]
+    pub secret: bool,
+    #[serde(default)]
+    pub required: bool,
+    #[serde(default)]
+    pub input: Option<Input>,
+    #[serde(default)]
+    pub default: Option<Vec<String>>,
+    #[serde(default)]
+    pub bounds: Bounds,
+    #[serde(default)]
+    pub url: Option<String>,
+    #[serde(default)]
+    pub key: Option<String>,
+}
+
+/// An option as an asker writes it: an object, or only its label.
+#[derive(Debug, Clone, utoipa::ToSchema)]
+#[schema(value_type = ChoiceForm)]
+pub struct ChoiceInput(ChoiceFields);
+
+/// The two forms, for the API document.
+#[derive(utoipa::ToSchema)]
+#[schema(as = ChoiceInput)]
+#[serde(untagged)]
+pub enum ChoiceForm {
+    #[schema(title = "Label")]
+    Label(String),
+    Fields(ChoiceFields),
+}
+
+#[derive(Debug, Clone, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ChoiceFields {
+    #[schema(min_length = 1)]
+    label: String,
+    #[serde(default)]
+    value: Option<String>,
+    #[serde(default)]
+    description: Option<String>,
+    #[serde(default)]
+    preview: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for ChoiceInput {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct LabelOrFields;
+
+        impl<'de> Visitor<'de> for LabelOrFields {
+            type Value = ChoiceInput;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a label or an object with a label")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, label: &str) -> Result<ChoiceInput, E> {
+                Ok(ChoiceInput(ChoiceFields {
+                    label: label.to_owned(),
+                    value: None,
+                    description: None,
+                    preview: None,
+                }))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ChoiceInput, A::Error> {
+                ChoiceFields::deserialize(MapAccessDeserializer::new(map)).map(ChoiceInput)
+            }
+        }
+
+        deserializer.deserialize_any(LabelOrFields)
+    }
+}
+
+impl From<ChoiceInput> for Choice {
+    fn from(ChoiceInput(given): ChoiceInput) -> Self {
+        let value = given.value.unwrap_or_else(|| given.label.clone());
+        Self { label: given.label, value, description: given.description, preview: given.preview }
+    }
+}
+
+impl ItemInput {
+    fn complete(self, kind: Kind) -> Item {
+        let mut options: Vec<Choice> = self.options.into_iter().map(Choice::from).collect();
+        let fixed = |value: &str, label: &str| Choice {
+            label: label.to_owned(),
+            value: value.to_owned(),
+            description: None,
+            preview: None,
+        };
+        let mut custom = self.custom;
+        if options.is_empty() && kind == Kind::Plan {
+            options.push(fixed(APPROVE, "Approve"));
+            custom = custom.or(Some(false));
+        }
+        if options.is_empty() && self.input == Some(Input::Url) {
+            options.push(fixed(OPENED, "I opened it"));
+            custom = custom.or(Some(false));
+        }
+        Item {
+            question: self.question,
+            header: self.header,
+            options,
+            multiple: self.multiple,
+            custom: custom.unwrap_or(kind != Kind::Permission),
+            secret: self.secret,
+            required: self.required,
+            input: self.input,
+            default: self.default,
+            bounds: self.bounds,
+            url: self.url,
+            key: self.key,
+        }
+    }
+}
+
+impl AskInput {
+    /// Fills in the defaults and checks the whole.
+    pub fn complete(self) -> Result<Ask, FieldErrors> {
+        let kind = self.kind;
+        let ask = Ask {
+            session_id: None,
+            agent: self.agent.unwrap_or_else(|| "api".to_owned()),
+            kind,
+            questions: self.questions.into_iter().map(|item| item.complete(kind)).collect(),
+            body: self.body,
+            next_modes: self.next_modes,
+            context: self.context,
+            tool: self.tool,
+            reject_modes: self.reject_modes.unwrap_or_else(|| vec![RejectMode::Decline]),
+            deadline: self.deadline,
+        };
+        ask.check()?;
+        Ok(ask)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn complete(json: &str) -> Result<Ask, String> {
+        let input: AskInput = serde_json::from_str(json).map_err(|e| e.to_string())?;
+        input.complete().map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn only_the_text_of_a_question_is_needed() {
+        let ask =
+            complete(r#"{"questions":[{"question":"Which?","options":["A",{"label":"B","value":"b"}]}]}"#)
+                .unwrap();
+        let item = &ask.questions[0];
+        assert_eq!(item.options[0].value, "A");
+        assert_eq!(item.options[1].value, "b");
+        assert!(item.custom && !item.multiple && !item.required);
+        assert_eq!(ask.agent, "api");
+        assert_eq!(ask.reject_modes, [RejectMode::Decline]);
+    }
+
+    #[test]
+    fn a_plan_can_be_approved_without_naming_options() {
+        let ask = complete(
+            r##"{"kind":"plan","questions":[{"question":"Right?"}],"body":{"format":"markdown","text":"# Plan"}}"##,
+        );
+        let ask = ask.unwrap();
+        assert_eq!(ask.questions[0].options[0].value, APPROVE);
+        assert!(!ask.questions[0].custom);
+    }
+
+    #[test]
+    fn what_cannot_be_answered_is_refused_with_the_field() {
+        for (json, wanted) in [
+            (r#"{"questions":[]}"#, "questions: must have at least one"),
+            (r#"{"questions":[{"question":" "}]}"#, "questions[0].question: must not be empty"),
+            (r#"{"questions":[{"question":"x","custom":false}]}"#, "questions[0].custom: "),
+            (r#"{"questions":[{"question":"x","options":["a","a"]}]}"#, "questions[0].options[1].value: "),
+            (r#"{"questions":[{"question":"x"}],"agent":"a b"}"#, "agent: "),
+            (
+                r#"{"questions":[{"question":"x","bounds":{"minimum":3,"maximum":1}}]}"#,
+                "questions[0].bounds: ",
+            ),
+            (r#"{"questions":[{"question":"x","colour":1}]}"#, "unknown field `colour`"),
+            (r#"{"questions":[{"question":"x","options":[7]}]}"#, "a label or an object with a label"),
+        ] {
+            let error = complete(json).unwrap_err();
+            assert!(error.contains(wanted), "{json} gave {error}");
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! The way of an outcome back to its agent, as a pure function: queued, sent, confirmed or failed.
+//!
+//! In: the delivery as it stands and what happened to it. Out: the delivery as it stands then, or that nothing changed.
+//! `confirmed` comes from the agent's evidence only; after a crash the adapter's [`Redeliver`] decides, never a guess.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Timestamp;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum DeliveryState {
+    /// Stored, not yet written to the agent.
+    Queued,
+    /// Written to the agent.
+    Sent,
+    /// The agent visibly went on with it.
+    Confirmed,
+    Failed,
+}
+
+impl DeliveryState {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Sent => "sent",
+            Self::Confirmed => "confirmed",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum FailReason {
+    /// The agent took another answer first, in its own user interface.
+    Overtaken,
+    /// askd cannot know whether the agent got it, and will not risk a second answer.
+    Unknown,
+    /// Written, but the agent was gone before it showed that it went on.
+    Unconfirmed,
+    /// The agent was gone before it could be written.
+    AgentGone,
+    /// The agent refused it.
+    Refused,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeliveryError {
+    pub reason: FailReason,
+    pub detail: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Delivery {
+    pub state: DeliveryState,
+    pub attempts: u32,
+    pub error: Option<DeliveryError>,
+    pub at: Timestamp,
+}
+
+/// What an adapter says about writing an answer twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Redeliver {
+    /// A second copy does no harm.
+    Safe,
+    /// The adapter can find out whether the first one was written.
+    Probe,
+    /// It can neither be known nor risked.
+    Never,
+}
+
+/// What happens to a delivery.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DeliveryInput {
+    /// A worker took it and is about to write it.
+    Claimed,
+    /// The agent has the bytes.
+    Written,
+    /// The agent went on with it.
+    Confirmed,
+    /// It was certainly not written; try again later.
+    NotWritten { detail: String },
+    /// It cannot be delivered.
+    Failed { reason: FailReason, detail: Option<String> },
+    /// The worker that had claimed it is gone. `written` is what a probe found, if one was possible.
+    ClaimLost { redeliver: Redeliver, written: Option<bool> },
+    /// The agent, its session or its source is gone.
+    AgentGone { detail: Option<String> },
+}
+
+impl Delivery {
+    pub fn queued(at: Timestamp) -> Self {
+        Self { state: DeliveryState::Queued, attempts: 0, error: None, at }
+    }
+
+    /// Whether anything is still to be done or to be heard.
+    pub fn is_pending(&self) -> bool {
+        matches!(self.state, DeliveryState::Queued | DeliveryState::Sent)
+    }
+
+    /// Whether the agent's evidence would still teach something.
+    pub fn awaits_evidence(&self) -> bool {
+        let doubtful =
+            |error: &DeliveryError| matches!(error.reason, FailReason::Unknown | FailReason::Unconfirmed);
+        self.is_pending() || self.error.as_ref().is_some_and(doubtful)
+    }
+
+    /// The delivery after `input`, or `None` where it changes nothing.
+    pub fn after(&self, input: &DeliveryInput, at: Timestamp) -> Option<Self> {
+        use DeliveryState::{Confirmed, Queued, Sent};
+        let moved = |state, error| Some(Self { state, attempts: self.attempts, error, at });
+        let failed = |reason, detail: &Option<String>| {
+            moved(DeliveryState::Failed, Some(DeliveryError { reason, detail: detail.clone() }))
+        };
+        match (self.state, input) {
+            (Queued, DeliveryInput::Claimed) => Some(Self { attempts: self.attempts + 1, ..self.clone() }),
+            (Queued, DeliveryInput::Written) => moved(Sent, None),
+            (_, DeliveryInput::Confirmed) if self.awaits_evidence() => moved(Confirmed, None),
+            (Queued, DeliveryInput::NotWritten { detail }) => {
+                // Still queued: the text is kept so that surfaces can say why it waits.
+                let error = DeliveryError { reason: FailReason::Refused, detail: Some(detail.clone()) };
+                moved(Queued, Some(error))
+            }
+            (Queued | Sent, DeliveryInput::Failed { reason, detail }) => failed(*reason, detail),
+            (Queued, DeliveryInput::ClaimLost { redeliver, written }) => match (written, redeliver) {
+                (Some(true), _) => moved(Sent, None),
+                (Some(false), _) | (None, Redeliver::Safe) => moved(Queued, None),
+                (None, Redeliver::Probe | Redeliver::Never) => failed(
+                    FailReason::Unknown,
+                    &Some("the hub stopped while it was writing the answer".to_owned()),
+                ),
+            },
+            (Queued, DeliveryInput::AgentGone { detail }) => failed(FailReason::AgentGone, detail),
+            (Sent, DeliveryInput::AgentGone { detail }) => failed(FailReason::Unconfirmed, detail),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    fn after(inputs: &[DeliveryInput]) -> Delivery {
+        let step =
+            |delivery: Delivery, input: &DeliveryInput| delivery.after(input, at(2)).unwrap_or(delivery);
+        inputs.iter().fold(Delivery::queued(at(1)), step)
+    }
+
+    #[test]
+    fn evidence_confirms_even_before_the_write_was_noted() {
+        assert_eq!(
+            after(&[DeliveryInput::Claimed, DeliveryInput::Confirmed]).state,
+            DeliveryState::Confirmed
+        );
+    }
+
+    #[test]
+    fn a_lost_claim_is_repeated_only_where_that_is_known_to_be_right() {
+        let lost = |redeliver, written| {
+            after(&[DeliveryInput::Claimed, DeliveryInput::ClaimLost { redeliver, written }]).state
+        };
+        assert_eq!(lost(Redeliver::Safe, None), DeliveryState::Queued);
+        assert_eq!(lost(Redeliver::Probe, Some(false)), DeliveryState::Queued);
+        assert_eq!(lost(Redeliver::Probe, Some(true)), DeliveryState::Sent);
+        assert_eq!(lost(Redeliver::Probe, None), DeliveryState::Failed);
+        assert_eq!(lost(Redeliver::Never, None), DeliveryState::Failed);
+    }
+
+    #[test]
+    fn an_agent_that_dies_leaves_the_truth_about_its_answer() {
+        let gone = DeliveryInput::AgentGone { detail: None };
+        let reason = |delivery: Delivery| delivery.error.map(|error| error.reason);
+        assert_eq!(reason(after(std::slice::from_ref(&gone))), Some(FailReason::AgentGone));
+        assert_eq!(reason(after(&[DeliveryInput::Written, gone])), Some(FailReason::Unconfirmed));
+    }
+
+    #[test]
+    fn an_end_is_an_end() {
+        let confirmed = after(&[DeliveryInput::Confirmed]);
+        let gone = DeliveryInput::AgentGone { detail: None };
+        for input in [DeliveryInput::Claimed, DeliveryInput::Written, DeliveryInput::Confirmed, gone] {
+            assert_eq!(confirmed.after(&input, at(9)), None);
+        }
+    }
+}

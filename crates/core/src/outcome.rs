@@ -1,0 +1,222 @@
+//! How a question ended: the one outcome, who gave it, from which surface, and why.
+
+use crate::{Answer, Timestamp};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    Requested,
+    Answered,
+    Rejected,
+    Cancelled,
+    Expired,
+}
+
+impl Status {
+    pub const ALL: [Self; 5] =
+        [Self::Requested, Self::Answered, Self::Rejected, Self::Cancelled, Self::Expired];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Requested => "requested",
+            Self::Answered => "answered",
+            Self::Rejected => "rejected",
+            Self::Cancelled => "cancelled",
+            Self::Expired => "expired",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == text)
+    }
+}
+
+/// What a rejection does to the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RejectMode {
+    /// The agent learns that the human declined, with the reason, and goes on.
+    Decline,
+    /// The call is aborted.
+    Cancel,
+    /// The turn is stopped.
+    Interrupt,
+}
+
+impl RejectMode {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Decline => "decline",
+            Self::Cancel => "cancel",
+            Self::Interrupt => "interrupt",
+        }
+    }
+}
+
+/// Where a human (or the agent's own screen, or the hub) spoke.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Surface {
+    Web,
+    Terminal,
+    Cli,
+    Api,
+    Notification,
+    /// The agent's own user interface.
+    Agent,
+    /// askd itself, for ends that no person gave (a deadline, an agent that exited).
+    Hub,
+}
+
+impl Surface {
+    /// The surfaces that a client may claim for itself.
+    pub fn parse_claim(text: &str) -> Option<Self> {
+        match text {
+            "web" => Some(Self::Web),
+            "terminal" => Some(Self::Terminal),
+            "cli" => Some(Self::Cli),
+            "api" => Some(Self::Api),
+            "notification" => Some(Self::Notification),
+            _ => None,
+        }
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Web => "web",
+            Self::Terminal => "terminal",
+            Self::Cli => "cli",
+            Self::Api => "api",
+            Self::Notification => "notification",
+            Self::Agent => "agent",
+            Self::Hub => "hub",
+        }
+    }
+}
+
+/// Who ended a question, and from where.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct By {
+    pub surface: Surface,
+    /// The name of the token that was used.
+    pub actor: Option<String>,
+}
+
+impl By {
+    pub fn hub() -> Self {
+        Self { surface: Surface::Hub, actor: None }
+    }
+
+    pub fn agent() -> Self {
+        Self { surface: Surface::Agent, actor: None }
+    }
+}
+
+/// Why a question ended without a human's word, or a session ended.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Cause {
+    /// The agent took its question back.
+    AgentWithdrew { detail: Option<String> },
+    /// The agent's process ended.
+    AgentExited { code: Option<i32>, signal: Option<i32>, stderr: Vec<String> },
+    /// The turn that asked was aborted.
+    TurnAborted { detail: Option<String> },
+    /// The conversation was ended.
+    SessionEnded { detail: Option<String> },
+    /// askd can no longer reach the place that the question came from.
+    SourceLost { detail: Option<String> },
+    /// The program that asked took its question back.
+    AskerWithdrew { reason: Option<String> },
+    /// The asker's own deadline passed and nobody had answered.
+    DeadlinePassed,
+}
+
+/// What the agent got instead of the answer that askd had accepted.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentReceived {
+    pub answers: Vec<Vec<String>>,
+    /// By which way it got it, such as `terminal`.
+    pub via: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Outcome {
+    pub status: Status,
+    /// One array per item, in order; absent when nobody answered.
+    pub answers: Option<Vec<Vec<String>>>,
+    pub notes: Option<Vec<Option<String>>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edited_plan: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_mode: Option<String>,
+    /// Items whose answers are secret and therefore shown as empty arrays here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub withheld: Vec<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<RejectMode>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    pub by: By,
+    pub cause: Option<Cause>,
+    pub at: Timestamp,
+    pub agent_received: Option<AgentReceived>,
+}
+
+impl Outcome {
+    fn empty(status: Status, by: By, at: Timestamp) -> Self {
+        Self {
+            status,
+            answers: None,
+            notes: None,
+            edited_plan: None,
+            next_mode: None,
+            withheld: Vec::new(),
+            mode: None,
+            reason: None,
+            by,
+            cause: None,
+            at,
+            agent_received: None,
+        }
+    }
+
+    /// Answered; `secret` lists the items whose answers must not be in the outcome.
+    pub fn answered(answer: &Answer, secret: &[usize], by: By, at: Timestamp) -> Self {
+        let mut outcome = Self::empty(Status::Answered, by, at);
+        let shown = answer
+            .answers
+            .iter()
+            .enumerate()
+            .map(|(item, picks)| if secret.contains(&item) { Vec::new() } else { picks.clone() })
+            .collect();
+        outcome.answers = Some(shown);
+        outcome.notes = answer.notes.iter().any(Option::is_some).then(|| answer.notes.clone());
+        outcome.edited_plan.clone_from(&answer.edited_plan);
+        outcome.next_mode.clone_from(&answer.next_mode);
+        outcome.withheld = secret.to_vec();
+        outcome
+    }
+
+    pub fn rejected(mode: RejectMode, reason: Option<String>, by: By, at: Timestamp) -> Self {
+        let mut outcome = Self::empty(Status::Rejected, by, at);
+        outcome.mode = Some(mode);
+        outcome.reason = reason;
+        outcome
+    }
+
+    pub fn cancelled(cause: Cause, by: By, at: Timestamp) -> Self {
+        let mut outcome = Self::empty(Status::Cancelled, by, at);
+        outcome.cause = Some(cause);
+        outcome
+    }
+
+    pub fn expired(at: Timestamp) -> Self {
+        let mut outcome = Self::empty(Status::Expired, By::hub(), at);
+        outcome.cause = Some(Cause::DeadlinePassed);
+        outcome
+    }
+}

@@ -1,0 +1,169 @@
+//! The question as every surface shows it: what was asked, how it stands, how it ended, whether the agent has it.
+
+use crate::delivery::Delivery;
+use crate::{Ask, Outcome, QuestionId, Seq, Status, Timestamp};
+
+/// What sort of decision is wanted.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, utoipa::ToSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    #[default]
+    Choice,
+    /// Approve, approve with edits, or send back.
+    Plan,
+    /// One of the agent's own options.
+    Permission,
+    /// Typed fields.
+    Form,
+}
+
+/// One thing to pick.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Choice {
+    pub label: String,
+    /// What the answer carries; the label unless the asker said otherwise.
+    pub value: String,
+    pub description: Option<String>,
+    pub preview: Option<String>,
+}
+
+/// The type of a field in a form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Input {
+    Text,
+    Multiline,
+    Number,
+    Integer,
+    Boolean,
+    Date,
+    Datetime,
+    Email,
+    Uri,
+    /// A link to open; picking `opened` says that it was.
+    Url,
+}
+
+/// What an answer to a typed item must satisfy.
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Bounds {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minimum: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maximum: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_length: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_length: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_items: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_items: Option<usize>,
+    /// A regular expression; one that askd cannot compile is shown but not enforced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
+}
+
+impl Bounds {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// One prompt in a question.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Item {
+    pub question: String,
+    pub header: Option<String>,
+    pub options: Vec<Choice>,
+    pub multiple: bool,
+    /// Whether own words are allowed beside or instead of the options.
+    pub custom: bool,
+    /// Whether the answer must be kept from every eye but the asker's.
+    pub secret: bool,
+    pub required: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Input>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Bounds::is_empty")]
+    pub bounds: Bounds,
+    /// The link of an item with `input: url`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The name of this item in the agent's own schema.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+}
+
+/// What a person needs to understand the question without seeing the agent's screen.
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Context {
+    #[serde(default)]
+    pub cwd: Option<String>,
+    #[serde(default)]
+    pub title: Option<String>,
+    /// What the agent said just before.
+    #[serde(default)]
+    pub excerpt: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+}
+
+/// The tool call that asked.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ToolRef {
+    #[serde(default)]
+    pub message_id: Option<String>,
+    #[serde(default)]
+    pub call_id: Option<String>,
+}
+
+/// The long text that a question is about: a plan, a command, a diff.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Body {
+    pub format: BodyFormat,
+    pub text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum BodyFormat {
+    Markdown,
+    Command,
+    Diff,
+    Text,
+}
+
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Question {
+    pub id: QuestionId,
+    #[serde(flatten)]
+    pub ask: Ask,
+    pub status: Status,
+    pub outcome: Option<Outcome>,
+    pub delivery: Option<Delivery>,
+    pub created_at: Timestamp,
+    /// The place of its `question.requested` in the log.
+    pub seq: Seq,
+}
+
+impl Question {
+    /// The items whose answers must be sealed.
+    pub fn secret_items(&self) -> Vec<usize> {
+        self.ask.secret_items()
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.status == Status::Requested
+    }
+}

@@ -1,0 +1,206 @@
+//! Random interleavings of everything that can happen to a question: one outcome, no lost acknowledged answer,
+//! no delivery without an outcome, no second copy to an agent that cannot bear one.
+
+use askd_core::delivery::{Delivery, DeliveryInput, DeliveryState, Redeliver};
+use askd_core::lifecycle::{Current, Decision, Elsewhere, Resolution, decide};
+use askd_core::{Answer, By, Cause, Outcome, RejectMode, Status, Surface, Timestamp};
+use proptest::prelude::*;
+
+#[derive(Debug, Clone)]
+enum Op {
+    Answer(u8),
+    Reject(RejectMode),
+    Cancel,
+    Withdraw,
+    Expire,
+    AnsweredElsewhere(u8),
+    Claim,
+    /// The worker writes the bytes to the agent but has not yet noted it.
+    Write,
+    NoteWritten,
+    NotWritten,
+    Confirm,
+    AgentGone,
+    Crash,
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        3 => (0u8..3).prop_map(Op::Answer),
+        1 => prop_oneof![Just(RejectMode::Decline), Just(RejectMode::Interrupt)].prop_map(Op::Reject),
+        1 => Just(Op::Cancel),
+        1 => Just(Op::Withdraw),
+        1 => Just(Op::Expire),
+        2 => (0u8..3).prop_map(Op::AnsweredElsewhere),
+        3 => Just(Op::Claim),
+        3 => Just(Op::Write),
+        3 => Just(Op::NoteWritten),
+        1 => Just(Op::NotWritten),
+        1 => Just(Op::Confirm),
+        1 => Just(Op::AgentGone),
+        2 => Just(Op::Crash),
+    ]
+}
+
+fn answer(n: u8) -> Answer {
+    Answer { answers: vec![vec![n.to_string()]], notes: vec![None], edited_plan: None, next_mode: None }
+}
+
+/// What the store keeps, what the worker has in hand, and what the agent has seen.
+#[derive(Debug)]
+struct World {
+    delivers: bool,
+    redeliver: Redeliver,
+    outcome: Option<Outcome>,
+    delivery: Option<Delivery>,
+    claimed: bool,
+    copies_at_agent: u32,
+    copies_since_claim: u32,
+    acknowledged: Vec<Resolution>,
+    settled_times: u32,
+}
+
+impl World {
+    fn resolve(&mut self, resolution: Resolution, at: Timestamp) {
+        let by = By { surface: Surface::Cli, actor: None };
+        let current = match &self.outcome {
+            None => Current::Open { delivers: self.delivers, secret: &[] },
+            Some(outcome) => Current::Settled {
+                outcome,
+                delivery: self.delivery.as_ref(),
+                same_answer: match &resolution {
+                    Resolution::Answer(answer) => outcome.answers.as_ref() == Some(&answer.answers),
+                    Resolution::Elsewhere(Elsewhere::Answered { answers, .. }) => {
+                        outcome.answers.as_ref() == Some(answers)
+                    }
+                    _ => false,
+                },
+            },
+        };
+        match decide(current, &resolution, by, at) {
+            Decision::Settle { outcome, deliver } => {
+                self.outcome = Some(*outcome);
+                self.delivery = deliver.then(|| Delivery::queued(at));
+                self.settled_times += 1;
+                self.acknowledged.push(resolution);
+            }
+            Decision::Same => self.acknowledged.push(resolution),
+            Decision::Confirm => self.step(&DeliveryInput::Confirmed, at),
+            Decision::Overtaken(received) => {
+                let reason = askd_core::delivery::FailReason::Overtaken;
+                self.step(&DeliveryInput::Failed { reason, detail: None }, at);
+                if let Some(outcome) = &mut self.outcome {
+                    outcome.agent_received = Some(received);
+                }
+            }
+            Decision::Conflict | Decision::Nothing => {}
+        }
+    }
+
+    fn step(&mut self, input: &DeliveryInput, at: Timestamp) {
+        if let Some(next) = self.delivery.as_ref().and_then(|delivery| delivery.after(input, at)) {
+            self.delivery = Some(next);
+        }
+    }
+
+    fn queued(&self) -> bool {
+        self.delivery.as_ref().is_some_and(|delivery| delivery.state == DeliveryState::Queued)
+    }
+
+    fn apply(&mut self, op: &Op, at: Timestamp) {
+        match op {
+            Op::Answer(n) => self.resolve(Resolution::Answer(answer(*n)), at),
+            Op::Reject(mode) => self.resolve(Resolution::Reject { mode: *mode, reason: None }, at),
+            Op::Cancel => self.resolve(Resolution::Cancel(Cause::TurnAborted { detail: None }), at),
+            Op::Withdraw => self.resolve(Resolution::Cancel(Cause::AskerWithdrew { reason: None }), at),
+            Op::Expire => self.resolve(Resolution::Expire, at),
+            Op::AnsweredElsewhere(n) => {
+                let answers = vec![vec![n.to_string()]];
+                let elsewhere =
+                    Elsewhere::Answered { answers, notes: vec![None], via: "terminal".to_owned() };
+                self.resolve(Resolution::Elsewhere(elsewhere), at);
+            }
+            Op::Claim if self.queued() && !self.claimed => {
+                self.claimed = true;
+                self.copies_since_claim = 0;
+                self.step(&DeliveryInput::Claimed, at);
+            }
+            // A worker writes once per claim, and only what it holds.
+            Op::Write if self.claimed && self.queued() && self.copies_since_claim == 0 => {
+                self.copies_since_claim = 1;
+                self.copies_at_agent += 1;
+            }
+            Op::NoteWritten if self.claimed && self.copies_since_claim == 1 => {
+                self.step(&DeliveryInput::Written, at);
+                self.claimed = false;
+            }
+            Op::NotWritten if self.claimed && self.copies_since_claim == 0 => {
+                self.step(&DeliveryInput::NotWritten { detail: "busy".to_owned() }, at);
+                self.claimed = false;
+            }
+            Op::Confirm if self.copies_at_agent > 0 => self.step(&DeliveryInput::Confirmed, at),
+            Op::AgentGone => {
+                self.resolve(
+                    Resolution::Cancel(Cause::AgentExited { code: Some(1), signal: None, stderr: vec![] }),
+                    at,
+                );
+                self.step(&DeliveryInput::AgentGone { detail: None }, at);
+            }
+            Op::Crash if self.claimed => {
+                self.claimed = false;
+                let written = (self.redeliver == Redeliver::Probe).then_some(self.copies_since_claim == 1);
+                self.step(&DeliveryInput::ClaimLost { redeliver: self.redeliver, written }, at);
+            }
+            _ => {}
+        }
+    }
+
+    fn check(&self) -> Result<(), TestCaseError> {
+        prop_assert!(self.settled_times <= 1, "settled more than once");
+        if self.delivery.is_some() {
+            let status = self.outcome.as_ref().map(|outcome| outcome.status);
+            prop_assert!(
+                matches!(status, Some(Status::Answered | Status::Rejected)),
+                "delivery without an outcome"
+            );
+            prop_assert!(self.delivers, "delivery of a question that its asker reads");
+        }
+        if self.redeliver != Redeliver::Safe {
+            prop_assert!(self.copies_at_agent <= 1, "the agent got the answer twice");
+        }
+        for resolution in &self.acknowledged {
+            if let Resolution::Answer(answer) = resolution {
+                let kept = self.outcome.as_ref().and_then(|outcome| outcome.answers.as_ref());
+                prop_assert_eq!(kept, Some(&answer.answers), "an acknowledged answer was lost");
+            }
+        }
+        Ok(())
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn one_outcome_whatever_happens(
+        ops in proptest::collection::vec(op(), 1..40),
+        delivers in any::<bool>(),
+        redeliver in prop_oneof![Just(Redeliver::Safe), Just(Redeliver::Probe), Just(Redeliver::Never)],
+    ) {
+        let mut world = World {
+            delivers, redeliver, outcome: None, delivery: None, claimed: false, copies_at_agent: 0,
+            copies_since_claim: 0, acknowledged: vec![], settled_times: 0,
+        };
+        let mut first: Option<Outcome> = None;
+        for (tick, op) in ops.iter().enumerate() {
+            world.apply(op, Timestamp::from_millis(tick as i64));
+            world.check()?;
+            if let Some(outcome) = &world.outcome {
+                let mut shown = outcome.clone();
+                shown.agent_received = None;
+                let kept = first.get_or_insert_with(|| shown.clone());
+                prop_assert_eq!(&*kept, &shown, "the outcome changed");
+            }
+        }
+    }
+}
