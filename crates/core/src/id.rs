@@ -26,10 +26,18 @@ fn encode(prefix: &str, bits: u128) -> String {
     text
 }
 
+fn decode(text: &str) -> u128 {
+    let digits = text.bytes().rev().take(DIGITS).enumerate();
+    digits.fold(0, |bits, (place, byte)| {
+        let digit = ALPHABET.iter().position(|b| *b == byte).unwrap_or(0);
+        bits | (digit as u128) << (place * 5)
+    })
+}
+
 fn is_encoded(prefix: &str, text: &str) -> bool {
-    text.strip_prefix(prefix)
-        .and_then(|rest| rest.strip_prefix('_'))
-        .is_some_and(|digits| digits.len() == DIGITS && digits.bytes().all(|b| ALPHABET.contains(&b)))
+    text.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('_')).is_some_and(|digits| {
+        digits.len() == DIGITS && digits < "8" && digits.bytes().all(|b| ALPHABET.contains(&b))
+    })
 }
 
 macro_rules! id {
@@ -49,6 +57,11 @@ macro_rules! id {
 
             pub fn as_str(&self) -> &str {
                 &self.0
+            }
+
+            /// The 128 bits behind the text.
+            pub fn bits(&self) -> u128 {
+                decode(&self.0)
             }
         }
 
@@ -77,23 +90,23 @@ macro_rules! id {
 
 id!(
     /// One request for human input.
-    QuestionId, "que", "^que_[0-9A-HJKMNP-TV-Z]{26}$"
+    QuestionId, "que", "^que_[0-7][0-9A-HJKMNP-TV-Z]{25}$"
 );
 id!(
     /// One conversation of one agent.
-    SessionId, "ses", "^ses_[0-9A-HJKMNP-TV-Z]{26}$"
+    SessionId, "ses", "^ses_[0-7][0-9A-HJKMNP-TV-Z]{25}$"
 );
 id!(
     /// A place that questions come from.
-    SourceId, "src", "^src_[0-9A-HJKMNP-TV-Z]{26}$"
+    SourceId, "src", "^src_[0-7][0-9A-HJKMNP-TV-Z]{25}$"
 );
 id!(
     /// The way of one outcome back to its agent.
-    DeliveryId, "dlv", "^dlv_[0-9A-HJKMNP-TV-Z]{26}$"
+    DeliveryId, "dlv", "^dlv_[0-7][0-9A-HJKMNP-TV-Z]{25}$"
 );
 id!(
     /// A bearer token's record (not the token itself).
-    TokenId, "tok", "^tok_[0-9A-HJKMNP-TV-Z]{26}$"
+    TokenId, "tok", "^tok_[0-7][0-9A-HJKMNP-TV-Z]{25}$"
 );
 
 #[cfg(test)]
@@ -107,6 +120,7 @@ mod tests {
         assert_eq!(low.as_str(), "que_00000000000000000000000007");
         assert_eq!(high.as_str(), "que_7ZZZZZZZZZZZZZZZZZZZZZZZZZ");
         assert!(low < high);
+        assert_eq!((low.bits(), high.bits()), (7, u128::MAX));
         assert_eq!(low.as_str().parse(), Ok(low));
     }
 

@@ -1,1 +1,29 @@
-//! askd
+//! Memory: where questions, outcomes, deliveries, sessions and the log of events are kept.
+//!
+//! In: values of `askd_core` and the current time. Out: values of `askd_core`, after they are durable.
+//! One trait, [`Store`], in parts by noun; `sqlite` is the embedded store. Every decision about a question's life is made by
+//! `askd_core` inside the store's transaction, so two stores cannot disagree. The store knows no agent and no HTTP.
+
+mod deliveries;
+mod error;
+mod log;
+mod questions;
+pub mod seal;
+mod sessions;
+pub mod sqlite;
+mod tokens;
+
+pub use deliveries::{Claim, ClaimedDelivery, Deliveries, Settlement};
+pub use error::{StoreError, StoreResult};
+pub use log::{EventLog, LOG_PAGE, LoggedEvent, Tail};
+pub use questions::{
+    Asked, Idempotency, NewQuestion, Order, Origin, QuestionFilter, QuestionPage, Questions, Record, Resolve,
+    Resolved, Retention,
+};
+pub use sessions::{SessionSeen, Sessions, SourceRecord};
+pub use tokens::{TokenRecord, Tokens};
+
+/// Everything that the engine asks of its memory.
+pub trait Store: Questions + Deliveries + Sessions + Tokens + EventLog {}
+
+impl<T: Questions + Deliveries + Sessions + Tokens + EventLog> Store for T {}

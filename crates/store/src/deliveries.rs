@@ -1,0 +1,56 @@
+//! Deliveries: the outbox. A row is claimed by one worker until a moment; claims expire, so a crash loses nothing.
+
+use async_trait::async_trait;
+
+use askd_core::delivery::DeliveryInput;
+use askd_core::{Answer, DeliveryId, Question, QuestionId, RejectMode, SourceId, Timestamp};
+
+use crate::StoreResult;
+
+/// What has to be told to the agent, secrets included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Settlement {
+    Answered(Answer),
+    Rejected { mode: RejectMode, reason: Option<String> },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClaimedDelivery {
+    pub id: DeliveryId,
+    pub source: SourceId,
+    pub question: Question,
+    pub native_id: String,
+    pub native: String,
+    pub settlement: Settlement,
+}
+
+/// Who claims, for whom, and for how long.
+#[derive(Debug, Clone)]
+pub struct Claim {
+    /// The hub process; a claim by another owner that has expired, or whose owner is known to be gone, is lost.
+    pub owner: String,
+    pub sources: Vec<SourceId>,
+    pub now: Timestamp,
+    pub until: Timestamp,
+    pub limit: usize,
+}
+
+#[async_trait]
+pub trait Deliveries: Send + Sync {
+    /// Takes queued deliveries of connected sources, oldest first.
+    async fn claim(&self, claim: Claim) -> StoreResult<Vec<ClaimedDelivery>>;
+
+    /// Deliveries whose worker is gone: claimed by an owner other than `owner`, or past their time.
+    async fn lost_claims(&self, owner: &str, now: Timestamp) -> StoreResult<Vec<ClaimedDelivery>>;
+
+    /// Deliveries of a source that were written and wait for evidence.
+    async fn awaiting_evidence(&self, source: &SourceId) -> StoreResult<Vec<ClaimedDelivery>>;
+
+    /// Moves a delivery by core's rules; `None` if that changed nothing.
+    async fn step(
+        &self,
+        question: &QuestionId,
+        input: DeliveryInput,
+        at: Timestamp,
+    ) -> StoreResult<Option<Question>>;
+}

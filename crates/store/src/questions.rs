@@ -1,0 +1,178 @@
+//! Questions: asked once, settled once, listed by their place in the log.
+
+use async_trait::async_trait;
+
+use askd_core::{
+    Ask, By, Cause, Outcome, Question, QuestionId, Resolution, Seq, SessionId, SourceId, Status, Timestamp,
+    TokenId,
+};
+
+use crate::StoreResult;
+
+/// Where a question came from, and so how its outcome gets back.
+#[derive(Debug, Clone)]
+pub enum Origin {
+    /// A program asked through the API and reads the outcome itself.
+    Api { asker: TokenId },
+    /// An agent asked through a source; the outcome is delivered.
+    Agent {
+        source: SourceId,
+        /// Its name in the agent's own protocol, unique within its session.
+        native_id: String,
+        /// By which road it was sighted.
+        road: String,
+        /// The agent's own words, byte for byte.
+        native: String,
+    },
+}
+
+/// A client's promise that the same key means the same request.
+#[derive(Debug, Clone)]
+pub struct Idempotency {
+    pub token: TokenId,
+    pub key: String,
+    /// Digest of the request that the key was first used with.
+    pub digest: [u8; 32],
+}
+
+#[derive(Debug, Clone)]
+pub struct NewQuestion {
+    pub id: QuestionId,
+    pub ask: Ask,
+    pub at: Timestamp,
+    pub origin: Origin,
+    pub idempotency: Option<Idempotency>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Asked {
+    New(Question),
+    /// The same question was stored before: a repeated key, or a second sighting.
+    Known(Question),
+    /// The key was used with another request.
+    KeyReused,
+    /// [`crate::sqlite::MAX_OPEN_QUESTIONS`] are open already.
+    TooManyOpen,
+}
+
+#[derive(Debug, Clone)]
+pub struct Resolve {
+    pub id: QuestionId,
+    pub resolution: Resolution,
+    pub by: By,
+    pub at: Timestamp,
+    pub idempotency: Option<Idempotency>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Resolved {
+    Settled(Question),
+    /// It had been settled in just this way.
+    Same(Question),
+    /// It had been settled in another way, which the question tells.
+    Conflict(Question),
+    /// The agent's evidence changed the delivery, not the outcome.
+    Noted(Question),
+    NotFound,
+    KeyReused,
+}
+
+/// A question with what only the hub may know about it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    pub question: Question,
+    pub asker: Option<TokenId>,
+    pub source: Option<SourceId>,
+    pub native_id: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// Newest first.
+    #[default]
+    Desc,
+    /// Oldest first.
+    Asc,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct QuestionFilter {
+    pub status: Option<Status>,
+    pub agent: Option<String>,
+    pub session: Option<SessionId>,
+    pub call_id: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct QuestionPage {
+    pub questions: Vec<Question>,
+    /// Where the next page begins, if there is one.
+    pub next: Option<Seq>,
+    /// The newest event that this list has seen: a stream from here on has no gap.
+    pub seq: Seq,
+}
+
+/// How long settled things are kept. `None` keeps everything.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Retention {
+    pub settled_before: Option<Timestamp>,
+    /// Sealed answers that their asker read before this moment are deleted.
+    pub secrets_read_before: Option<Timestamp>,
+    /// Idempotency keys last used before this moment are forgotten.
+    pub keys_before: Option<Timestamp>,
+}
+
+#[async_trait]
+pub trait Questions: Send + Sync {
+    async fn ask(&self, new: NewQuestion) -> StoreResult<Asked>;
+
+    async fn resolve(&self, resolve: Resolve) -> StoreResult<Resolved>;
+
+    /// Another road saw the same question: joins `native_id` to it. An id that is known already stays where it is.
+    async fn sight(
+        &self,
+        session: &SessionId,
+        native_id: &str,
+        road: &str,
+        question: &QuestionId,
+    ) -> StoreResult<()>;
+
+    async fn question(&self, id: &QuestionId) -> StoreResult<Option<Record>>;
+
+    /// The question that a session knows by `native_id`, by whichever road.
+    async fn question_by_native(&self, session: &SessionId, native_id: &str) -> StoreResult<Option<Record>>;
+
+    /// The agent's own words for it.
+    async fn native(&self, id: &QuestionId) -> StoreResult<Option<String>>;
+
+    /// The outcome with its secret answers, for the asker alone; notes that they were read.
+    async fn reveal(&self, id: &QuestionId, at: Timestamp) -> StoreResult<Option<Outcome>>;
+
+    /// A page of questions after `after` in the wanted order.
+    async fn list(
+        &self,
+        filter: QuestionFilter,
+        order: Order,
+        after: Option<Seq>,
+        limit: usize,
+    ) -> StoreResult<QuestionPage>;
+
+    async fn next_deadline(&self) -> StoreResult<Option<Timestamp>>;
+
+    /// Ends every question whose deadline has passed.
+    async fn expire_due(&self, now: Timestamp) -> StoreResult<Vec<Question>>;
+
+    /// Deletes what the retention no longer keeps; open questions and unfinished deliveries are never touched.
+    async fn prune(&self, retention: Retention) -> StoreResult<u64>;
+
+    /// Whether the store can write, tried now.
+    async fn probe(&self) -> StoreResult<()>;
+
+    /// Waits for what is under way and closes.
+    async fn close(&self);
+}
+
+/// The cause that ends open questions when their session or source ends.
+pub(crate) fn cancel(cause: &Cause) -> Resolution {
+    Resolution::Cancel(cause.clone())
+}

@@ -1,0 +1,63 @@
+//! Sources and sessions, with their liveness. Ending one ends what stands on it, in the same transaction.
+
+use async_trait::async_trait;
+
+use askd_core::{Cause, Session, SessionId, Source, SourceId, SourceState, Timestamp};
+
+use crate::StoreResult;
+
+/// A source with what is needed to connect to it again after a restart.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SourceRecord {
+    pub source: Source,
+    /// The adapter's own settings as JSON; may hold credentials, so it never leaves the hub.
+    pub settings: String,
+}
+
+/// A conversation as an adapter sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionSeen {
+    /// The id it gets if it is new.
+    pub id: SessionId,
+    pub source: SourceId,
+    pub agent: String,
+    pub native_id: String,
+    pub cwd: Option<String>,
+    pub title: Option<String>,
+    pub parent: Option<SessionId>,
+    pub pid: Option<u32>,
+    pub managed: bool,
+    pub at: Timestamp,
+}
+
+#[async_trait]
+pub trait Sessions: Send + Sync {
+    async fn add_source(&self, record: SourceRecord) -> StoreResult<()>;
+
+    async fn set_source_state(
+        &self,
+        id: &SourceId,
+        state: SourceState,
+        error: Option<String>,
+        at: Timestamp,
+    ) -> StoreResult<Option<Source>>;
+
+    async fn source(&self, id: &SourceId) -> StoreResult<Option<SourceRecord>>;
+
+    /// All sources, newest first; ended ones too.
+    async fn sources(&self) -> StoreResult<Vec<SourceRecord>>;
+
+    /// Stores a conversation, or what is newly known of one; a new or revived one is told by `session.started`.
+    async fn see_session(&self, seen: SessionSeen) -> StoreResult<Session>;
+
+    async fn session(&self, id: &SessionId) -> StoreResult<Option<Session>>;
+
+    /// The newest sessions first.
+    async fn sessions(&self, live: Option<bool>, limit: usize) -> StoreResult<Vec<Session>>;
+
+    /// Ends a session, cancels its open questions and fails its unfinished deliveries, each told by its event.
+    async fn end_session(&self, id: &SessionId, cause: Cause, at: Timestamp) -> StoreResult<Option<Session>>;
+
+    /// Ends a source and every session of it.
+    async fn end_source(&self, id: &SourceId, cause: Cause, at: Timestamp) -> StoreResult<Option<Source>>;
+}

@@ -1,0 +1,99 @@
+//! The outbox in SQLite.
+
+use async_trait::async_trait;
+use rusqlite::types::Value;
+use rusqlite::{Connection, Row, params};
+
+use askd_core::delivery::DeliveryInput;
+use askd_core::{Question, QuestionId, SourceId, Timestamp};
+
+use super::rows::{corrupt, load, parsed, record, rows, text};
+use super::{SqliteStore, settle};
+use crate::StoreResult;
+use crate::deliveries::{Claim, ClaimedDelivery, Deliveries};
+use crate::seal::Sealer;
+
+/// The columns of a record, then what is only needed to deliver it.
+const DELIVERY: &str = "SELECT q.seq, q.id, q.status, q.created_at, q.ask, q.outcome, d.body, q.asker, q.source_id, \
+     q.native_id, d.id, q.native FROM deliveries d JOIN questions q ON q.id = d.question_id";
+
+fn delivery(conn: &Connection, sealer: &Sealer, row: &Row<'_>) -> StoreResult<ClaimedDelivery> {
+    let record = record(row)?;
+    let missing = |what: &str| corrupt(format!("a delivery without {what}"));
+    let outcome = record.question.outcome.as_ref().ok_or_else(|| missing("an outcome"))?;
+    Ok(ClaimedDelivery {
+        settlement: settle::settlement(conn, sealer, &record.question.id, outcome)?,
+        id: parsed(&row.get::<_, String>(10)?)?,
+        source: record.source.ok_or_else(|| missing("a source"))?,
+        native_id: record.native_id.ok_or_else(|| missing("a native id"))?,
+        native: row.get::<_, Option<String>>(11)?.ok_or_else(|| missing("a native payload"))?,
+        question: record.question,
+    })
+}
+
+fn deliveries(
+    conn: &Connection,
+    sealer: &Sealer,
+    condition: &str,
+    values: &[Value],
+) -> StoreResult<Vec<ClaimedDelivery>> {
+    rows(conn, &format!("{DELIVERY} WHERE {condition}"), values, |row| delivery(conn, sealer, row))
+}
+
+#[async_trait]
+impl Deliveries for SqliteStore {
+    async fn claim(&self, claim: Claim) -> StoreResult<Vec<ClaimedDelivery>> {
+        self.write(move |tx| {
+            let mut claimed = Vec::new();
+            for source in &claim.sources {
+                let left = claim.limit.saturating_sub(claimed.len());
+                let condition = "d.source_id = ?1 AND d.state = 'queued' AND d.claim_owner IS NULL AND d.not_before <= ?2 \
+                                 ORDER BY d.not_before, q.seq LIMIT ?3";
+                let limit = Value::Integer(i64::try_from(left).unwrap_or(i64::MAX));
+                let values = [text(source), Value::Integer(claim.now.millis()), limit];
+                claimed.extend(deliveries(tx.conn, tx.sealer, condition, &values)?);
+            }
+            for delivery in &mut claimed {
+                let sql = "UPDATE deliveries SET claim_owner = ?2, claim_until = ?3 WHERE question_id = ?1";
+                let id = delivery.question.id.as_str();
+                tx.conn.prepare_cached(sql)?.execute(params![id, claim.owner, claim.until.millis()])?;
+                if let Some(question) = settle::step(tx, &delivery.question, &DeliveryInput::Claimed, claim.now)? {
+                    delivery.question = question;
+                }
+            }
+            Ok(claimed)
+        })
+        .await
+    }
+
+    async fn lost_claims(&self, owner: &str, now: Timestamp) -> StoreResult<Vec<ClaimedDelivery>> {
+        let (owner, sealer) = (text(owner), self.sealer.clone());
+        self.readers
+            .read(move |conn| {
+                let condition = "d.state = 'queued' AND d.claim_owner IS NOT NULL AND (d.claim_owner <> ?1 OR d.claim_until < ?2)";
+                deliveries(conn, &sealer, condition, &[owner, Value::Integer(now.millis())])
+            })
+            .await
+    }
+
+    async fn awaiting_evidence(&self, source: &SourceId) -> StoreResult<Vec<ClaimedDelivery>> {
+        let (source, sealer) = (text(source), self.sealer.clone());
+        self.readers
+            .read(move |conn| deliveries(conn, &sealer, "d.source_id = ?1 AND d.state = 'sent'", &[source]))
+            .await
+    }
+
+    async fn step(
+        &self,
+        question: &QuestionId,
+        input: DeliveryInput,
+        at: Timestamp,
+    ) -> StoreResult<Option<Question>> {
+        let id = question.clone();
+        self.write(move |tx| match load(tx.conn, &id)? {
+            Some(record) => settle::step(tx, &record.question, &input, at),
+            None => Ok(None),
+        })
+        .await
+    }
+}

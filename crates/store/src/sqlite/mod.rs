@@ -1,0 +1,15 @@
+//! The embedded store: one SQLite file, one writer thread with group commit, a few readers.
+
+mod deliveries;
+mod events;
+mod open;
+mod questions;
+mod readers;
+mod rows;
+mod sessions;
+mod settle;
+mod tokens;
+mod writer;
+
+pub use open::SqliteStore;
+pub use questions::MAX_OPEN_QUESTIONS;

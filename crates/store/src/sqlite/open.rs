@@ -1,0 +1,107 @@
+//! Opens the store: settings of SQLite, numbered migrations, identity.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, RwLock};
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+
+use crate::log::Tail;
+use crate::seal::Sealer;
+use crate::tokens::TokenRecord;
+use crate::{StoreError, StoreResult};
+
+use super::readers::Readers;
+use super::writer::Writer;
+use super::{events, tokens};
+
+/// The migrations in order; the place in this list is the schema's number.
+const MIGRATIONS: &[&str] = &[include_str!("../../migrations/0001_start.sql")];
+/// Prepared statements that each connection keeps.
+const STATEMENTS: usize = 64;
+
+pub struct SqliteStore {
+    pub(super) writer: tokio::sync::RwLock<Option<Writer>>,
+    pub(super) readers: Readers,
+    pub(super) tail: Arc<Tail>,
+    pub(super) sealer: Arc<Sealer>,
+    pub(super) tokens: RwLock<HashMap<[u8; 32], TokenRecord>>,
+    pub(super) identity: String,
+}
+
+impl SqliteStore {
+    /// Opens or makes the store in `path`. `key` seals secret answers.
+    pub fn open(path: &Path, key: &[u8; 32]) -> StoreResult<Self> {
+        let conn = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
+        // Every acknowledged change survives a power cut: the log is synced at each commit.
+        conn.execute_batch(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000;",
+        )?;
+        migrate(&conn)?;
+        let identity = identity(&conn)?;
+        let tail = Arc::new(Tail::starting_after(events::newest(&conn)?));
+        let tokens = tokens::load(&conn)?;
+        let open =
+            conn.query_row("SELECT count(*) FROM questions WHERE status = 'requested'", [], |row| {
+                row.get(0)
+            })?;
+        let sealer = Arc::new(Sealer::new(key));
+        let writer = Writer::start(conn, Arc::clone(&tail), Arc::clone(&sealer), open)?;
+        let readers = Readers::new(path.to_owned());
+        Ok(Self {
+            writer: tokio::sync::RwLock::new(Some(writer)),
+            readers,
+            tail,
+            sealer,
+            tokens: RwLock::new(tokens),
+            identity,
+        })
+    }
+
+    /// Runs `work` in the next group commit.
+    pub(super) async fn write<T, F>(&self, work: F) -> StoreResult<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut super::writer::Tx<'_>) -> StoreResult<T> + Send + 'static,
+    {
+        match &*self.writer.read().await {
+            Some(writer) => writer.run(work).await,
+            None => Err(StoreError::Closed),
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the one door to SQLite")]
+pub(super) fn connect(path: &Path, flags: OpenFlags) -> StoreResult<Connection> {
+    let conn = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    conn.set_prepared_statement_cache_capacity(STATEMENTS);
+    conn.busy_timeout(std::time::Duration::from_secs(5))?;
+    Ok(conn)
+}
+
+fn migrate(conn: &Connection) -> StoreResult<()> {
+    let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
+    let found: u32 = conn.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    if found > known {
+        return Err(StoreError::TooNew { found, known });
+    }
+    for (number, sql) in (1..).zip(MIGRATIONS).skip(found as usize) {
+        conn.execute_batch(&format!("BEGIN IMMEDIATE; {sql} PRAGMA user_version = {number}; COMMIT;"))
+            .inspect_err(|_| drop(conn.execute_batch("ROLLBACK")))?;
+    }
+    Ok(())
+}
+
+/// A random name, made once, so that a cursor of another store is recognised.
+fn identity(conn: &Connection) -> StoreResult<String> {
+    let stored =
+        conn.query_row("SELECT value FROM meta WHERE key = 'identity'", [], |row| row.get(0)).optional()?;
+    if let Some(identity) = stored {
+        return Ok(identity);
+    }
+    let mut bytes = [0; 6];
+    getrandom::fill(&mut bytes).map_err(|error| StoreError::Unavailable(error.to_string()))?;
+    let identity: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    conn.execute("INSERT INTO meta (key, value) VALUES ('identity', ?1)", params![identity])?;
+    Ok(identity)
+}

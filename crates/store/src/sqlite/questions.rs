@@ -1,0 +1,355 @@
+//! Questions in SQLite.
+
+use async_trait::async_trait;
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, params};
+
+use askd_core::{EventType, Outcome, Question, QuestionId, Resolution, Seq, SessionId, Status, Timestamp};
+
+use super::rows::{load, parsed, record, rows, text, to_json};
+use super::writer::Tx;
+use super::{SqliteStore, events, settle};
+use crate::questions::{
+    Asked, Idempotency, NewQuestion, Order, Origin, QuestionFilter, QuestionPage, Questions, Record, Resolve,
+    Resolved, Retention,
+};
+use crate::{Settlement, StoreResult};
+
+/// Open questions at one time: more than a company of agents can ask, few enough to list.
+pub const MAX_OPEN_QUESTIONS: i64 = 100_000;
+/// Questions deleted in one transaction, so that the retention never holds up an answer for long.
+const PRUNE_BATCH: i64 = 500;
+
+/// What a key was used for before.
+enum KeyUse {
+    Fresh,
+    Repeated(Box<Record>),
+    Reused,
+}
+
+fn key_use(tx: &Tx<'_>, idempotency: Option<&Idempotency>) -> StoreResult<KeyUse> {
+    let Some(given) = idempotency else { return Ok(KeyUse::Fresh) };
+    let sql = "SELECT digest, question_id FROM idempotency WHERE token_id = ?1 AND key = ?2";
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, String>(1)?));
+    let found =
+        tx.conn.prepare_cached(sql)?.query_row(params![given.token.as_str(), given.key], read).optional()?;
+    match found {
+        None => Ok(KeyUse::Fresh),
+        Some((digest, _)) if digest != given.digest => Ok(KeyUse::Reused),
+        // The question may have been pruned since; then the key is as good as new.
+        Some((_, id)) => {
+            Ok(load(tx.conn, &parsed(&id)?)?.map_or(KeyUse::Fresh, |found| KeyUse::Repeated(Box::new(found))))
+        }
+    }
+}
+
+fn remember_key(
+    tx: &Tx<'_>,
+    idempotency: Option<&Idempotency>,
+    id: &QuestionId,
+    at: Timestamp,
+) -> StoreResult<()> {
+    let Some(given) = idempotency else { return Ok(()) };
+    let sql = "INSERT OR REPLACE INTO idempotency (token_id, key, digest, question_id, at) VALUES (?1, ?2, ?3, ?4, ?5)";
+    let (token, id) = (given.token.as_str(), id.as_str());
+    tx.conn.prepare_cached(sql)?.execute(params![token, given.key, given.digest, id, at.millis()])?;
+    Ok(())
+}
+
+fn ask(tx: &mut Tx<'_>, new: NewQuestion) -> StoreResult<Asked> {
+    match key_use(tx, new.idempotency.as_ref())? {
+        KeyUse::Fresh => {}
+        KeyUse::Repeated(found) => return Ok(Asked::Known(found.question)),
+        KeyUse::Reused => return Ok(Asked::KeyReused),
+    }
+    let (asker, source, native_id, native, road) = match new.origin {
+        Origin::Api { asker } => (Some(asker), None, None, None, None),
+        Origin::Agent { source, native_id, road, native } => {
+            (None, Some(source), Some(native_id), Some(native), Some(road))
+        }
+    };
+    if let (Some(session), Some(native_id)) = (&new.ask.session_id, &native_id)
+        && let Some(known) = by_native(tx.conn, session, native_id)?
+    {
+        return Ok(Asked::Known(known.question));
+    }
+    if tx.open_questions >= MAX_OPEN_QUESTIONS {
+        return Ok(Asked::TooManyOpen);
+    }
+    let mut question = Question {
+        id: new.id,
+        ask: new.ask,
+        status: Status::Requested,
+        outcome: None,
+        delivery: None,
+        created_at: new.at,
+        seq: 0,
+    };
+    tx.log_question(EventType::QuestionRequested, new.at, &mut question)?;
+    let sql = "INSERT INTO questions (seq, id, status, agent, session_id, source_id, call_id, native_id, asker, created_at, \
+               deadline, ask, native) VALUES (?1, ?2, 'requested', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+    let session = question.ask.session_id.as_ref().map(SessionId::as_str);
+    tx.conn.prepare_cached(sql)?.execute(params![
+        question.seq,
+        question.id.as_str(),
+        question.ask.agent,
+        session,
+        source.as_ref().map(|id| id.as_str()),
+        question.ask.call_id(),
+        native_id,
+        asker.as_ref().map(|id| id.as_str()),
+        new.at.millis(),
+        question.ask.deadline.map(Timestamp::millis),
+        to_json(&question.ask)?,
+        native,
+    ])?;
+    if let (Some(session), Some(native_id), Some(road)) = (session, &native_id, &road) {
+        sight(tx.conn, session, native_id, road, &question.id)?;
+    }
+    remember_key(tx, new.idempotency.as_ref(), &question.id, new.at)?;
+    tx.open_questions += 1;
+    Ok(Asked::New(question))
+}
+
+fn sight(
+    conn: &Connection,
+    session: &str,
+    native_id: &str,
+    road: &str,
+    question: &QuestionId,
+) -> StoreResult<()> {
+    let sql =
+        "INSERT OR IGNORE INTO sightings (session_id, native_id, question_id, road) VALUES (?1, ?2, ?3, ?4)";
+    conn.prepare_cached(sql)?.execute(params![session, native_id, question.as_str(), road])?;
+    Ok(())
+}
+
+fn by_native(conn: &Connection, session: &SessionId, native_id: &str) -> StoreResult<Option<Record>> {
+    let sql = "SELECT question_id FROM sightings WHERE session_id = ?1 AND native_id = ?2";
+    let found: Option<String> = conn
+        .prepare_cached(sql)?
+        .query_row(params![session.as_str(), native_id], |row| row.get(0))
+        .optional()?;
+    match found {
+        Some(id) => load(conn, &parsed(&id)?),
+        None => Ok(None),
+    }
+}
+
+fn resolve(tx: &mut Tx<'_>, wanted: Resolve) -> StoreResult<Resolved> {
+    match key_use(tx, wanted.idempotency.as_ref())? {
+        KeyUse::Fresh => {}
+        KeyUse::Repeated(found) => return Ok(Resolved::Same(found.question)),
+        KeyUse::Reused => return Ok(Resolved::KeyReused),
+    }
+    let Some(record) = load(tx.conn, &wanted.id)? else { return Ok(Resolved::NotFound) };
+    let resolved = settle::resolve(tx, record, &wanted.resolution, wanted.by, wanted.at)?;
+    if matches!(resolved, Resolved::Settled(_) | Resolved::Same(_)) {
+        remember_key(tx, wanted.idempotency.as_ref(), &wanted.id, wanted.at)?;
+    }
+    Ok(resolved)
+}
+
+fn list(
+    conn: &Connection,
+    filter: &QuestionFilter,
+    order: Order,
+    after: Option<Seq>,
+    limit: usize,
+) -> StoreResult<QuestionPage> {
+    let mut conditions = vec!["1".to_owned()];
+    let mut values: Vec<Value> = Vec::new();
+    let mut add = |condition: &str, value: Value| {
+        values.push(value);
+        conditions.push(format!("{condition} ?{}", values.len()));
+    };
+    if let Some(status) = filter.status {
+        add("q.status =", text(status.as_str()));
+    }
+    if let Some(agent) = &filter.agent {
+        add("q.agent =", text(agent));
+    }
+    if let Some(session) = &filter.session {
+        add("q.session_id =", text(session));
+    }
+    if let Some(call_id) = &filter.call_id {
+        add("q.call_id =", text(call_id));
+    }
+    let (compare, direction) = match order {
+        Order::Desc => ("q.seq <", "DESC"),
+        Order::Asc => ("q.seq >", "ASC"),
+    };
+    if let Some(after) = after {
+        add(compare, Value::Integer(i64::try_from(after).unwrap_or(i64::MAX)));
+    }
+    let sql = format!(
+        "{} WHERE {} ORDER BY q.seq {direction} LIMIT {}",
+        super::rows::QUESTION,
+        conditions.join(" AND "),
+        limit.saturating_add(1)
+    );
+    let mut questions = rows(conn, &sql, &values, |row| Ok(record(row)?.question))?;
+    let more = questions.len() > limit;
+    questions.truncate(limit);
+    let next = questions.last().filter(|_| more).map(|question| question.seq);
+    Ok(QuestionPage { questions, next, seq: events::newest(conn)? })
+}
+
+fn prune(tx: &Tx<'_>, retention: &Retention) -> StoreResult<u64> {
+    if let Some(before) = retention.secrets_read_before {
+        tx.conn.execute("DELETE FROM secrets WHERE read_at < ?1", [before.millis()])?;
+    }
+    if let Some(before) = retention.keys_before {
+        tx.conn.execute("DELETE FROM idempotency WHERE at < ?1", [before.millis()])?;
+    }
+    let Some(before) = retention.settled_before else { return Ok(0) };
+    let sql = "SELECT q.id FROM questions q LEFT JOIN deliveries d ON d.question_id = q.id \
+               WHERE q.settled_at < ?1 AND (d.state IS NULL OR d.state IN ('confirmed', 'failed')) ORDER BY q.settled_at LIMIT ?2";
+    let old = rows(tx.conn, sql, &[Value::Integer(before.millis()), Value::Integer(PRUNE_BATCH)], |row| {
+        Ok(row.get::<_, String>(0)?)
+    })?;
+    let mut trimmed: Option<Seq> = None;
+    for id in &old {
+        let newest: Option<Seq> = tx
+            .conn
+            .prepare_cached("SELECT max(seq) FROM events WHERE question_id = ?1")?
+            .query_row([id], |row| row.get(0))?;
+        trimmed = trimmed.max(newest);
+        for sql in [
+            "DELETE FROM events WHERE question_id = ?1",
+            "DELETE FROM deliveries WHERE question_id = ?1",
+            "DELETE FROM secrets WHERE question_id = ?1",
+            "DELETE FROM sightings WHERE question_id = ?1",
+            "DELETE FROM questions WHERE id = ?1",
+        ] {
+            tx.conn.prepare_cached(sql)?.execute([id])?;
+        }
+    }
+    if let Some(trimmed) = trimmed {
+        let sql = "INSERT INTO meta (key, value) VALUES ('trimmed_through', ?1) ON CONFLICT (key) DO UPDATE \
+                   SET value = max(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER))";
+        tx.conn.execute(sql, [trimmed.to_string()])?;
+    }
+    Ok(old.len() as u64)
+}
+
+#[async_trait]
+impl Questions for SqliteStore {
+    async fn ask(&self, new: NewQuestion) -> StoreResult<Asked> {
+        self.write(move |tx| ask(tx, new)).await
+    }
+
+    async fn resolve(&self, wanted: Resolve) -> StoreResult<Resolved> {
+        self.write(move |tx| resolve(tx, wanted)).await
+    }
+
+    async fn sight(
+        &self,
+        session: &SessionId,
+        native_id: &str,
+        road: &str,
+        question: &QuestionId,
+    ) -> StoreResult<()> {
+        let (session, native_id, road, question) =
+            (session.clone(), native_id.to_owned(), road.to_owned(), question.clone());
+        self.write(move |tx| sight(tx.conn, session.as_str(), &native_id, &road, &question)).await
+    }
+
+    async fn question(&self, id: &QuestionId) -> StoreResult<Option<Record>> {
+        let id = id.clone();
+        self.readers.read(move |conn| load(conn, &id)).await
+    }
+
+    async fn question_by_native(&self, session: &SessionId, native_id: &str) -> StoreResult<Option<Record>> {
+        let (session, native_id) = (session.clone(), native_id.to_owned());
+        self.readers.read(move |conn| by_native(conn, &session, &native_id)).await
+    }
+
+    async fn native(&self, id: &QuestionId) -> StoreResult<Option<String>> {
+        let id = id.clone();
+        self.readers
+            .read(move |conn| {
+                let sql = "SELECT native FROM questions WHERE id = ?1";
+                Ok(conn.query_row(sql, [id.as_str()], |row| row.get(0)).optional()?.flatten())
+            })
+            .await
+    }
+
+    async fn reveal(&self, id: &QuestionId, at: Timestamp) -> StoreResult<Option<Outcome>> {
+        let id = id.clone();
+        self.write(move |tx| {
+            let Some(outcome) = load(tx.conn, &id)?.and_then(|record| record.question.outcome) else {
+                return Ok(None);
+            };
+            let Settlement::Answered(answer) = settle::settlement(tx.conn, tx.sealer, &id, &outcome)? else {
+                return Ok(Some(outcome));
+            };
+            let sql = "UPDATE secrets SET read_at = coalesce(read_at, ?2) WHERE question_id = ?1";
+            let kept = tx.conn.execute(sql, params![id.as_str(), at.millis()])? > 0;
+            if !kept {
+                return Ok(Some(outcome));
+            }
+            Ok(Some(Outcome { answers: Some(answer.answers), withheld: Vec::new(), ..outcome }))
+        })
+        .await
+    }
+
+    async fn list(
+        &self,
+        filter: QuestionFilter,
+        order: Order,
+        after: Option<Seq>,
+        limit: usize,
+    ) -> StoreResult<QuestionPage> {
+        self.readers.read(move |conn| list(conn, &filter, order, after, limit)).await
+    }
+
+    async fn next_deadline(&self) -> StoreResult<Option<Timestamp>> {
+        let sql = "SELECT min(deadline) FROM questions WHERE deadline IS NOT NULL AND status = 'requested'";
+        let read = move |conn: &Connection| Ok(conn.query_row(sql, [], |row| row.get::<_, Option<i64>>(0))?);
+        Ok(self.readers.read(read).await?.map(Timestamp::from_millis))
+    }
+
+    async fn expire_due(&self, now: Timestamp) -> StoreResult<Vec<Question>> {
+        self.write(move |tx| {
+            let sql = format!("{} WHERE q.deadline <= ?1 AND q.status = 'requested'", super::rows::QUESTION);
+            let due = rows(tx.conn, &sql, &[Value::Integer(now.millis())], record)?;
+            let mut expired = Vec::new();
+            for record in due {
+                if let Resolved::Settled(question) =
+                    settle::resolve(tx, record, &Resolution::Expire, askd_core::By::hub(), now)?
+                {
+                    expired.push(question);
+                }
+            }
+            Ok(expired)
+        })
+        .await
+    }
+
+    async fn prune(&self, retention: Retention) -> StoreResult<u64> {
+        let mut removed = 0;
+        loop {
+            let batch = self.write(move |tx| prune(tx, &retention)).await?;
+            removed += batch;
+            if batch < PRUNE_BATCH.unsigned_abs() {
+                return Ok(removed);
+            }
+        }
+    }
+
+    async fn probe(&self) -> StoreResult<()> {
+        self.write(|tx| {
+            let sql = "INSERT INTO meta (key, value) VALUES ('probe', '1') ON CONFLICT (key) DO UPDATE SET value = value + 1";
+            tx.conn.prepare_cached(sql)?.execute([])?;
+            Ok(())
+        })
+        .await
+    }
+
+    async fn close(&self) {
+        if let Some(writer) = self.writer.write().await.take() {
+            writer.close().await;
+        }
+    }
+}

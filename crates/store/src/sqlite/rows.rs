@@ -1,0 +1,89 @@
+//! Rows to values. Text columns that hold JSON are read back into core's types here and nowhere else.
+
+use std::str::FromStr;
+
+use rusqlite::{Connection, OptionalExtension, Row, types::Value};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use askd_core::delivery::Delivery;
+use askd_core::{Question, QuestionId, Status, Timestamp};
+
+use crate::{Record, StoreError, StoreResult};
+
+/// The columns of [`record`], in its order.
+pub(super) const QUESTION: &str = "SELECT q.seq, q.id, q.status, q.created_at, q.ask, q.outcome, d.body, q.asker, \
+     q.source_id, q.native_id FROM questions q LEFT JOIN deliveries d ON d.question_id = q.id";
+
+pub(super) fn corrupt(error: impl ToString) -> StoreError {
+    StoreError::Corrupt(error.to_string())
+}
+
+pub(super) fn from_json<T: DeserializeOwned>(text: &str) -> StoreResult<T> {
+    serde_json::from_str(text).map_err(corrupt)
+}
+
+pub(super) fn to_json<T: Serialize>(value: &T) -> StoreResult<String> {
+    serde_json::to_string(value).map_err(corrupt)
+}
+
+pub(super) fn optional_json<T: DeserializeOwned>(text: Option<String>) -> StoreResult<Option<T>> {
+    text.as_deref().map(from_json).transpose()
+}
+
+pub(super) fn parsed<T: FromStr<Err: ToString>>(text: &str) -> StoreResult<T> {
+    text.parse().map_err(|error: T::Err| corrupt(error.to_string()))
+}
+
+pub(super) fn at(millis: i64) -> Timestamp {
+    Timestamp::from_millis(millis)
+}
+
+pub(super) fn status(text: &str) -> StoreResult<Status> {
+    Status::parse(text).ok_or_else(|| corrupt(format!("status {text:?}")))
+}
+
+pub(super) fn record(row: &Row<'_>) -> StoreResult<Record> {
+    let text = |column| row.get::<_, String>(column);
+    let optional = |column| row.get::<_, Option<String>>(column);
+    let question = Question {
+        seq: row.get(0)?,
+        id: parsed(&text(1)?)?,
+        status: status(&text(2)?)?,
+        created_at: at(row.get(3)?),
+        ask: from_json(&text(4)?)?,
+        outcome: optional_json(optional(5)?)?,
+        delivery: optional_json::<Delivery>(optional(6)?)?,
+    };
+    Ok(Record {
+        question,
+        asker: optional(7)?.as_deref().map(parsed).transpose()?,
+        source: optional(8)?.as_deref().map(parsed).transpose()?,
+        native_id: optional(9)?,
+    })
+}
+
+pub(super) fn load(conn: &Connection, id: &QuestionId) -> StoreResult<Option<Record>> {
+    let mut statement = conn.prepare_cached(&format!("{QUESTION} WHERE q.id = ?1"))?;
+    statement.query_row([id.as_str()], |row| Ok(record(row))).optional()?.transpose()
+}
+
+/// Every row of a query through `read`.
+pub(super) fn rows<T>(
+    conn: &Connection,
+    sql: &str,
+    params: &[Value],
+    read: impl Fn(&Row<'_>) -> StoreResult<T>,
+) -> StoreResult<Vec<T>> {
+    let mut statement = conn.prepare_cached(sql)?;
+    let mut found = Vec::new();
+    let mut rows = statement.query(rusqlite::params_from_iter(params))?;
+    while let Some(row) = rows.next()? {
+        found.push(read(row)?);
+    }
+    Ok(found)
+}
+
+pub(super) fn text(value: impl ToString) -> Value {
+    Value::Text(value.to_string())
+}

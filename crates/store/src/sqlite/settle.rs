@@ -1,0 +1,202 @@
+//! Carries out core's decisions inside a transaction: outcomes, deliveries and their events.
+//!
+//! In: a stored question and what happened to it. Out: the question as it then stands. Every change of a question's life after
+//! it was asked goes through these two functions.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use askd_core::delivery::{Delivery, DeliveryInput, DeliveryState, FailReason};
+use askd_core::lifecycle::{Current, Decision, Elsewhere, Resolution, decide};
+use askd_core::outcome::AgentReceived;
+use askd_core::{Answer, By, DeliveryId, EventType, Outcome, Question, QuestionId, Timestamp};
+
+use super::rows::{corrupt, from_json, to_json};
+use super::writer::Tx;
+use crate::seal::Sealer;
+use crate::{Record, Resolved, Settlement, StoreResult};
+
+/// First pause before a delivery that could not be written is tried again; it doubles up to the longest.
+const RETRY_FIRST_MS: i64 = 250;
+const RETRY_LONGEST_MS: i64 = 30_000;
+
+pub(super) fn resolve(
+    tx: &mut Tx<'_>,
+    record: Record,
+    resolution: &Resolution,
+    by: By,
+    at: Timestamp,
+) -> StoreResult<Resolved> {
+    let mut question = record.question;
+    let secret = question.secret_items();
+    let current = match &question.outcome {
+        None => Current::Open { delivers: record.source.is_some(), secret: &secret },
+        Some(outcome) => Current::Settled {
+            outcome,
+            delivery: question.delivery.as_ref(),
+            same_answer: is_same_answer(tx, &question, outcome, resolution)?,
+        },
+    };
+    match decide(current, resolution, by, at) {
+        Decision::Settle { outcome, deliver } => {
+            question.status = outcome.status;
+            question.outcome = Some(*outcome);
+            store_outcome(tx, &question, resolution, at)?;
+            if let (true, Some(source)) = (deliver, &record.source) {
+                let delivery = Delivery::queued(at);
+                let id = DeliveryId::from_bits(question.id.bits());
+                let sql = "INSERT INTO deliveries (question_id, id, source_id, state, body, not_before) VALUES (?1, ?2, ?3, 'queued', ?4, ?5)";
+                let body = to_json(&delivery)?;
+                tx.conn.prepare_cached(sql)?.execute(params![
+                    question.id.as_str(),
+                    id.as_str(),
+                    source.as_str(),
+                    body,
+                    at.millis()
+                ])?;
+                question.delivery = Some(delivery);
+            }
+            tx.open_questions -= 1;
+            tx.log_question(EventType::QuestionResolved, at, &mut question)?;
+            Ok(Resolved::Settled(question))
+        }
+        Decision::Same => Ok(Resolved::Same(question)),
+        Decision::Conflict => Ok(Resolved::Conflict(question)),
+        Decision::Nothing => Ok(Resolved::Noted(question)),
+        Decision::Confirm => {
+            Ok(Resolved::Noted(step(tx, &question, &DeliveryInput::Confirmed, at)?.unwrap_or(question)))
+        }
+        Decision::Overtaken(received) => Ok(Resolved::Noted(overtaken(tx, question, received, at)?)),
+    }
+}
+
+/// The agent took another answer: the outcome stays, the delivery failed, and both say so.
+fn overtaken(
+    tx: &mut Tx<'_>,
+    mut question: Question,
+    received: AgentReceived,
+    at: Timestamp,
+) -> StoreResult<Question> {
+    if let Some(outcome) = &mut question.outcome {
+        outcome.agent_received = Some(received);
+        let sql = "UPDATE questions SET outcome = ?2 WHERE id = ?1";
+        tx.conn.prepare_cached(sql)?.execute(params![question.id.as_str(), to_json(outcome)?])?;
+    }
+    let input = DeliveryInput::Failed { reason: FailReason::Overtaken, detail: None };
+    Ok(step(tx, &question, &input, at)?.unwrap_or(question))
+}
+
+fn store_outcome(
+    tx: &Tx<'_>,
+    question: &Question,
+    resolution: &Resolution,
+    at: Timestamp,
+) -> StoreResult<()> {
+    let id = question.id.as_str();
+    let answer = match resolution {
+        Resolution::Answer(answer) => Some(to_json(answer)?),
+        _ => None,
+    };
+    let mac = answer.as_ref().map(|answer| tx.sealer.mac(id, answer.as_bytes()));
+    let sql =
+        "UPDATE questions SET status = ?2, outcome = ?3, settled_at = ?4, answer_mac = ?5 WHERE id = ?1";
+    let outcome = question.outcome.as_ref().map(to_json).transpose()?;
+    tx.conn.prepare_cached(sql)?.execute(params![id, question.status.as_str(), outcome, at.millis(), mac])?;
+    if let (Some(answer), true) = (answer, !question.secret_items().is_empty()) {
+        let sealed = tx.sealer.seal(id, answer.as_bytes()).map_err(corrupt)?;
+        let sql = "INSERT INTO secrets (question_id, sealed) VALUES (?1, ?2)";
+        tx.conn.prepare_cached(sql)?.execute(params![id, sealed])?;
+    }
+    Ok(())
+}
+
+fn is_same_answer(
+    tx: &Tx<'_>,
+    question: &Question,
+    outcome: &Outcome,
+    resolution: &Resolution,
+) -> StoreResult<bool> {
+    match resolution {
+        Resolution::Answer(answer) => {
+            let sql = "SELECT answer_mac FROM questions WHERE id = ?1";
+            let stored: Option<Vec<u8>> =
+                tx.conn.prepare_cached(sql)?.query_row([question.id.as_str()], |row| row.get(0))?;
+            let given = tx.sealer.mac(question.id.as_str(), to_json(answer)?.as_bytes());
+            Ok(stored.is_some_and(|stored| stored == given))
+        }
+        Resolution::Elsewhere(Elsewhere::Answered { answers, .. }) => {
+            let stored = settlement(tx.conn, tx.sealer, &question.id, outcome)?;
+            Ok(matches!(stored, Settlement::Answered(answer) if answer.answers == *answers))
+        }
+        _ => Ok(false),
+    }
+}
+
+/// Moves a delivery by core's rules and tells it by an event where people care.
+pub(super) fn step(
+    tx: &mut Tx<'_>,
+    question: &Question,
+    input: &DeliveryInput,
+    at: Timestamp,
+) -> StoreResult<Option<Question>> {
+    let Some(next) = question.delivery.as_ref().and_then(|delivery| delivery.after(input, at)) else {
+        return Ok(None);
+    };
+    let mut question = Question { delivery: Some(next.clone()), ..question.clone() };
+    let not_before = match input {
+        DeliveryInput::NotWritten { .. } => {
+            let pause = RETRY_FIRST_MS.saturating_mul(1 << next.attempts.min(16)).min(RETRY_LONGEST_MS);
+            at.plus_millis(pause)
+        }
+        _ => at,
+    };
+    let keep_claim = matches!(input, DeliveryInput::Claimed);
+    let sql = "UPDATE deliveries SET state = ?2, body = ?3, not_before = ?4, claim_owner = iif(?5, claim_owner, NULL), \
+               claim_until = iif(?5, claim_until, NULL) WHERE question_id = ?1";
+    let id = question.id.clone();
+    let body = to_json(&next)?;
+    tx.conn.prepare_cached(sql)?.execute(params![
+        id.as_str(),
+        next.state.as_str(),
+        body,
+        not_before.millis(),
+        keep_claim
+    ])?;
+    match next.state {
+        DeliveryState::Confirmed | DeliveryState::Failed => {
+            tx.conn.prepare_cached("DELETE FROM secrets WHERE question_id = ?1")?.execute([id.as_str()])?;
+            tx.log_question(EventType::QuestionDelivered, at, &mut question)?;
+        }
+        DeliveryState::Sent => tx.log_question(EventType::QuestionUpdated, at, &mut question)?,
+        DeliveryState::Queued => {}
+    }
+    Ok(Some(question))
+}
+
+/// What the agent or the asker has to be told, with the secret answers where they are still kept.
+pub(super) fn settlement(
+    conn: &Connection,
+    sealer: &Sealer,
+    id: &QuestionId,
+    outcome: &Outcome,
+) -> StoreResult<Settlement> {
+    if let Some(mode) = outcome.mode {
+        return Ok(Settlement::Rejected { mode, reason: outcome.reason.clone() });
+    }
+    if !outcome.withheld.is_empty() {
+        let sql = "SELECT sealed FROM secrets WHERE question_id = ?1";
+        let sealed: Option<Vec<u8>> =
+            conn.prepare_cached(sql)?.query_row([id.as_str()], |row| row.get(0)).optional()?;
+        if let Some(sealed) = sealed {
+            let plain = sealer.open(id.as_str(), &sealed).map_err(corrupt)?;
+            let plain = String::from_utf8(plain).map_err(corrupt)?;
+            return Ok(Settlement::Answered(from_json(&plain)?));
+        }
+    }
+    let answers = outcome.answers.clone().unwrap_or_default();
+    Ok(Settlement::Answered(Answer {
+        notes: outcome.notes.clone().unwrap_or_else(|| vec![None; answers.len()]),
+        answers,
+        edited_plan: outcome.edited_plan.clone(),
+        next_mode: outcome.next_mode.clone(),
+    }))
+}

@@ -1,0 +1,30 @@
+//! Tokens are stored as hashes: who holds the database cannot use them.
+
+use async_trait::async_trait;
+
+use askd_core::{Rights, Timestamp, TokenId};
+
+use crate::StoreResult;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenRecord {
+    pub id: TokenId,
+    pub name: String,
+    pub rights: Rights,
+    pub hash: [u8; 32],
+    pub created_at: Timestamp,
+}
+
+#[async_trait]
+pub trait Tokens: Send + Sync {
+    async fn add_token(&self, record: TokenRecord) -> StoreResult<()>;
+
+    /// Looked up on every request, so it must be answered from memory.
+    fn token_by_hash(&self, hash: &[u8; 32]) -> Option<TokenRecord>;
+
+    /// All tokens, oldest first.
+    fn tokens(&self) -> Vec<TokenRecord>;
+
+    /// Whether there was one.
+    async fn revoke_token(&self, id: &TokenId) -> StoreResult<bool>;
+}
