@@ -1,5 +1,7 @@
 //! Deliveries through the holder: each reaches the agent at most once, and it can be known whether it did.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failure here is a failed test")]
+
 #[expect(dead_code, reason = "each test file uses its part of it")]
 mod transport_support;
 

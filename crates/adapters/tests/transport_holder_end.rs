@@ -1,6 +1,7 @@
 //! Ends: of the agent by itself, by the hub, by the holder's own end, by nobody coming. Nothing of the agent is left.
 
-#[expect(dead_code, reason = "each test file uses its part of it")]
+#![expect(clippy::unwrap_used, reason = "a failure here is a failed test")]
+
 mod transport_support;
 
 use std::{path::Path, time::Duration};

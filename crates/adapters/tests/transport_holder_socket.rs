@@ -1,5 +1,7 @@
 //! The socket: who may speak, what is not understood, and that nothing said on it hurts anybody else.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failure here is a failed test")]
+
 #[expect(dead_code, reason = "each test file uses its part of it")]
 mod transport_support;
 

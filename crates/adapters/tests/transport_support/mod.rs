@@ -1,6 +1,13 @@
 //! What the tests of the holder share: a holder in a throw-away folder whose agent is a shell script, ended by its pid
 //! when the test is over.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a failure here is a failed test"
+)]
+
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
