@@ -1,1 +1,2 @@
 //! askd
+pub mod transport;
