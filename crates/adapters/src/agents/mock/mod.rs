@@ -1,27 +1,14 @@
-//! The scripted agent.
+//! The mock agent: a real ACP program on standard streams that asks, and misbehaves, on demand.
+//!
+//! In: prompts whose words say what to do. Out: questions by every way of ACP, what was received, and faults. It is started
+//! as a subprocess like any other agent; nothing of it lives in a handler of the hub.
 
-use crate::adapter::{Adapter, AdapterError, Launch, LaunchRequest};
-use crate::agents::acp;
-use crate::codec::Codec;
-use crate::descriptor::{Claim, ClaimState, Descriptor};
+mod adapter;
+mod machine;
+mod payload;
+mod run;
+mod script;
 
-#[derive(Debug)]
-pub struct MockAgent {
-    descriptor: Descriptor,
-}
-impl MockAgent {
-    pub fn new() -> Self {
-        Self { descriptor: acp::descriptor("mock", "Mock", Claim::proven("x"), ClaimState::Proven) }
-    }
-}
-impl Adapter for MockAgent {
-    fn descriptor(&self) -> &Descriptor {
-        &self.descriptor
-    }
-    fn launch(&self, request: &LaunchRequest) -> Result<Launch, AdapterError> {
-        Ok(Launch::new(&request.program, vec![]))
-    }
-    fn codec(&self) -> Result<Box<dyn Codec>, AdapterError> {
-        Ok(Box::new(acp::AcpCodec::new("mock")))
-    }
-}
+pub use adapter::{MOCK_ARGUMENT, MockAgent};
+pub use machine::{Effect, Mock, Timer};
+pub use run::run;
