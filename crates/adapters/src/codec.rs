@@ -7,8 +7,9 @@
 //! 2. What `hear` remembers can be rebuilt from [`Begin`]: the sessions and the questions that are pending.
 //! 3. The same bytes heard again give the same native ids.
 
+use askd_core::Ask;
+pub use askd_core::Settlement;
 use askd_core::delivery::{DeliveryInput, FailReason};
-use askd_core::{Answer, Ask, RejectMode};
 use serde_json::value::RawValue;
 
 use crate::heard::{Heard, Speech};
@@ -113,22 +114,6 @@ pub struct Pending {
     pub native: Box<RawValue>,
     /// What was written to the agent, if it was. `None` while the question is open or its answer is still queued.
     pub written: Option<Settlement>,
-}
-
-/// What a human decided, whole: answers of secret items are in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Settlement {
-    Answered(Answer),
-    Rejected { mode: RejectMode, reason: Option<String> },
-}
-
-impl Settlement {
-    pub fn reject_mode(&self) -> Option<RejectMode> {
-        match self {
-            Self::Answered(_) => None,
-            Self::Rejected { mode, .. } => Some(*mode),
-        }
-    }
 }
 
 /// Why something cannot be said to this agent.
