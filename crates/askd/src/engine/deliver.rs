@@ -32,6 +32,8 @@ pub enum Said {
     Confirmed,
     /// Certainly not written: try again later.
     NotNow(String),
+    /// The way to the agent broke in the middle: the claim stays, and is settled by the adapter's rule when it expires.
+    Unknown,
     /// It cannot be said to this agent any more.
     Failed { reason: FailReason, detail: String },
 }
@@ -128,6 +130,7 @@ impl Engine {
             Some(mouth) => match mouth.speak(&delivery).await {
                 Said::Written => DeliveryInput::Written,
                 Said::Confirmed => DeliveryInput::Confirmed,
+                Said::Unknown => return,
                 Said::NotNow(detail) => DeliveryInput::NotWritten { detail },
                 Said::Failed { reason, detail } => DeliveryInput::Failed { reason, detail: Some(detail) },
             },
