@@ -519,6 +519,10 @@ impl Codec for AcpCodec {
         }
         heard
     }
+
+    fn forget(&mut self, native_id: &str) {
+        self.open.take(|open| open.native_id == native_id);
+    }
 }
 
 fn cancel_turn(session: &str) -> Vec<u8> {
