@@ -56,6 +56,12 @@ pub trait Codec: Send {
     /// interrupt ends too.
     fn delivered(&mut self, native_id: &str, settled: &Settlement) -> Vec<Heard>;
 
+    /// The store knows that this question is over although the agent did not say so: it was heard again after its end, or
+    /// it expired. Nothing is said to the agent; it is no longer watched.
+    fn forget(&mut self, native_id: &str) {
+        let _ = native_id;
+    }
+
     /// What the reply to a [`crate::Call`] that carried an outcome means for its delivery.
     fn judge(&self, status: u16, body: &[u8]) -> DeliveryInput {
         let detail = || {
