@@ -1,5 +1,7 @@
 //! JSON-RPC: what a line means, what is open, and that no bytes can break either.
 
+#![expect(clippy::unwrap_used, reason = "a failure here is a failed test")]
+
 use askd_adapters::transport::{
     jsonrpc::{
         Defect, Id, Incoming, JsonRpcError, Message, Outcome, Peer, PeerError, VersionField, error_code,

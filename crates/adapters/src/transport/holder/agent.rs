@@ -78,14 +78,9 @@ impl Agent {
         Ok(Self { pid, stdin, stdout, stderr, exit: None, ending: None, over: false })
     }
 
-    /// Reaps whoever has ended, the agent and what was left to us. Call after SIGCHLD.
+    /// Somebody below us has ended: the agent, or what was left to us. Call after SIGCHLD.
     pub(super) fn reap(&mut self, grace: Duration, now: Instant) {
-        // Anything but a reaped process (`ECHILD`, nobody has ended yet) means that there is nothing to do.
-        while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
-            if pid.as_raw_nonzero().get() == self.pid {
-                self.exit = Some(status.into());
-            }
-        }
+        self.collect();
         if self.exit.is_some() && self.ending.is_none() {
             self.end(Scope::Group, grace, now);
         }
@@ -133,17 +128,32 @@ impl Agent {
         self.over
     }
 
+    /// Leaves no zombie of ours.
+    fn collect(&mut self) {
+        // Anything but a reaped process (`ECHILD`, nobody has ended yet) means that there is nothing to do.
+        while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
+            if pid.as_raw_nonzero().get() == self.pid {
+                self.exit = Some(status.into());
+            }
+        }
+    }
+
     fn look(&mut self, now: Instant) {
+        self.collect();
         let Some(ending) = &self.ending else { return };
         let given_up = now >= ending.kill_at + KILL_PATIENCE;
         self.over = given_up || (self.exit.is_some() && self.targets(ending.scope).is_empty());
     }
 
-    /// Who is to be ended and has not ended yet. Without `/proc` nobody is known, and the group is all there is.
+    /// Who is to be ended and has not ended yet, or has not been reaped by us yet. Without `/proc` nobody is known, and the
+    /// group is all there is.
     fn targets(&self, scope: Scope) -> Vec<ProcessFacts> {
         let own = i32::try_from(std::process::id()).unwrap_or(0);
         let mut family = descendants(own).unwrap_or_default();
-        family.retain(|process| !process.is_zombie() && (scope == Scope::Tree || process.group == self.pid));
+        family.retain(|process| {
+            let there = !process.is_zombie() || process.parent == own;
+            there && (scope == Scope::Tree || process.group == self.pid)
+        });
         family
     }
 

@@ -142,12 +142,10 @@ pub async fn attach(folder: &Folder, after: u64) -> Result<Attached, AttachError
     let mut stream = connect(folder)?;
     let hello = Hello { version: PROTOCOL_VERSION, min_version: MIN_PROTOCOL_VERSION, after };
     let mut decoder = FrameDecoder::of_holder();
-    let welcome = loop {
-        match ask(&mut stream, &mut decoder, &ToHolder::Hello(hello.clone())).await? {
-            ToHub::Welcome(welcome) => break welcome,
-            ToHub::Refused(refusal) => return Err(refusal.into()),
-            other => return Err(nonsense(format!("{other:?} instead of a welcome"))),
-        }
+    let welcome = match ask(&mut stream, &mut decoder, &ToHolder::Hello(hello)).await? {
+        ToHub::Welcome(welcome) => welcome,
+        ToHub::Refused(refusal) => return Err(refusal.into()),
+        other => return Err(nonsense(format!("{other:?} instead of a welcome"))),
     };
     let (read, write) = stream.into_split();
     let (commands, command_queue) = mpsc::channel(COMMAND_QUEUE);
