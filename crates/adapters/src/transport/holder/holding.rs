@@ -339,7 +339,7 @@ impl Holding {
             self.last_words(now);
         }
         self.send_lines(now);
-        if self.linger_ends().is_some_and(|end| now >= end) && self.end.is_none() {
+        if self.linger_ends().is_some_and(|end| now >= end) {
             self.leave(ExitWhy::Linger, now);
         }
         self.may_go(now)
@@ -430,17 +430,18 @@ impl Holding {
         false
     }
 
-    /// When a holder without a hub and without an open question gives up. An agent that has ended asks nothing.
+    /// When a holder without a hub and without an open question gives up, if it does not leave already. An agent that has
+    /// ended asks nothing.
     fn linger_ends(&self) -> Option<Instant> {
         let held = self.open_questions > 0 && self.exited.is_none();
-        self.alone_since.filter(|_| !held).map(|since| since + self.spec.limits.linger())
+        let leaving = self.end.as_ref().is_some_and(|end| end.discard);
+        self.alone_since.filter(|_| !held && !leaving).map(|since| since + self.spec.limits.linger())
     }
 
     /// When `proceed` is to be called at the latest.
     pub(super) fn wake_at(&self) -> Option<Instant> {
-        let linger = self.linger_ends().filter(|_| self.end.is_none());
         let disk = self.disk_again.as_ref().map(|(again, _)| *again);
-        [self.agent.wake_at(), linger, disk, self.leave_by].into_iter().flatten().min()
+        [self.agent.wake_at(), self.linger_ends(), disk, self.leave_by].into_iter().flatten().min()
     }
 
     pub(super) fn status(&self) -> StatusReport {
