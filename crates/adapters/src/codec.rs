@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use crate::heard::{Heard, Speech};
 
 /// One conversation with one process, server or connection of an agent.
-pub trait Codec: Send {
+pub trait Codec: Send + Sync {
     /// The first call, and the only one before anything is heard.
     fn begin(&mut self, begin: Begin) -> Vec<Heard>;
 

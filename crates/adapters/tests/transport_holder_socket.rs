@@ -11,7 +11,7 @@ use std::{
 };
 
 use askd_adapters::transport::holder::{
-    AttachError, EndOfConnection, Folder, HolderEvent, attach, forget,
+    AttachError, EndOfConnection, Folder, FolderError, HolderEvent, SpawnError, attach, forget,
     protocol::{Decoded, FrameDecoder, Hello, MAX_WRITE_BYTES, PROTOCOL_VERSION, Refusal, ToHolder, ToHub},
     spawn, status,
 };
@@ -156,9 +156,17 @@ async fn the_files_are_the_owners_alone_and_one_folder_has_one_holder() {
     for path in [folder.spec(), folder.socket(), folder.journal(), folder.path().join("pid")] {
         assert_eq!(mode(&path), 0o600, "{}", path.display());
     }
-    assert!(spawn(program(), spec(held.data(), ECHO, quick())).await.is_err());
+    let again = || spawn(program(), spec(held.data(), ECHO, quick()));
+    assert!(matches!(again().await, Err(SpawnError::Folder(FolderError::Taken(_)))));
     assert!(forget(folder).is_err());
-    assert!(status(folder).await.is_ok());
+    // Nor does another agent move in where one has lived.
+    held.attach(0).await.connection.end(None, true).await.unwrap();
+    held.gone().await;
+    assert!(matches!(again().await, Err(SpawnError::Folder(FolderError::Used(_)))));
+    forget(folder).unwrap();
+    let second = again().await.unwrap();
+    attach(folder, 0).await.unwrap().connection.end(None, true).await.unwrap();
+    until("the second holder has gone", || !second.folder.is_alive().unwrap()).await;
 }
 
 #[tokio::test]

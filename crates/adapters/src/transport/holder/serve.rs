@@ -77,6 +77,7 @@ pub fn run(spec_path: &Path) -> Result<ExitCode, HolderError> {
     leave_the_terminal()?;
     let signals = Signals::register().map_err(doing("listen for signals"))?;
     let lock = take(&folder)?;
+    folder.check_unused()?;
     // A relative socket path is always short enough, and the data folder may be moved with us.
     std::env::set_current_dir(folder.path()).map_err(doing("enter the holder folder"))?;
     let listener = listen().map_err(doing("listen on the socket"))?;

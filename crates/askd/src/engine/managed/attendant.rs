@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 
-use askd_adapters::transport::holder::protocol::{Completed, WriteResult};
+use askd_adapters::transport::holder::protocol::WriteResult;
 use askd_adapters::transport::holder::{
     AttachError, Attached, ExitRecord, Folder, HolderConnection, HolderEvent, HolderEvents, HolderId, attach,
     forget, leftover, look,
