@@ -45,7 +45,7 @@ impl Live {
         let missing: Vec<_> = needs.iter().copied().filter(|name| program(name).is_none()).collect();
         let must_run = std::env::var("ASKD_REQUIRE_AGENTS").is_ok_and(|value| value == "1");
         let trial =
-            Trial::test(name, move || run(needs, body).map_err(|error| Failed::from(format!("{error:?}"))));
+            Trial::test(name, move || run(needs, body).map_err(|error| Failed::from(format!("{error:#}"))));
         let trial = if missing.is_empty() || must_run {
             trial
         } else {
