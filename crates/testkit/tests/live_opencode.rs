@@ -68,7 +68,7 @@ impl Server {
         Ok((status, serde_json::from_str(&text).unwrap_or(Value::String(text))))
     }
 
-    /// Prompts a new session and waits for its question: both ids and the question.
+    /// Prompts a new session and waits for its question: the session's id and the question.
     async fn ask(&self) -> Result<(String, Value)> {
         let (_, session) = self.call(Method::POST, "/session", Some(json!({}))).await?;
         let session = session["id"].as_str().with_context(|| format!("no session: {session}"))?.to_owned();
@@ -97,14 +97,15 @@ impl Server {
         Ok(())
     }
 
+    /// Waits until the turn is over, and gives the session's messages.
     async fn idle(&self, session: &str) -> Result<Value> {
         let look = async {
             loop {
-                let (_, messages) =
-                    self.call(Method::GET, &format!("/session/{session}/message"), None).await?;
+                // First the state, then the messages: the other way round, the last message can come in between.
                 let (_, states) = self.call(Method::GET, "/session/status", None).await?;
                 if states.get(session).is_none_or(|state| state["type"] == "idle") {
-                    return Ok::<_, anyhow::Error>(messages);
+                    let messages = format!("/session/{session}/message");
+                    return Ok::<_, anyhow::Error>(self.call(Method::GET, &messages, None).await?.1);
                 }
                 tokio::time::sleep(LOOK).await;
             }

@@ -332,12 +332,13 @@ async fn a_delayed_turn_is_logged_at_once_and_said_late() {
     let model = ScriptedModel::start(script()).await.unwrap();
     let mut agent = Agent::new(Protocol::Messages, &model, true);
     let start = Instant::now();
-    let (heard, seen_after) = tokio::join!(agent.say("SCENARIO:slow"), async {
-        model.until("the request", LIMIT, |model| model.requests().pop()).await.unwrap();
-        start.elapsed()
-    });
+    let ((heard, said), seen) =
+        tokio::join!(async { (agent.say("SCENARIO:slow").await, start.elapsed()) }, async {
+            model.until("the request", LIMIT, |model| model.requests().pop()).await.unwrap();
+            start.elapsed()
+        });
     assert_eq!(heard.text, "Late.");
-    assert!(seen_after < Duration::from_millis(300) && start.elapsed() >= Duration::from_millis(300));
+    assert!(seen < said && said >= Duration::from_millis(300), "seen {seen:?}, said {said:?}");
 }
 
 #[tokio::test]
