@@ -4,6 +4,7 @@
 //! Its tasks end with one cancellation token; what they had not finished is still in the store for the next start.
 
 mod access;
+mod agents;
 mod clock;
 mod deadlines;
 mod deliver;
