@@ -246,6 +246,40 @@ fn an_answer_that_comes_before_the_withdrawal_stands() {
 }
 
 #[test]
+fn a_link_that_was_followed_elsewhere_is_answered_there() {
+    let mut duel = Duel::new("link-done");
+    duel.ring();
+    assert_eq!(duel.log.answered_elsewhere.len(), 1);
+    assert!(duel.log.said.contains(r#"received: {"action":"accept"}"#));
+    assert_eq!((duel.log.withdrawn.len(), duel.log.ends.as_slice()), (0, [TurnEnd::Done].as_slice()));
+}
+
+#[test]
+fn sessions_that_another_client_leads_do_not_disturb_each_other() {
+    let mut duel = Duel { codec: codec(), mock: Mock::new(), log: Log::default() };
+    duel.codec.begin(Begin { start: Start::Observed, ..Begin::default() });
+    let new = r#"{"jsonrpc":"2.0","id":"c:1","method":"session/new","params":{"cwd":"/a"}}"#;
+    let prompt = |id: u8, session: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"session/prompt","params":{{"sessionId":"{session}","prompt":[{{"type":"text","text":"text"}}]}}}}"#
+        )
+    };
+    for line in [new, new, &prompt(7, "mock-1"), &prompt(8, "mock-2")] {
+        duel.codec.overhear(line.as_bytes());
+        duel.say(&Speech::Bytes(line.as_bytes().to_vec()));
+    }
+    let sessions: Vec<_> = duel.log.asked.iter().map(|asked| asked.native_session.clone().unwrap()).collect();
+    assert_eq!(sessions, ["mock-1", "mock-2"]);
+    duel.answer(1, &[&["second"]]);
+    assert_eq!(
+        (duel.log.confirmed.as_slice(), duel.log.ends.len()),
+        (["question-2".to_owned()].as_slice(), 1)
+    );
+    duel.answer(0, &[&["first"]]);
+    assert_eq!((duel.log.confirmed.len(), duel.log.ends.len()), (2, 2));
+}
+
+#[test]
 fn every_reject_mode_reaches_the_agent() {
     let mut duel = Duel::new("question form permission");
     duel.reject(0, RejectMode::Decline);

@@ -42,7 +42,7 @@ pub(crate) fn play(text: &str, make: impl Fn() -> Result<Box<dyn Codec>, String>
         written: VecDeque::new(),
         last_line: Vec::new(),
     };
-    for (line, command) in script::read(text)? {
+    for (line, command) in script::read(&text.replace("$VERSION", env!("CARGO_PKG_VERSION")))? {
         // A command that is not an expectation must find all expectations met.
         if !matches!(command, Command::Heard(_) | Command::Written(_)) {
             player.nothing_left().map_err(|why| format!("before line {line}: {why}"))?;

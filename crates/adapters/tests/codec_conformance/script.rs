@@ -1,5 +1,7 @@
 //! The plain text of a scenario, read into commands.
 //!
+//! `$VERSION` stands for askd's own version.
+//!
 //! ```text
 //! # a comment
 //! begin {"cwd":"/home/dev/app","prompt":"go"}     "sessions":["s1"] where they are known from before a restart,
