@@ -122,6 +122,27 @@ async fn garbage_closes_its_own_connection_only() {
 }
 
 #[tokio::test]
+async fn the_last_words_of_a_hub_that_goes_count() {
+    // While the holder pushes lines at it, the hub says something and goes, with most of the lines unread.
+    let held = Held::start("seq 1 100000; while read -r l; do echo \"$l\" >> heard; done").await;
+    let mut expected = String::new();
+    for n in 0..200 {
+        let mut stream = UnixStream::connect(held.folder().socket()).unwrap();
+        stream.write_all(&frame(&ToHolder::Hello(Hello { version: 1, min_version: 1, after: 0 }))).unwrap();
+        stream.read_exact(&mut [0; 64]).unwrap();
+        let words =
+            ToHolder::Write { tag: n, delivery: Some(format!("d{n}")), bytes: format!("{n}\n").into() };
+        stream.write_all(&frame(&words)).unwrap();
+        drop(stream);
+        expected.push_str(&format!("{n}\n"));
+    }
+    until("all of it was heard", || {
+        std::fs::read_to_string(held.file("heard")).is_ok_and(|heard| heard == expected)
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn an_unknown_frame_is_answered_and_the_connection_lives() {
     let held = Held::start(ECHO).await;
     let mut stream = UnixStream::connect(held.folder().socket()).unwrap();

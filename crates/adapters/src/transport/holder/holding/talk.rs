@@ -30,12 +30,14 @@ impl Holding {
         let version = match agreed {
             Ok(version) => version,
             Err(refusal) => {
-                let _ = link.send(&ToHub::Refused(refusal)).and_then(|()| link.flush());
+                let _ = link.send(&ToHub::Refused(refusal));
+                link.flush();
                 return;
             }
         };
         if let Some(mut older) = self.hub.take() {
-            let _ = older.link.send(&ToHub::Replaced).and_then(|()| older.link.flush());
+            let _ = older.link.send(&ToHub::Replaced);
+            older.link.flush();
         }
         link.greeted();
         self.connection += 1;
@@ -117,12 +119,12 @@ impl Holding {
 
     fn try_send_lines(&mut self) -> Result<(), LinkError> {
         let Some(hub) = &mut self.hub else { return Ok(()) };
-        hub.link.flush()?;
+        hub.link.flush();
         while let Some((budget, out)) = hub.link.room_for_lines() {
             if !self.buffer.read(&mut hub.cursor, budget, out)? {
                 break;
             }
-            hub.link.flush()?;
+            hub.link.flush();
         }
         let all_sent = hub.cursor.line == self.buffer.next();
         if let Some(exit) = &self.exited
@@ -131,7 +133,7 @@ impl Holding {
         {
             hub.exit_told = true;
             hub.link.send(&ToHub::Exited(exit.clone()))?;
-            hub.link.flush()?;
+            hub.link.flush();
         }
         Ok(())
     }
