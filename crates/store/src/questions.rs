@@ -62,6 +62,15 @@ pub struct Resolve {
     pub by: By,
     pub at: Timestamp,
     pub idempotency: Option<Idempotency>,
+    /// Who delivers the outcome at once, if somebody can: the delivery is then claimed in the same transaction.
+    pub claim: Option<ClaimHolder>,
+}
+
+/// A worker that takes a delivery for itself until a moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimHolder {
+    pub owner: String,
+    pub until: Timestamp,
 }
 
 #[derive(Debug, Clone, PartialEq)]

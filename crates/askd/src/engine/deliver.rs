@@ -10,9 +10,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::Notify;
 
-use askd_core::SourceId;
 use askd_core::delivery::{DeliveryInput, FailReason, Redeliver};
-use askd_store::{Claim, ClaimedDelivery, StoreError};
+use askd_core::{QuestionId, SourceId};
+use askd_store::{Claim, ClaimHolder, ClaimedDelivery, StoreError};
 
 use super::{Engine, now};
 
@@ -122,6 +122,23 @@ impl Engine {
                 self.inner.tasks.spawn(async move { engine.deliver(delivery).await });
             }
         }
+    }
+
+    /// This hub takes the delivery of an outcome in the very transaction that stores it: one fsync less on its way.
+    pub(super) fn claim_holder(&self) -> ClaimHolder {
+        ClaimHolder { owner: self.inner.owner.clone(), until: now().plus_millis(CLAIM_MS) }
+    }
+
+    pub(super) fn deliver_at_once(&self, question: QuestionId) {
+        let engine = self.clone();
+        self.inner.tasks.spawn(async move {
+            match engine.store().delivery(&question).await {
+                Ok(Some(delivery)) => engine.deliver(delivery).await,
+                Ok(None) => {}
+                // The claim expires, and the delivery is taken up again.
+                Err(error) => tracing::error!(%error, %question, "cannot read a delivery"),
+            }
+        });
     }
 
     async fn deliver(&self, delivery: ClaimedDelivery) {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use askd_adapters::{Descriptor, FoundProgram};
+use askd_adapters::AgentListing;
 
 use super::problem::Problem;
 use super::state::AppState;
@@ -19,22 +19,12 @@ pub fn routes() -> OpenApiRouter<AppState> {
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
-struct Agent {
-    #[serde(flatten)]
-    descriptor: Descriptor,
-    /// Its programs on this machine, best first.
-    found: Vec<FoundProgram>,
-}
-
-#[derive(Serialize, utoipa::ToSchema)]
 struct AgentList {
-    agents: Vec<Agent>,
+    agents: Vec<AgentListing>,
 }
 
 /// The agents that askd knows. `proven` was seen working with that very program, `declared` is what it says of itself.
 #[utoipa::path(get, path = "/v1/agents", tag = "agents", responses((status = 200, body = AgentList)))]
 async fn agents(State(state): State<AppState>, caller: Caller) -> Result<Response, Problem> {
-    let agents = state.engine.agents(&caller)?;
-    let agents = agents.into_iter().map(|(descriptor, found)| Agent { descriptor, found }).collect();
-    Ok(json(StatusCode::OK, &AgentList { agents }))
+    Ok(json(StatusCode::OK, &AgentList { agents: state.engine.agents(&caller)? }))
 }

@@ -146,7 +146,8 @@ fn resolve(tx: &mut Tx<'_>, wanted: Resolve) -> StoreResult<Resolved> {
         KeyUse::Reused => return Ok(Resolved::KeyReused),
     }
     let Some(record) = load(tx.conn, &wanted.id)? else { return Ok(Resolved::NotFound) };
-    let resolved = settle::resolve(tx, record, &wanted.resolution, wanted.by, wanted.at)?;
+    let resolved =
+        settle::resolve(tx, record, &wanted.resolution, wanted.by, wanted.at, wanted.claim.as_ref())?;
     if matches!(resolved, Resolved::Settled(_) | Resolved::Same(_)) {
         remember_key(tx, wanted.idempotency.as_ref(), &wanted.id, wanted.at)?;
     }
@@ -329,7 +330,7 @@ impl Questions for SqliteStore {
             let mut expired = Vec::new();
             for record in due {
                 if let Resolved::Settled(question) =
-                    settle::resolve(tx, record, &Resolution::Expire, askd_core::By::hub(), now)?
+                    settle::resolve(tx, record, &Resolution::Expire, askd_core::By::hub(), now, None)?
                 {
                     expired.push(question);
                 }

@@ -145,7 +145,7 @@ fn end_questions(
 ) -> StoreResult<()> {
     let open = format!("{} WHERE {condition} AND q.status = 'requested'", super::rows::QUESTION);
     for record in rows(tx.conn, &open, std::slice::from_ref(&id), record)? {
-        settle::resolve(tx, record, &crate::questions::cancel(cause), By::hub(), at)?;
+        settle::resolve(tx, record, &crate::questions::cancel(cause), By::hub(), at, None)?;
     }
     let pending = format!("{} WHERE {condition} AND d.state IN ('queued', 'sent')", super::rows::QUESTION);
     let gone = DeliveryInput::AgentGone { detail: Some(describe(cause)) };

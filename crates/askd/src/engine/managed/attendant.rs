@@ -11,8 +11,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use askd_adapters::transport::holder::protocol::WriteResult;
 use askd_adapters::transport::holder::{
-    AttachError, Attached, ExitRecord, Folder, HolderConnection, HolderEvent, HolderEvents, HolderId, attach,
-    forget, leftover, look,
+    AttachError, Attached, Completed, ExitRecord, Folder, HolderConnection, HolderEvent, HolderEvents,
+    HolderId, attach, forget, leftover, look,
 };
 use askd_adapters::{Begin, Codec, Heard, Speech, Unspeakable};
 use askd_core::delivery::{FailReason, Redeliver};
@@ -191,13 +191,13 @@ impl Attendant {
                 }
                 HolderEvent::Probed(probe) => {
                     if let Some(reply) = self.probes.remove(&probe.delivery) {
-                        drop(reply.send(was_written(probe.journaled, probe.completed)));
+                        let _ = reply.send(was_written(probe.journaled, probe.completed));
                     }
                 }
                 HolderEvent::Exited(record) => {
                     self.flush(connection, last_line).await?;
                     self.agent_gone(&record).await?;
-                    drop(connection.end(None, true).await);
+                    let _ = connection.end(None, true).await;
                     // The holder closes when it goes; then its folder is of no more use.
                     while events.next_batch().await.is_some() {}
                     self.forget_holder().await;
@@ -223,15 +223,15 @@ impl Attendant {
     ) -> Result<(), EngineError> {
         self.save().await?;
         for bytes in std::mem::take(&mut self.to_write) {
-            drop(connection.write(0, None, bytes).await);
+            let _ = connection.write(0, None, bytes).await;
         }
         let open = u32::try_from(self.questions.len()).unwrap_or(u32::MAX);
-        drop(connection.set_open_questions(open).await);
+        let _ = connection.set_open_questions(open).await;
         if let Some(through) = through {
-            drop(connection.ack(through).await);
+            let _ = connection.ack(through).await;
         }
         if self.ending.is_some() {
-            drop(connection.end(Some(END_GRACE), false).await);
+            let _ = connection.end(Some(END_GRACE), false).await;
         }
         Ok(())
     }
@@ -240,7 +240,7 @@ impl Attendant {
         match command {
             Command::Speak { delivery, reply } => self.speak(&delivery, reply, connection).await?,
             Command::Probe { delivery, reply } => {
-                drop(connection.probe(&delivery).await);
+                let _ = connection.probe(&delivery).await;
                 self.probes.insert(delivery, reply);
             }
             Command::Prompt { session, text, reply } => {

@@ -189,6 +189,8 @@ impl Attendant {
                     || question.delivery.as_ref().is_some_and(|delivery| delivery.is_pending())
                 {
                     self.questions.insert(asked.native_id, question.id);
+                } else {
+                    self.codec.forget(&asked.native_id);
                 }
                 Ok(())
             }

@@ -70,7 +70,7 @@ impl Engine {
             // Distinct for every hub that attaches: the ids of its requests must not meet those of an earlier one.
             epoch: std::process::id(),
             cwd: held.cwd,
-            prompt: main.title.clone().filter(|_| named.is_empty()),
+            prompt: held.prompt,
             sessions: named.iter().map(known).collect(),
             pending,
         };

@@ -62,6 +62,8 @@ pub(super) struct HeldSettings {
     pub(super) holder: HolderId,
     pub(super) main: SessionId,
     pub(super) cwd: String,
+    /// Said when the agent has a session; a hub that died before that leaves it to the next one.
+    pub(super) prompt: Option<String>,
 }
 
 impl Engine {
@@ -81,6 +83,7 @@ impl Engine {
             holder: spec.id.clone(),
             main: session_id.clone(),
             cwd: cwd.display().to_string(),
+            prompt: request.prompt.clone(),
         };
         let new = NewSource {
             kind: MANAGED.to_owned(),
@@ -193,7 +196,8 @@ impl Engine {
             args: launch.args,
             cwd: cwd.to_owned(),
             env,
-            limits: HolderLimits::default(),
+            // The journal must survive hub and holder; if the machine dies, the agent dies with it and nothing is redelivered.
+            limits: HolderLimits { journal_sync: false, ..HolderLimits::default() },
         })
     }
 
