@@ -9,7 +9,7 @@ export type Row =
   | { kind: "question"; question: Question; position: number };
 
 export const GROUP_HEIGHT = 34;
-export const QUESTION_HEIGHT = 86;
+export const QUESTION_HEIGHT = 82;
 
 export function rows(open: Question[], grouping: Grouping): Row[] {
   if (grouping === "none") return open.map((question, i) => ({ kind: "question", question, position: i + 1 }));

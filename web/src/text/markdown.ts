@@ -87,7 +87,8 @@ function plain(raw: string): Block[] {
 }
 
 function words(text: string): Inline[] {
-  return [{ kind: "text", text: decodeEntities(text) }];
+  // Cleaned again: an entity can stand for a control character.
+  return [{ kind: "text", text: clean(decodeNamed(text)) }];
 }
 
 function inlines(tokens: Token[] | undefined, depth: number): Inline[] {
@@ -119,7 +120,7 @@ function inline(token: Token, depth: number): Inline[] {
 
 /** Images are never loaded: fetching one would tell its server that the question was seen. */
 function link(token: Tokens.Link | Tokens.Image, depth: number): Inline[] {
-  const href = safeLink(token.href);
+  const href = safeLink(decodeNamed(token.href));
   const label = token.type === "image" ? words(token.text || token.href) : inlines(token.tokens, depth);
   if (href === null) return [...label, { kind: "text", text: ` (${token.href})` }];
   return [{ kind: "link", href, children: label }];
@@ -127,12 +128,7 @@ function link(token: Tokens.Link | Tokens.Image, depth: number): Inline[] {
 
 const NAMED: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0" };
 
-function decodeEntities(text: string): string {
-  return text.replace(/&(#x?[0-9a-f]{1,6}|[a-z]{2,4});/gi, (whole, name: string) => {
-    if (!name.startsWith("#")) return NAMED[name.toLowerCase()] ?? whole;
-    const code = /^#x/i.test(name) ? Number.parseInt(name.slice(2), 16) : Number.parseInt(name.slice(1), 10);
-    return code >= 0x20 && code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff)
-      ? clean(String.fromCodePoint(code))
-      : whole;
-  });
+/** The lexer decodes numbered entities itself and leaves the named ones. */
+function decodeNamed(text: string): string {
+  return text.replace(/&([a-z]{2,4});/gi, (whole, name: string) => NAMED[name.toLowerCase()] ?? whole);
 }
