@@ -10,8 +10,8 @@ use askd_core::{By, Cause, EventType, Session, SessionId, Source, SourceId, Sour
 use super::rows::{at, corrupt, optional_json, parsed, record, rows, text, to_json};
 use super::writer::Tx;
 use super::{SqliteStore, settle};
-use crate::sessions::{SessionSeen, Sessions, SourceRecord};
 use crate::StoreResult;
+use crate::sessions::{SessionSeen, Sessions, SourceRecord};
 
 const SESSION: &str = "SELECT id, source_id, agent, native_id, cwd, title, parent_id, live, pid, managed, started_at, \
      ended_at, ending FROM sessions";
