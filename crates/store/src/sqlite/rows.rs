@@ -12,8 +12,24 @@ use askd_core::{Question, QuestionId, Status, Timestamp};
 use crate::{Record, StoreError, StoreResult};
 
 /// The columns of [`record`], in its order.
-pub(super) const QUESTION: &str = "SELECT q.seq, q.id, q.status, q.created_at, q.ask, q.outcome, d.body, q.asker, \
-     q.source_id, q.native_id FROM questions q LEFT JOIN deliveries d ON d.question_id = q.id";
+macro_rules! columns {
+    () => {
+        "q.seq, q.id, q.status, q.created_at, q.ask, q.outcome, d.body, q.asker, q.source_id, q.native_id"
+    };
+}
+
+/// Questions, with their deliveries where they have one.
+pub(super) const QUESTION: &str =
+    concat!("SELECT ", columns!(), " FROM questions q LEFT JOIN deliveries d ON d.question_id = q.id");
+/// Deliveries with their questions, and what is only needed to deliver. The cross join keeps the order of the two tables: a
+/// few deliveries are looked up in a long history, never the other way round.
+pub(super) const DELIVERY: &str = concat!(
+    "SELECT ",
+    columns!(),
+    ", d.id, q.native FROM deliveries d CROSS JOIN questions q ON q.id = d.question_id"
+);
+/// Deliveries that are not over, in the words of the index that finds them.
+pub(super) const PENDING: &str = "d.state IN ('queued', 'sent')";
 
 pub(super) fn corrupt(error: impl ToString) -> StoreError {
     StoreError::Corrupt(error.to_string())

@@ -18,7 +18,7 @@ pub(crate) async fn only_what_is_due_expires<S: Stage>() {
     let late = ask(&**store, by_api(1, until(3000))).await;
     let second = ask(&**store, by_api(2, until(2000))).await;
     let first = ask(&**store, by_api(3, until(1000))).await;
-    ask(&**store, by_api(4, plain())).await;
+    let undated = ask(&**store, by_api(4, plain())).await;
     assert_eq!(store.next_deadline().await.unwrap(), Some(at(1000)));
     assert_eq!(store.expire_due(at(999)).await.unwrap(), []);
 
@@ -33,13 +33,8 @@ pub(crate) async fn only_what_is_due_expires<S: Stage>() {
     assert_eq!(store.next_deadline().await.unwrap(), Some(at(3000)));
     assert_eq!(stored(&**store, &late.id).await, late);
     let told = [&first, &second].map(|question| (EventType::QuestionResolved, Some(question.id.clone())));
-    assert_eq!(happened(&**store, question_id_seq(&**store).await).await, told);
+    assert_eq!(happened(&**store, undated.seq).await, told);
     assert_eq!(reply(&**store, &first.id, &["JWT"]).await, Resolved::Conflict(end(&first)));
-}
-
-/// The place of the last question asked.
-async fn question_id_seq(store: &impl askd_store::Store) -> u64 {
-    stored(store, &question_id(4)).await.seq
 }
 
 pub(crate) async fn an_answer_before_the_deadline_stays<S: Stage>() {

@@ -51,8 +51,8 @@ pub(crate) async fn an_answer_to_an_agent_is_queued_with_it<S: Stage>() {
         native: "{\"id\": 1,  \"spaces\":\t\"kept ü\"}".to_owned(),
         settlement: Settlement::Answered(answer(&["JWT"])),
     };
-    assert_eq!(claimed, [wanted.clone()]);
     assert_eq!(stored(&**store, &question.id).await, wanted.question);
+    assert_eq!(claimed, [wanted]);
 }
 
 pub(crate) async fn a_program_reads_its_outcome_itself<S: Stage>() {

@@ -16,8 +16,8 @@ pub(crate) async fn events_read_the_same_from_memory_and_from_the_store<S: Stage
     // Numbers, escapes and every optional part: what was written must be what is read.
     let form = ask_of(
         r#"{"kind":"form","questions":[
-            {"question":"How much? \"é\u0000\u2028\n\\","input":"number","bounds":{"minimum":-1.7976931348623157e308,"maximum":8.41e21}},
-            {"question":"?","input":"number","bounds":{"minimum":2.638344616030823e-256,"maximum":9007199254740993}},
+            {"question":"How much? \"é\u0000\u2028\n\\","input":"number","bounds":{"minimum":-1.7976931348623157e308,"maximum":1.2159970956985807e201}},
+            {"question":"?","input":"number","bounds":{"minimum":-5.513821205002998e-278,"maximum":9007199254740993}},
             {"question":"Token?","secret":true,"required":true}],
             "context":{"cwd":"/w","title":"t","excerpt":"e","host":"h"},"tool":{"callId":"c","messageId":"m"},
             "deadline":"2027-01-15T08:00:00.001Z"}"#,

@@ -150,7 +150,7 @@ async fn busy(store: &impl Store, agent: &Agent, first: u128) -> [Question; 4] {
     for question in [&written, &over] {
         reply(store, &question.id, &["JWT"]).await;
     }
-    assert_eq!(claim(store, &agent.source, 100).await.len(), 2);
+    claim(store, &agent.source, 100).await;
     for question in [&written, &over] {
         store.step(&question.id, DeliveryInput::Written, at(150)).await.unwrap().unwrap();
     }
