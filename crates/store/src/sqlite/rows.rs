@@ -103,3 +103,33 @@ pub(super) fn rows<T>(
 pub(super) fn text(value: impl ToString) -> Value {
     Value::Text(value.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How SQLite would carry out `sql` on an empty store.
+    fn plan(sql: &str) -> String {
+        let conn = Connection::open_in_memory().unwrap();
+        super::super::open::migrate(&conn, 0).unwrap();
+        let steps =
+            rows(&conn, &format!("EXPLAIN QUERY PLAN {sql}"), &[], |row| Ok(row.get::<_, String>(3)?));
+        steps.unwrap().join("; ")
+    }
+
+    #[test]
+    fn a_long_history_is_never_searched_for_what_is_under_way() {
+        for sql in [
+            format!("{DELIVERY} WHERE q.source_id = 'x' AND {PENDING} ORDER BY q.seq"),
+            format!("{DELIVERY} WHERE q.session_id = 'x' AND {PENDING} ORDER BY q.seq"),
+            format!("{DELIVERY} WHERE d.source_id = 'x' AND {PENDING} AND d.state = 'sent' ORDER BY q.seq"),
+            format!("{DELIVERY} WHERE d.state = 'queued' AND d.claim_owner IS NOT NULL ORDER BY q.seq"),
+        ] {
+            let plan = plan(&sql);
+            assert!(plan.contains("d USING INDEX deliveries_") && !plan.contains("SCAN q"), "{sql}: {plan}");
+        }
+        let open =
+            plan(&format!("{QUESTION} WHERE q.status = 'x' AND +q.agent = 'y' ORDER BY q.seq DESC LIMIT 9"));
+        assert!(open.contains("questions_by_status"), "{open}");
+    }
+}
