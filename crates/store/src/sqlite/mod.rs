@@ -11,5 +11,5 @@ mod settle;
 mod tokens;
 mod writer;
 
+pub use crate::questions::MAX_OPEN_QUESTIONS;
 pub use open::SqliteStore;
-pub use questions::MAX_OPEN_QUESTIONS;

@@ -10,13 +10,11 @@ use super::rows::{QUESTION, load, parsed, record, rows, text, to_json};
 use super::writer::Tx;
 use super::{SqliteStore, events, settle};
 use crate::questions::{
-    Asked, Idempotency, NewQuestion, Order, Origin, QuestionFilter, QuestionPage, Questions, Record, Resolve,
-    Resolved, Retention,
+    Asked, Idempotency, MAX_OPEN_QUESTIONS, NewQuestion, Order, Origin, QuestionFilter, QuestionPage,
+    Questions, Record, Resolve, Resolved, Retention,
 };
 use crate::{Settlement, StoreResult};
 
-/// Open questions at one time: more than a company of agents can ask, few enough to list.
-pub const MAX_OPEN_QUESTIONS: i64 = 100_000;
 /// Questions deleted in one transaction, so that the retention never holds up an answer for long.
 const PRUNE_BATCH: i64 = 500;
 

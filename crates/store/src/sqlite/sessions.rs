@@ -5,7 +5,9 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use askd_core::delivery::DeliveryInput;
-use askd_core::{By, Cause, EventType, Session, SessionId, Source, SourceId, SourceState, Timestamp};
+use askd_core::{
+    By, Cause, EventType, Resolution, Session, SessionId, Source, SourceId, SourceState, Timestamp,
+};
 
 use super::rows::{
     DELIVERY, PENDING, QUESTION, at, corrupt, optional_json, parsed, record, rows, text, to_json,
@@ -150,7 +152,7 @@ fn end_questions(
 ) -> StoreResult<()> {
     let open = format!("{QUESTION} WHERE {condition} AND q.status = 'requested' ORDER BY q.seq");
     for record in rows(tx.conn, &open, std::slice::from_ref(&id), record)? {
-        settle::resolve(tx, record, &crate::questions::cancel(cause), By::hub(), at)?;
+        settle::resolve(tx, record, &Resolution::Cancel(cause.clone()), By::hub(), at)?;
     }
     let pending = format!("{DELIVERY} WHERE {condition} AND {PENDING} ORDER BY q.seq");
     let gone = DeliveryInput::AgentGone { detail: Some(describe(cause)) };
