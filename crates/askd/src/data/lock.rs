@@ -1,0 +1,56 @@
+//! One hub per data folder: an advisory lock that dies with its process.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+
+use rustix::fs::{FlockOperation, flock};
+
+use super::{DataFolder, HubInfo};
+
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    #[error("another hub has the data folder {folder}{}", .holder.as_ref().map_or(String::new(), |hub| format!(": process {} at {}", hub.pid, hub.url)))]
+    Held { folder: String, holder: Option<HubInfo> },
+    #[error("cannot lock the data folder: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// Held as long as the value lives.
+#[derive(Debug)]
+pub struct FolderLock {
+    _file: File,
+}
+
+impl FolderLock {
+    pub fn take(folder: &DataFolder) -> Result<Self, LockError> {
+        let file =
+            OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(folder.lock())?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Self { _file: file }),
+            Err(rustix::io::Errno::WOULDBLOCK) => Err(LockError::Held {
+                folder: folder.path().display().to_string(),
+                holder: folder.read_hub_info(),
+            }),
+            Err(errno) => Err(LockError::Io(errno.into())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_hub_is_refused_and_told_of_the_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = DataFolder::at(dir.path());
+        let first = FolderLock::take(&folder).unwrap();
+        let info = HubInfo { url: "http://127.0.0.1:2753".to_owned(), pid: 7, version: "0".to_owned() };
+        folder.write_hub_info(&info).unwrap();
+        let refused = FolderLock::take(&folder).unwrap_err().to_string();
+        assert!(refused.ends_with(": process 7 at http://127.0.0.1:2753"), "{refused}");
+        drop(first);
+        FolderLock::take(&folder).unwrap();
+    }
+}
