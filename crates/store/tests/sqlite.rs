@@ -32,6 +32,12 @@ mod tests {
         Connection::open(folder.join("askd.db")).unwrap()
     }
 
+    fn schema(conn: &Connection) -> Vec<String> {
+        let mut statement = conn.prepare("SELECT sql FROM sqlite_schema ORDER BY name").unwrap();
+        let rows = statement.query_map([], |row| row.get::<_, Option<String>>(0)).unwrap();
+        rows.filter_map(Result::unwrap).collect()
+    }
+
     fn at(millis: i64) -> Timestamp {
         Timestamp::from_millis(1_800_000_000_000 + millis)
     }
@@ -84,17 +90,33 @@ mod tests {
             conn.query_row(&format!("SELECT cast({name} AS TEXT) FROM pragma_{name}"), [], |row| row.get(0))
                 .unwrap()
         };
-        assert_eq!((pragma("user_version"), pragma("journal_mode")), ("1".to_owned(), "wal".to_owned()));
+        // Every file of the folder was carried out.
+        let migrations =
+            std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations")).unwrap().count();
+        assert_eq!(
+            (pragma("user_version"), pragma("journal_mode")),
+            (migrations.to_string(), "wal".to_owned())
+        );
         // The same schema whether it is made at once or opened again.
-        let schema = |conn: &Connection| -> Vec<String> {
-            let mut statement = conn.prepare("SELECT sql FROM sqlite_schema ORDER BY name").unwrap();
-            let rows = statement.query_map([], |row| row.get::<_, Option<String>>(0)).unwrap();
-            rows.filter_map(Result::unwrap).collect()
-        };
         let made = schema(&conn);
         store.close().await;
         let store = open(folder.path()).unwrap();
         assert_eq!((schema(&conn), store.newest()), (made, 1));
+    }
+
+    #[tokio::test]
+    async fn an_older_store_is_brought_up_to_date() {
+        let (new, old) = (folder(), folder());
+        beside(old.path())
+            .execute_batch(include_str!("../migrations/0001_start.sql"))
+            .and_then(|()| beside(old.path()).execute_batch("PRAGMA user_version = 1"))
+            .unwrap();
+        for path in [new.path(), old.path()] {
+            let store = open(path).unwrap();
+            ask(&store, 1).await.unwrap();
+            store.close().await;
+        }
+        assert_eq!(schema(&beside(old.path())), schema(&beside(new.path())));
     }
 
     #[tokio::test]
@@ -103,7 +125,7 @@ mod tests {
         beside(folder.path()).execute_batch("CREATE TABLE future (x); PRAGMA user_version = 4711;").unwrap();
         let before = std::fs::read(folder.path().join("askd.db")).unwrap();
         let error = open(folder.path()).err().unwrap();
-        assert!(matches!(error, StoreError::TooNew { found: 4711, known: 1 }), "{error}");
+        assert!(matches!(error, StoreError::TooNew { found: 4711, .. }), "{error}");
         assert_eq!(std::fs::read(folder.path().join("askd.db")).unwrap(), before);
     }
 

@@ -21,6 +21,7 @@ mod story {
     pub(crate) mod sessions;
     pub(crate) mod sightings;
     pub(crate) mod tokens;
+    pub(crate) mod transcripts;
     pub(crate) mod whole;
 }
 
@@ -47,6 +48,7 @@ macro_rules! tell {
                     what_an_agent_asked_is_kept_byte_for_byte
                     an_unknown_question_is_nothing
                     a_list_pages_both_ways
+                    a_restarted_hub_finds_the_open_questions_of_a_source
                     a_list_can_be_filtered
                     a_list_and_the_stream_after_it_have_no_gap
                 }
@@ -109,6 +111,7 @@ macro_rules! tell {
                     a_session_is_told_once_and_then_updated
                     a_session_that_comes_back_is_told_again
                     sessions_are_listed_newest_first
+                    a_session_learns_its_own_name
                     ending_a_session_ends_what_stands_on_it
                     ending_a_session_twice_is_harmless
                     a_question_of_an_ended_session_can_still_be_ended
@@ -138,6 +141,12 @@ macro_rules! tell {
                     tokens_are_found_by_their_hash_until_revoked
                     an_abandoned_revocation_is_all_or_nothing
                     an_abandoned_creation_is_all_or_nothing
+                }
+                transcripts {
+                    what_was_said_is_numbered_per_session
+                    a_line_that_is_stored_is_not_stored_again
+                    the_oldest_words_go_first
+                    readers_hear_of_words_whose_writer_has_gone_away
                 }
                 whole {
                     opening_again_keeps_everything

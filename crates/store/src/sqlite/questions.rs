@@ -271,10 +271,7 @@ impl Questions for SqliteStore {
     }
 
     async fn open_of_source(&self, source: &SourceId) -> StoreResult<Vec<Record>> {
-        let sql = format!(
-            "{} WHERE q.source_id = ?1 AND q.status = 'requested' ORDER BY q.seq",
-            super::rows::QUESTION
-        );
+        let sql = format!("{QUESTION} WHERE q.source_id = ?1 AND q.status = 'requested' ORDER BY q.seq");
         let source = text(source);
         self.readers.read(move |conn| rows(conn, &sql, &[source], record)).await
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use askd_core::delivery::{Delivery, DeliveryError, DeliveryInput, DeliveryState, FailReason, Redeliver};
-use askd_core::{Cause, EventType, Question, RejectMode, Resolution};
-use askd_store::{Claim, ClaimedDelivery, Deliveries, Questions, Resolved, Settlement, Store};
+use askd_core::{Cause, EventType, Question, RejectMode, Resolution, Settlement};
+use askd_store::{Claim, ClaimedDelivery, Deliveries, Questions, Resolved, Store};
 
 use super::props::*;
 use super::stage::Stage;

@@ -107,6 +107,19 @@ pub(crate) async fn a_list_pages_both_ways<S: Stage>() {
     assert_eq!((page.next, page.seq), (None, store.newest()));
 }
 
+pub(crate) async fn a_restarted_hub_finds_the_open_questions_of_a_source<S: Stage>() {
+    let mut stage = S::fresh().await;
+    let (mine, other) = (agent(&**stage.store(), 1).await, agent(&**stage.store(), 2).await);
+    for (agent, n) in [(&mine, 3), (&other, 4), (&mine, 1), (&mine, 2)] {
+        ask(&**stage.store(), agent.asks(n, plain())).await;
+    }
+    reply(&**stage.store(), &question_id(1), &["JWT"]).await;
+    stage.reopen().await;
+    let store = stage.store();
+    let wanted = [record(&**store, &question_id(3)).await, record(&**store, &question_id(2)).await];
+    assert_eq!(store.open_of_source(&mine.source).await.unwrap(), wanted);
+}
+
 pub(crate) async fn a_list_can_be_filtered<S: Stage>() {
     let stage = S::fresh().await;
     let store = stage.store();

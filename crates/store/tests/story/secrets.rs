@@ -2,8 +2,8 @@
 
 use askd_core::delivery::{DeliveryInput, DeliveryState, FailReason, Redeliver};
 use askd_core::outcome::Outcome;
-use askd_core::{Question, Resolution};
-use askd_store::{Deliveries, Questions, Resolved, Retention, Settlement, Store};
+use askd_core::{Question, Resolution, Settlement};
+use askd_store::{Deliveries, Questions, Resolved, Retention, Store};
 
 use super::props::*;
 use super::stage::Stage;

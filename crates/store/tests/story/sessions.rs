@@ -260,3 +260,22 @@ pub(crate) async fn ending_a_source_ends_its_sessions_and_questions<S: Stage>() 
     assert_eq!(store.end_source(&mine.source, exited(), at(600)).await.unwrap(), Some(source));
     assert_eq!(store.newest(), newest);
 }
+
+pub(crate) async fn a_session_learns_its_own_name<S: Stage>() {
+    let stage = S::fresh().await;
+    let store = stage.store();
+    let (first, other) = (agent(&**store, 1).await, agent(&**store, 2).await);
+    let second = store.see_session(session_seen(3, &first.source)).await.unwrap();
+    let asked = ask(&**store, first.asks(1, plain())).await;
+    let before = store.newest();
+    let named = Session { native_id: "own-name".to_owned(), ..as_session(&session_seen(1, &first.source)) };
+    assert_eq!(store.name_session(&first.session, "own-name").await.unwrap(), Some(named.clone()));
+    assert_eq!(store.name_session(&askd_core::SessionId::from_bits(404), "x").await.unwrap(), None);
+    assert_eq!(store.newest(), before);
+    // It is found by that name from now on, and keeps its id and its questions.
+    let seen = SessionSeen { native_id: "own-name".to_owned(), ..session_seen(99, &first.source) };
+    assert_eq!(store.see_session(seen).await.unwrap(), named);
+    assert_eq!(stored(&**store, &asked.id).await, asked);
+    assert_eq!(store.sessions_of_source(&first.source).await.unwrap(), [named, second]);
+    assert_eq!(store.sessions_of_source(&other.source).await.unwrap().len(), 1);
+}
