@@ -1,7 +1,33 @@
-//! The command line.
+//! The command line: the inbox for scripts and people. It goes through the public API like everybody else.
+//!
+//! In: arguments and what a person types. Out: results on stdout, everything else on stderr, an exit code.
 
-use std::process::ExitCode;
+mod answer;
+mod args;
+mod doctor;
+mod doctor_folder;
+mod exit;
+mod form;
+mod given;
+mod ids;
+mod inside_agent;
+mod list;
+mod open;
+mod prompt;
+mod reject;
+mod render;
+mod run;
+#[cfg(test)]
+mod samples;
+mod screen;
+mod show;
+mod table;
+mod terminal;
+mod text;
+mod token;
+pub mod up;
+mod watch;
+mod when;
 
-pub fn main() -> ExitCode {
-    ExitCode::SUCCESS
-}
+pub use run::main;
+pub use text::{clean, one_line};
