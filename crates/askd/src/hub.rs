@@ -1,22 +1,178 @@
-//! To be written: stand-ins until the hub is merged.
+//! Puts the parts together: data folder, store, engine, door. Runs until it is told to stop.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use askd_core::{Right, Rights};
+use askd_store::sqlite::SqliteStore;
 
 use crate::cli::up::{DemoOptions, UpOptions};
+use crate::data::{DataFolder, FolderLock, HubInfo, read_secret, write_secret};
+use crate::engine::{Engine, EngineSettings};
+use crate::http::{AppState, Doors};
 
-pub async fn up(_options: UpOptions) -> anyhow::Result<()> {
-    anyhow::bail!("the hub is not built yet")
+/// How a hub is to be run.
+#[derive(Debug, Clone)]
+pub struct HubOptions {
+    pub data: DataFolder,
+    pub listen: SocketAddr,
+    pub doors: Doors,
+    /// Said a second time, for addresses that other machines can reach.
+    pub beyond_loopback: bool,
+    pub settings: EngineSettings,
 }
 
+/// A hub that answers.
+pub struct Hub {
+    pub url: String,
+    pub engine: Engine,
+    pub data: DataFolder,
+    stop: CancellationToken,
+    serving: tokio::task::JoinHandle<()>,
+    _lock: FolderLock,
+}
+
+impl Hub {
+    pub async fn start(options: HubOptions) -> anyhow::Result<Self> {
+        if !options.listen.ip().is_loopback() && !options.beyond_loopback {
+            bail!(
+                "{} can be reached by other machines; if that is what you want, say so with --expose-beyond-loopback",
+                options.listen
+            );
+        }
+        let data = options.data;
+        let folder = data.path().display().to_string();
+        data.create().with_context(|| format!("cannot make the data folder {folder}"))?;
+        let lock = FolderLock::take(&data)?;
+        let key = secret_key(&data.secret_key()).context("cannot use the key file of the data folder")?;
+        let store = SqliteStore::open(&data.database(), &key)
+            .with_context(|| format!("cannot open the store in {folder}"))?;
+        let engine = Engine::start(Arc::new(store), options.settings);
+        token_file(&engine, &data.token(), "owner", Rights::all()).await?;
+        token_file(&engine, &data.ask_token(), "hooks", Rights::new([Right::Ask])).await?;
+
+        let listener = TcpListener::bind(options.listen)
+            .await
+            .with_context(|| format!("cannot listen on {}", options.listen))?;
+        let url = format!("http://{}", listener.local_addr()?);
+        data.write_hub_info(&HubInfo {
+            url: url.clone(),
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        })?;
+        let mut doors = options.doors;
+        doors.hosts.push(options.listen.ip().to_string());
+        let router = crate::http::router(AppState::new(engine.clone(), doors, &url));
+        let stop = CancellationToken::new();
+        let serving = tokio::spawn(crate::http::serve(listener, router, stop.clone()));
+        Ok(Self { url, engine, data, stop, serving, _lock: lock })
+    }
+
+    /// The inbox address with a one-time code.
+    pub fn login_link(&self) -> anyhow::Result<String> {
+        let code = self.engine.login_code(Rights::all())?;
+        Ok(format!("{}/#login={}", self.url, code.code))
+    }
+
+    /// Ends streams and waits, lets requests finish, closes the store.
+    pub async fn stop(self) -> anyhow::Result<()> {
+        self.engine.stopping().cancel();
+        self.stop.cancel();
+        self.serving.await.context("the server ended badly")?;
+        self.engine.stop().await;
+        self.data.remove_hub_info();
+        Ok(())
+    }
+}
+
+/// Resolves at Ctrl-C or a polite request to end.
+pub async fn asked_to_stop() -> anyhow::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! { _ = terminate.recv() => (), _ = interrupt.recv() => () }
+    Ok(())
+}
+
+/// Keeps the token of an earlier start if the store still knows it.
+async fn token_file(engine: &Engine, path: &Path, name: &str, rights: Rights) -> anyhow::Result<()> {
+    if let Some(token) = read_secret(path)?
+        && engine.authenticate(&token).is_some_and(|record| record.rights == rights)
+    {
+        return Ok(());
+    }
+    let made = engine.make_token(name, rights).await?;
+    write_secret(path, format!("{}\n", made.token).as_bytes())
+        .with_context(|| format!("cannot write the token file {}", path.display()))
+}
+
+fn secret_key(path: &Path) -> anyhow::Result<[u8; 32]> {
+    if let Some(text) = read_secret(path)? {
+        let bytes: Option<Vec<u8>> = (0..text.len())
+            .step_by(2)
+            .map(|i| text.get(i..i + 2).and_then(|hex| u8::from_str_radix(hex, 16).ok()))
+            .collect();
+        return bytes
+            .and_then(|bytes| bytes.try_into().ok())
+            .with_context(|| format!("{} is damaged", path.display()));
+    }
+    let mut key = [0; 32];
+    getrandom::fill(&mut key)?;
+    let text: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+    write_secret(path, text.as_bytes())?;
+    Ok(key)
+}
+
+/// `askd up`: runs until it is told to stop.
+pub async fn up(options: UpOptions) -> anyhow::Result<()> {
+    let data = match options.data {
+        Some(path) => DataFolder::at(path),
+        None => DataFolder::from_environment().context("there is no data folder; give one with --data")?,
+    };
+    let hub = Hub::start(HubOptions {
+        data,
+        listen: options.listen,
+        doors: Doors { hosts: options.allow_hosts, origins: options.allow_origins },
+        beyond_loopback: options.expose_beyond_loopback,
+        settings: EngineSettings { keep_days: options.keep_days },
+    })
+    .await?;
+    say(&hub.url)?;
+    asked_to_stop().await?;
+    hub.stop().await
+}
+
+/// `askd demo`.
 pub async fn demo(_options: DemoOptions) -> anyhow::Result<()> {
-    anyhow::bail!("the hub is not built yet")
+    bail!("the demo is not built yet")
 }
 
-pub fn holder(_spec: &Path) -> ExitCode {
-    ExitCode::FAILURE
+/// `askd holder SPEC`.
+pub fn holder(spec: &Path) -> ExitCode {
+    match askd_adapters::transport::holder::run(spec) {
+        Ok(code) => code,
+        Err(error) => {
+            tracing::error!("failed to {error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
+/// `askd mock-agent`.
 pub fn mock_agent(_args: &[String]) -> ExitCode {
-    ExitCode::FAILURE
+    let code = askd_adapters::agents::mock::run(std::io::stdin(), std::io::stdout(), std::io::stderr());
+    ExitCode::from(u8::try_from(code).unwrap_or(1))
+}
+
+fn say(text: &str) -> std::io::Result<()> {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{text}")?;
+    out.flush()
 }

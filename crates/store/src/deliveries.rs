@@ -3,16 +3,9 @@
 use async_trait::async_trait;
 
 use askd_core::delivery::DeliveryInput;
-use askd_core::{Answer, DeliveryId, Question, QuestionId, RejectMode, SourceId, Timestamp};
+use askd_core::{DeliveryId, Question, QuestionId, Settlement, SourceId, Timestamp};
 
 use crate::StoreResult;
-
-/// What has to be told to the agent, secrets included.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Settlement {
-    Answered(Answer),
-    Rejected { mode: RejectMode, reason: Option<String> },
-}
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClaimedDelivery {

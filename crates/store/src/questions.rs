@@ -142,6 +142,9 @@ pub trait Questions: Send + Sync {
     /// The question that a session knows by `native_id`, by whichever road.
     async fn question_by_native(&self, session: &SessionId, native_id: &str) -> StoreResult<Option<Record>>;
 
+    /// The open questions that came through a source, oldest first.
+    async fn open_of_source(&self, source: &SourceId) -> StoreResult<Vec<Record>>;
+
     /// The agent's own words for it.
     async fn native(&self, id: &QuestionId) -> StoreResult<Option<String>>;
 

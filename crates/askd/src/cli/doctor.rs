@@ -169,14 +169,11 @@ async fn places(client: &Client, checks: &mut Vec<Check>) {
         }
         Err(error) => checks.push(Check::warn("sources", error.to_string(), "")),
     }
-    match client.sessions().await {
-        Ok(sessions) => {
-            let live: Vec<_> = sessions.iter().filter(|session| session.live).collect();
+    match client.live_sessions().await {
+        Ok(live) => {
             let managed = live.iter().filter(|session| session.managed).count();
-            checks.push(Check::ok(
-                "sessions",
-                format!("{} live, {managed} of them started by askd", live.len()),
-            ));
+            let detail = format!("{} live, {managed} of them started by askd", live.len());
+            checks.push(Check::ok("sessions", detail));
         }
         Err(error) => checks.push(Check::warn("sessions", error.to_string(), "")),
     }

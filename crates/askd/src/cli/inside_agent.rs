@@ -6,45 +6,14 @@
 use std::env;
 use std::path::Path;
 
+use askd_adapters::registry::Registry;
+
 use super::exit::{Exit, Failure, Outcome};
 
 /// Set by askd in every agent that it starts. Nothing overrides it.
 pub(super) const SESSION: &str = "ASKD_SESSION";
 /// Set to 1 by a person who knows that the agent above is not the one that types, such as in a test of askd itself.
 pub(super) const ALLOW: &str = "ASKD_ALLOW_INSIDE_AGENT";
-
-/// What coding agents are called in a process table.
-const AGENTS: [&str; 26] = [
-    "aider",
-    "amp",
-    "auggie",
-    "claude",
-    "claude-agent-acp",
-    "claude-code-acp",
-    "cline",
-    "codex",
-    "codex-acp",
-    "copilot",
-    "crush",
-    "cursor-agent",
-    "droid",
-    "gemini",
-    "goose",
-    "kilocode",
-    "kimi",
-    "kiro-cli",
-    "opencode",
-    "openhands",
-    "pi",
-    "plandex",
-    "qodo",
-    "qwen",
-    "sandbox-agent",
-    "vibe",
-];
-
-/// Programs that run agents as scripts: their first argument is the name that counts.
-const RUNTIMES: [&str; 8] = ["node", "bun", "deno", "python", "python3", "npx", "uv", "uvx"];
 
 /// Ancestors that are looked at; a longer chain is a loop in what we read.
 const MAX_DEPTH: usize = 64;
@@ -77,9 +46,10 @@ fn reason(session: bool, allowed: bool, above: impl FnOnce() -> Option<(u32, Str
 
 /// The nearest agent among the processes above `pid`.
 fn agent_above(proc: &Path, pid: u32) -> Option<(u32, String)> {
+    let agents = Registry::built_in();
     let mut pid = parent(proc, pid)?;
     for _ in 0..MAX_DEPTH {
-        if let Some(agent) = agent_of(&name(proc, pid), &arguments(proc, pid)) {
+        if let Some(agent) = agents.agent_of_process(&name(proc, pid), &arguments(proc, pid)) {
             return Some((pid, agent));
         }
         pid = parent(proc, pid)?;
@@ -109,31 +79,6 @@ fn name(proc: &Path, pid: u32) -> String {
 fn arguments(proc: &Path, pid: u32) -> Vec<String> {
     let bytes = std::fs::read(proc.join(pid.to_string()).join("cmdline")).unwrap_or_default();
     bytes.split(|byte| *byte == 0).map(|argument| String::from_utf8_lossy(argument).into_owned()).collect()
-}
-
-/// The agent that a process is, by its name and its arguments (the first of which is the program itself).
-fn agent_of(process: &str, arguments: &[String]) -> Option<String> {
-    let known =
-        |text: &str| AGENTS.iter().find(|agent| **agent == base_name(text)).map(|agent| (*agent).to_owned());
-    let program = arguments.first().map_or("", String::as_str);
-    if let Some(agent) = known(process).or_else(|| known(program)) {
-        return Some(agent);
-    }
-    if ![process, program].iter().any(|name| RUNTIMES.contains(&base_name(name))) {
-        return None;
-    }
-    let script = arguments.iter().skip(1).find(|argument| !argument.starts_with('-'))?;
-    // A package's entry is called cli.js or index.js; the folder of the package has the name.
-    known(script).or_else(|| {
-        let folders = Path::new(script).iter().filter_map(|part| part.to_str());
-        let mut package = folders.skip_while(|folder| *folder != "node_modules");
-        package.find_map(|folder| known(folder.strip_suffix("-code").unwrap_or(folder)))
-    })
-}
-
-fn base_name(text: &str) -> &str {
-    let name = Path::new(text).file_name().and_then(|name| name.to_str()).unwrap_or(text);
-    [".js", ".mjs", ".cjs", ".py", ".exe"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name)
 }
 
 #[cfg(test)]
@@ -169,20 +114,6 @@ mod tests {
         assert_eq!(agent_above(proc, 30), None);
         process(proc, 1, 1, "loop", &[]);
         assert_eq!(agent_above(proc, 30), None);
-    }
-
-    #[test]
-    fn an_agent_is_known_by_name_and_as_a_script_but_not_by_a_folder() {
-        let agent = |name: &str, arguments: &[&str]| {
-            agent_of(name, &arguments.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>())
-        };
-        assert_eq!(agent("MainThread", &["/opt/bin/claude", "-p"]).as_deref(), Some("claude"));
-        assert_eq!(agent("node", &["node", "/usr/bin/gemini"]).as_deref(), Some("gemini"));
-        assert_eq!(agent("codex", &[]).as_deref(), Some("codex"));
-        assert_eq!(agent("bash", &["bash", "-c", "claude"]), None);
-        assert_eq!(agent("node", &["node", "/home/dev/codex/server.js"]), None);
-        assert_eq!(agent("vim", &["vim", "/home/dev/codex/notes.md"]), None);
-        assert_eq!(agent("", &[]), None);
     }
 
     #[test]

@@ -47,7 +47,7 @@ struct CreateArgs {
     /// What it may do: ask, answer, read or manage; repeat for several
     #[arg(long = "right", value_name = "RIGHT", required = true)]
     rights: Vec<Right>,
-    /// Who uses it; shown with every answer that it gives
+    /// Who uses it; shown with every answer that it gives. Its rights unless given
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 }
@@ -72,7 +72,8 @@ async fn create(args: CreateArgs, client: &Client, screen: Screen) -> Outcome {
     if args.rights.iter().any(|right| matches!(right, Right::Answer | Right::Manage)) {
         refuse_inside_agent("create a token that can answer")?;
     }
-    let created = client.create_token(args.name.as_deref(), &args.rights).await?;
+    let name = args.name.unwrap_or_else(|| rights(&args.rights));
+    let created = client.create_token(&name, &args.rights).await?;
     if screen.json {
         return Ok(screen.json(&created.json)?);
     }

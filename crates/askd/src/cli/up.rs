@@ -20,6 +20,8 @@ pub struct UpOptions {
     pub allow_hosts: Vec<String>,
     pub allow_origins: Vec<String>,
     pub agents: Vec<AgentCommand>,
+    /// Said a second time, for addresses that other machines can reach.
+    pub expose_beyond_loopback: bool,
     /// How long settled questions are kept; `None`: for ever.
     pub keep_days: Option<u32>,
     /// Whether ending the hub ends the agents that it manages.
@@ -91,6 +93,7 @@ impl UpArgs {
             allow_hosts: self.allow_hosts,
             allow_origins: self.allow_origins,
             agents: self.agents,
+            expose_beyond_loopback: self.expose_beyond_loopback,
             keep_days: self.keep_days,
             end_agents: self.end_agents,
         })

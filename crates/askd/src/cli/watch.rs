@@ -49,6 +49,10 @@ pub(super) async fn watch(args: WatchArgs, client: &Client, screen: Screen) -> O
                 say("askd: connected again");
             }
             Heard::Connected => {}
+            Heard::Trimmed(json) if screen.json => screen.json_line(&json)?,
+            Heard::Trimmed(_) => {
+                say("askd: some events are missing here: the hub keeps them for a limited time only")
+            }
             Heard::Lost(error) if !lost => {
                 lost = true;
                 say(&format!("askd: {error} (trying again until Ctrl-C)"));

@@ -35,6 +35,8 @@ impl Filter {
     }
 }
 
+/// The longest list that the hub gives at once.
+const MAX_LIST: usize = 500;
 const NO_BODY: Option<&Value> = None;
 
 impl Client {
@@ -77,8 +79,10 @@ impl Client {
         self.get("/v1/agents", &[]).await
     }
 
-    pub async fn sessions(&self) -> Result<Vec<Session>, ClientError> {
-        let received: Received<Value> = self.get("/v1/sessions", &[]).await?;
+    /// The sessions that can still take an answer, newest first.
+    pub async fn live_sessions(&self) -> Result<Vec<Session>, ClientError> {
+        let received: Received<Value> =
+            self.get("/v1/sessions", &[("live", "true".to_owned()), ("limit", MAX_LIST.to_string())]).await?;
         self.list(received.value, "sessions")
     }
 
@@ -93,13 +97,10 @@ impl Client {
 
     pub async fn create_token(
         &self,
-        name: Option<&str>,
+        name: &str,
         rights: &[Right],
     ) -> Result<Received<CreatedToken>, ClientError> {
-        let mut body = json!({ "rights": rights });
-        if let Some(name) = name {
-            body["name"] = json!(name);
-        }
+        let body = json!({ "name": name, "rights": rights });
         self.post("/v1/tokens", &body).await
     }
 

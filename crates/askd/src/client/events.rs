@@ -14,6 +14,8 @@ use super::sse::{Message, Parser};
 
 /// The hub sends a heartbeat several times in this time; after it the connection is taken for dead.
 const SILENCE: Duration = Duration::from_secs(90);
+/// A notice without a number, because it is not in the log.
+const TRIMMED: &str = "log.trimmed";
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
@@ -36,6 +38,8 @@ pub enum Heard {
     Event(RawEvent),
     /// The stream is connected, at first or again.
     Connected,
+    /// The retention of the hub has deleted events that this reader had not seen: JSON with `after` and `through`.
+    Trimmed(String),
     /// The connection is gone; the next call tries again.
     Lost(ClientError),
 }
@@ -61,6 +65,9 @@ impl Events {
     pub async fn next(&mut self) -> Result<Heard, ClientError> {
         loop {
             while let Some(message) = self.parser.next_message() {
+                if message.event.as_deref() == Some(TRIMMED) {
+                    return Ok(Heard::Trimmed(message.data));
+                }
                 if let Some(event) = self.take(message)? {
                     self.pause = None;
                     return Ok(Heard::Event(event));

@@ -1,1 +1,118 @@
-//! To be written.
+//! The engine: persist, wake, deliver. Everything that changes a question goes through here, and from here to the store.
+//!
+//! In: calls of `http` and values of adapters. Out: questions after they are durable, woken waiters, answers handed to sources.
+//! Its tasks end with one cancellation token; what they had not finished is still in the store for the next start.
+
+mod access;
+mod clock;
+mod deadlines;
+mod deliver;
+mod error;
+mod health;
+mod housekeeping;
+mod questions;
+mod sources;
+mod waiters;
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use askd_store::Store;
+
+pub use access::{LoginCode, NewToken};
+pub use clock::{new_bits, now};
+pub use deliver::{Mouth, Said};
+pub use error::EngineError;
+pub use questions::Caller;
+pub use sources::{AgentQuestion, NewSource};
+
+use access::LoginCodes;
+use deliver::Mouths;
+use health::Health;
+use waiters::Waiters;
+
+/// How long a stopping engine waits for answers that are just being written.
+const STOP_PATIENCE: std::time::Duration = std::time::Duration::from_secs(3);
+
+/// What the engine does with things that are settled.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct EngineSettings {
+    /// Days that settled questions are kept; everything for ever unless given.
+    pub keep_days: Option<u32>,
+}
+
+#[derive(Clone)]
+pub struct Engine {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    store: Arc<dyn Store>,
+    settings: EngineSettings,
+    /// Names this process in claims of deliveries.
+    owner: String,
+    waiters: Waiters,
+    mouths: Mouths,
+    login_codes: LoginCodes,
+    health: Health,
+    deadline_changed: tokio::sync::Notify,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Engine {
+    /// Starts the engine's tasks on a store that this process alone uses.
+    pub fn start(store: Arc<dyn Store>, settings: EngineSettings) -> Self {
+        let inner = Arc::new(Inner {
+            store,
+            settings,
+            owner: format!("{}-{:032x}", std::process::id(), new_bits()),
+            waiters: Waiters::default(),
+            mouths: Mouths::default(),
+            login_codes: LoginCodes::default(),
+            health: Health::default(),
+            deadline_changed: tokio::sync::Notify::new(),
+            stop: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        });
+        let engine = Self { inner };
+        engine.spawn(Self::follow_log);
+        engine.spawn(Self::run_deadlines);
+        engine.spawn(Self::run_deliveries);
+        engine.spawn(Self::run_housekeeping);
+        engine
+    }
+
+    /// Runs a task that ends when the engine stops.
+    fn spawn<F>(&self, task: impl FnOnce(Self) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let stop = self.inner.stop.clone();
+        let task = task(self.clone());
+        self.inner.tasks.spawn(async move {
+            tokio::select! { () = stop.cancelled() => (), () = task => () }
+        });
+    }
+
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.inner.store
+    }
+
+    /// Ends when the engine is told to stop.
+    pub fn stopping(&self) -> CancellationToken {
+        self.inner.stop.clone()
+    }
+
+    /// Ends the tasks and closes the store.
+    pub async fn stop(&self) {
+        self.inner.stop.cancel();
+        self.inner.tasks.close();
+        if tokio::time::timeout(STOP_PATIENCE, self.inner.tasks.wait()).await.is_err() {
+            tracing::warn!("an answer is still being written; its claim will be settled at the next start");
+        }
+        self.inner.store.close().await;
+    }
+}

@@ -1,1 +1,51 @@
-//! To be written.
+//! The only public door: HTTP and server-sent events. It asks the engine and never calls an adapter.
+
+mod cursor;
+mod events;
+mod extract;
+mod guard;
+mod health;
+pub mod limits;
+mod openapi;
+mod page;
+mod problem;
+mod questions;
+mod server;
+mod sessions;
+mod state;
+mod tokens;
+mod wait;
+
+use axum::Router;
+use axum::middleware;
+use utoipa_axum::router::OpenApiRouter;
+
+pub use server::serve;
+pub use state::{AppState, Doors};
+
+use problem::{Code, Problem};
+
+fn api() -> (Router<AppState>, utoipa::openapi::OpenApi) {
+    let (router, document) = OpenApiRouter::with_openapi(openapi::base())
+        .merge(health::routes())
+        .merge(questions::routes())
+        .merge(events::routes())
+        .merge(sessions::routes())
+        .merge(tokens::routes())
+        .split_for_parts();
+    (router, openapi::complete(document))
+}
+
+/// The API document, as it is checked in at `api/openapi.json`.
+pub fn openapi_document() -> utoipa::openapi::OpenApi {
+    api().1
+}
+
+pub fn router(state: AppState) -> Router {
+    let (api, _) = api();
+    api.merge(page::routes())
+        .fallback(async || Problem::new(Code::NotFound, "there is no such address; docs/api.md lists them"))
+        .method_not_allowed_fallback(async || Problem::new(Code::MethodNotAllowed, "see the Allow header"))
+        .layer(middleware::from_fn_with_state(state.clone(), guard::guard))
+        .with_state(state)
+}

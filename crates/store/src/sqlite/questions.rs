@@ -4,16 +4,19 @@ use async_trait::async_trait;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use askd_core::{EventType, Outcome, Question, QuestionId, Resolution, Seq, SessionId, Status, Timestamp};
+use askd_core::{
+    EventType, Outcome, Question, QuestionId, Resolution, Seq, SessionId, Settlement, SourceId, Status,
+    Timestamp,
+};
 
 use super::rows::{load, parsed, record, rows, text, to_json};
 use super::writer::Tx;
 use super::{SqliteStore, events, settle};
+use crate::StoreResult;
 use crate::questions::{
     Asked, Idempotency, NewQuestion, Order, Origin, QuestionFilter, QuestionPage, Questions, Record, Resolve,
     Resolved, Retention,
 };
-use crate::{Settlement, StoreResult};
 
 /// Open questions at one time: more than a company of agents can ask, few enough to list.
 pub const MAX_OPEN_QUESTIONS: i64 = 100_000;
@@ -263,6 +266,15 @@ impl Questions for SqliteStore {
     async fn question_by_native(&self, session: &SessionId, native_id: &str) -> StoreResult<Option<Record>> {
         let (session, native_id) = (session.clone(), native_id.to_owned());
         self.readers.read(move |conn| by_native(conn, &session, &native_id)).await
+    }
+
+    async fn open_of_source(&self, source: &SourceId) -> StoreResult<Vec<Record>> {
+        let sql = format!(
+            "{} WHERE q.source_id = ?1 AND q.status = 'requested' ORDER BY q.seq",
+            super::rows::QUESTION
+        );
+        let source = text(source);
+        self.readers.read(move |conn| rows(conn, &sql, &[source], record)).await
     }
 
     async fn native(&self, id: &QuestionId) -> StoreResult<Option<String>> {

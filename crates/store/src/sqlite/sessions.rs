@@ -232,6 +232,22 @@ impl Sessions for SqliteStore {
         self.write(move |tx| see(tx, seen)).await
     }
 
+    async fn name_session(&self, id: &SessionId, native_id: &str) -> StoreResult<Option<Session>> {
+        let (id, native_id) = (id.clone(), native_id.to_owned());
+        self.write(move |tx| {
+            let sql = "UPDATE sessions SET native_id = ?2 WHERE id = ?1";
+            tx.conn.execute(sql, params![id.as_str(), native_id])?;
+            load_session(tx.conn, &id)
+        })
+        .await
+    }
+
+    async fn sessions_of_source(&self, source: &SourceId) -> StoreResult<Vec<Session>> {
+        let source = text(source);
+        let sql = format!("{SESSION} WHERE source_id = ?1 ORDER BY number");
+        self.readers.read(move |conn| rows(conn, &sql, &[source], read_session)).await
+    }
+
     async fn session(&self, id: &SessionId) -> StoreResult<Option<Session>> {
         let id = id.clone();
         self.readers.read(move |conn| load_session(conn, &id)).await

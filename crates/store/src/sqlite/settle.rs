@@ -8,12 +8,12 @@ use rusqlite::{Connection, OptionalExtension, params};
 use askd_core::delivery::{Delivery, DeliveryInput, DeliveryState, FailReason};
 use askd_core::lifecycle::{Current, Decision, Elsewhere, Resolution, decide};
 use askd_core::outcome::AgentReceived;
-use askd_core::{Answer, By, DeliveryId, EventType, Outcome, Question, QuestionId, Timestamp};
+use askd_core::{Answer, By, DeliveryId, EventType, Outcome, Question, QuestionId, Settlement, Timestamp};
 
 use super::rows::{corrupt, from_json, to_json};
 use super::writer::Tx;
 use crate::seal::Sealer;
-use crate::{Record, Resolved, Settlement, StoreResult};
+use crate::{Record, Resolved, StoreResult};
 
 /// First pause before a delivery that could not be written is tried again; it doubles up to the longest.
 const RETRY_FIRST_MS: i64 = 250;

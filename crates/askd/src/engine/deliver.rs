@@ -1,0 +1,150 @@
+//! Brings outcomes to agents: claims the outbox, lets the source's mouth speak, notes what is true.
+//!
+//! In: mouths of connected sources, and a wake whenever an outcome was stored. Out: `sent` when the bytes were written, and
+//! `confirmed` or `failed` by evidence. A claim that a dead hub left behind is settled by the adapter's own rule.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::Notify;
+
+use askd_core::SourceId;
+use askd_core::delivery::{DeliveryInput, FailReason, Redeliver};
+use askd_store::{Claim, ClaimedDelivery, StoreError};
+
+use super::{Engine, now};
+
+/// Deliveries taken at once.
+const CLAIM_LIMIT: usize = 64;
+/// How long a worker may take to write one answer before its claim counts as lost.
+const CLAIM_MS: i64 = 60_000;
+/// Looks again at least this often, for retries whose pause is over.
+const EVERY: Duration = Duration::from_millis(500);
+
+/// What came of speaking to an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Said {
+    /// The agent has the bytes.
+    Written,
+    /// The agent has them and its reply proves it.
+    Confirmed,
+    /// Certainly not written: try again later.
+    NotNow(String),
+    /// It cannot be said to this agent any more.
+    Failed { reason: FailReason, detail: String },
+}
+
+/// The way to one source's agent.
+#[async_trait]
+pub trait Mouth: Send + Sync {
+    fn redeliver(&self) -> Redeliver;
+
+    async fn speak(&self, delivery: &ClaimedDelivery) -> Said;
+
+    /// Whether this delivery was written before a crash, where that can be found out.
+    async fn was_written(&self, delivery: &ClaimedDelivery) -> Option<bool>;
+}
+
+#[derive(Default)]
+pub(super) struct Mouths {
+    connected: Mutex<HashMap<SourceId, Arc<dyn Mouth>>>,
+    wake: Notify,
+}
+
+impl Mouths {
+    pub(super) fn wake(&self) {
+        self.wake.notify_one();
+    }
+
+    pub(super) fn remove(&self, source: &SourceId) {
+        self.connected.lock().unwrap_or_else(PoisonError::into_inner).remove(source);
+    }
+
+    fn get(&self, source: &SourceId) -> Option<Arc<dyn Mouth>> {
+        self.connected.lock().unwrap_or_else(PoisonError::into_inner).get(source).cloned()
+    }
+
+    fn sources(&self) -> Vec<SourceId> {
+        self.connected.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+    }
+}
+
+impl Engine {
+    /// A source can be spoken to from now on.
+    pub fn connect_mouth(&self, source: SourceId, mouth: Arc<dyn Mouth>) {
+        self.inner.mouths.connected.lock().unwrap_or_else(PoisonError::into_inner).insert(source, mouth);
+        self.inner.mouths.wake();
+    }
+
+    /// A source cannot be spoken to for now; its deliveries wait.
+    pub fn disconnect_mouth(&self, source: &SourceId) {
+        self.inner.mouths.remove(source);
+    }
+
+    pub(super) async fn run_deliveries(self) {
+        loop {
+            let woken = self.inner.mouths.wake.notified();
+            if let Err(error) = self.deliver_what_waits().await {
+                tracing::error!(%error, "cannot deliver; trying again");
+            }
+            let pause =
+                if self.inner.mouths.sources().is_empty() { Duration::from_secs(3600) } else { EVERY };
+            tokio::select! { () = woken => (), () = tokio::time::sleep(pause) => () }
+        }
+    }
+
+    async fn deliver_what_waits(&self) -> Result<(), StoreError> {
+        let sources = self.inner.mouths.sources();
+        if sources.is_empty() {
+            return Ok(());
+        }
+        self.settle_lost_claims().await?;
+        loop {
+            let at = now();
+            let claim = Claim {
+                owner: self.inner.owner.clone(),
+                sources: sources.clone(),
+                now: at,
+                until: at.plus_millis(CLAIM_MS),
+                limit: CLAIM_LIMIT,
+            };
+            let claimed = self.store().claim(claim).await?;
+            if claimed.is_empty() {
+                return Ok(());
+            }
+            for delivery in claimed {
+                let engine = self.clone();
+                // Each in a task of its own: a slow agent does not hold up the others.
+                self.inner.tasks.spawn(async move { engine.deliver(delivery).await });
+            }
+        }
+    }
+
+    async fn deliver(&self, delivery: ClaimedDelivery) {
+        let input = match self.inner.mouths.get(&delivery.source) {
+            None => DeliveryInput::NotWritten { detail: "the source is not connected".to_owned() },
+            Some(mouth) => match mouth.speak(&delivery).await {
+                Said::Written => DeliveryInput::Written,
+                Said::Confirmed => DeliveryInput::Confirmed,
+                Said::NotNow(detail) => DeliveryInput::NotWritten { detail },
+                Said::Failed { reason, detail } => DeliveryInput::Failed { reason, detail: Some(detail) },
+            },
+        };
+        if let Err(error) = self.store().step(&delivery.question.id, input, now()).await {
+            tracing::error!(%error, question = %delivery.question.id, "cannot note what became of a delivery");
+        }
+    }
+
+    /// Claims of a hub that is gone, or that took too long: never a second copy by guessing.
+    async fn settle_lost_claims(&self) -> Result<(), StoreError> {
+        for delivery in self.store().lost_claims(&self.inner.owner, now()).await? {
+            let Some(mouth) = self.inner.mouths.get(&delivery.source) else { continue };
+            let written = mouth.was_written(&delivery).await;
+            let input = DeliveryInput::ClaimLost { redeliver: mouth.redeliver(), written };
+            self.store().step(&delivery.question.id, input, now()).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,22 @@
+//! Why the engine says no. Each has one answer over HTTP.
+
+use askd_core::{FieldErrors, Question, Right};
+use askd_store::StoreError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    #[error("{0}")]
+    Invalid(#[from] FieldErrors),
+    #[error("there is no {0} with this id")]
+    NotFound(&'static str),
+    #[error("this needs a token with the right {0}")]
+    Forbidden(Right),
+    #[error("this question was settled in another way before")]
+    Conflict(Box<Question>),
+    #[error("this Idempotency-Key was used with another request before")]
+    KeyReused,
+    #[error("too many questions are open")]
+    TooManyOpen,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

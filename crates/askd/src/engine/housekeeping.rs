@@ -1,0 +1,37 @@
+//! What is deleted, and when: read secrets, old idempotency keys and, if the user wished it, old history.
+
+use std::time::Duration;
+
+use askd_store::Retention;
+
+use super::{Engine, now};
+
+const EVERY: Duration = Duration::from_secs(300);
+/// How long an asker may read a secret answer again after it first did, in case the response was lost.
+const SECRET_RETRY_MS: i64 = 10 * 60 * 1000;
+/// How long an idempotency key is remembered.
+const KEY_MEMORY_MS: i64 = 7 * DAY_MS;
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+
+impl Engine {
+    pub(super) async fn run_housekeeping(self) {
+        loop {
+            let at = now();
+            let retention = Retention {
+                settled_before: self
+                    .inner
+                    .settings
+                    .keep_days
+                    .map(|days| at.plus_millis(-DAY_MS * i64::from(days))),
+                secrets_read_before: Some(at.plus_millis(-SECRET_RETRY_MS)),
+                keys_before: Some(at.plus_millis(-KEY_MEMORY_MS)),
+            };
+            match self.store().prune(retention).await {
+                Ok(0) => {}
+                Ok(removed) => tracing::info!(removed, "deleted settled questions past their days"),
+                Err(error) => tracing::error!(%error, "housekeeping failed"),
+            }
+            tokio::time::sleep(EVERY).await;
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Every limit of the HTTP door, with its reason. Past a limit there is a typed answer, never a hang or a cut.
+
+use std::time::Duration;
+
+/// Bytes of a request's body: a question with a few large previews or a plan.
+pub const MAX_BODY_BYTES: usize = 4 << 20;
+/// Bytes of a request's header fields, names and values together.
+pub const MAX_HEADER_BYTES: usize = 16 << 10;
+/// Bytes of the request target.
+pub const MAX_URI_BYTES: usize = 8 << 10;
+/// What the connection's parser buffers: above the two limits before, so that they can be answered in our own words.
+pub const CONNECTION_BUFFER_BYTES: usize = 64 << 10;
+/// How long a client may take to send its header.
+pub const HEADER_PATIENCE: Duration = Duration::from_secs(15);
+/// Connections at one time; file descriptors are the real limit.
+pub const MAX_CONNECTIONS: usize = 8192;
+/// Questions or sessions in one list.
+pub const MAX_LIST: usize = 500;
+pub const DEFAULT_LIST: usize = 50;
+/// Event streams at one time.
+pub const MAX_STREAMS: usize = 4096;
+/// Requests that wait for a human at one time.
+pub const MAX_WAITS: usize = 8192;
+/// The longest `wait` in seconds; whoever wants more asks again.
+pub const MAX_WAIT_SECONDS: u64 = 86_400;
+/// A waiting request sends its header after this long, because clients give up on silent ones.
+pub const HEADERS_AFTER: Duration = Duration::from_secs(10);
+/// White space or a comment on waiting requests and quiet streams, so that nobody in between closes them.
+pub const KEEP_ALIVE: Duration = Duration::from_secs(10);
+/// Bytes of an Idempotency-Key.
+pub const MAX_KEY_BYTES: usize = 255;
+/// How long a stopping hub waits for requests that are under way.
+pub const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(5);

@@ -1,0 +1,237 @@
+//! `/v1/questions`: ask, list, read, wait, reply, reject, withdraw.
+
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::response::Response;
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use askd_core::answer::Rejection;
+use askd_core::{AskInput, Question, QuestionId, Reply, Right, SessionId, Status};
+use askd_store::{Order, QuestionFilter};
+
+use super::cursor::Cursor;
+use super::extract::{Id, Json, Key, OptionalJson, Query};
+use super::limits::{DEFAULT_LIST, MAX_LIST, MAX_WAIT_SECONDS};
+use super::problem::{Code, Problem};
+use super::state::AppState;
+use super::wait::{answer_when_ready, json};
+use crate::engine::Caller;
+
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(list, ask))
+        .routes(routes!(show))
+        .routes(routes!(native))
+        .routes(routes!(reply))
+        .routes(routes!(reject))
+        .routes(routes!(withdraw))
+}
+
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ListQuery {
+    status: Option<Status>,
+    agent: Option<String>,
+    session: Option<SessionId>,
+    call_id: Option<String>,
+    order: Option<OrderName>,
+    /// `nextCursor` of the page before.
+    cursor: Option<String>,
+    #[param(minimum = 1, maximum = 500)]
+    limit: Option<usize>,
+}
+
+/// Newest first, or oldest first.
+#[derive(Debug, Clone, Copy, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum OrderName {
+    Desc,
+    Asc,
+}
+
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct QuestionList {
+    questions: Vec<Question>,
+    next_cursor: Option<String>,
+    /// The newest event this list has seen: `GET /v1/events?after=seq` goes on from here without a gap.
+    seq: u64,
+}
+
+/// List questions, newest first unless `order=asc`.
+#[utoipa::path(get, path = "/v1/questions", params(ListQuery), tag = "questions",
+    responses((status = 200, body = QuestionList)))]
+async fn list(
+    State(state): State<AppState>,
+    caller: Caller,
+    Query(query): Query<ListQuery>,
+) -> Result<Response, Problem> {
+    let limit = query.limit.unwrap_or(DEFAULT_LIST);
+    if !(1..=MAX_LIST).contains(&limit) {
+        return Err(Problem::field("limit", "out_of_range", format!("must be 1 to {MAX_LIST}")));
+    }
+    let order = match query.order {
+        Some(OrderName::Asc) => Order::Asc,
+        Some(OrderName::Desc) | None => Order::Desc,
+    };
+    let identity = state.engine.store().identity();
+    let after = query.cursor.map(|text| Cursor::parse(&text, identity, order)).transpose()?;
+    let filter = QuestionFilter {
+        status: query.status,
+        agent: query.agent,
+        session: query.session,
+        call_id: query.call_id,
+    };
+    let page = state.engine.list(&caller, filter, order, after, limit).await?;
+    let next_cursor = page.next.map(|seq| Cursor::text(seq, identity, order));
+    Ok(json(StatusCode::OK, &QuestionList { questions: page.questions, next_cursor, seq: page.seq }))
+}
+
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct WaitQuery {
+    /// Seconds to wait until the question is settled.
+    #[param(minimum = 0, maximum = 86400)]
+    wait: Option<u64>,
+}
+
+impl WaitQuery {
+    fn patience(&self) -> Result<Option<Duration>, Problem> {
+        match self.wait {
+            None | Some(0) => Ok(None),
+            Some(seconds) if seconds <= MAX_WAIT_SECONDS => Ok(Some(Duration::from_secs(seconds))),
+            Some(_) => Err(Problem::field(
+                "wait",
+                "out_of_range",
+                format!("must be 0 to {MAX_WAIT_SECONDS} seconds"),
+            )),
+        }
+    }
+}
+
+/// The question at once, or when it is settled or the patience is over.
+async fn settled(
+    state: AppState,
+    caller: Caller,
+    id: QuestionId,
+    status: StatusCode,
+    patience: Option<Duration>,
+) -> Result<Response, Problem> {
+    let Some(patience) = patience else {
+        return Ok(json(status, &state.engine.question(&caller, &id).await?));
+    };
+    let too_many = || Problem::new(Code::TooManyWaits, "ask again with ?wait a little later");
+    let turn = state.waits.clone().try_acquire_owned().map_err(|_| too_many())?;
+    let work = async move {
+        let question = state.engine.wait(&caller, &id, patience).await;
+        drop(turn);
+        question.map_err(Problem::from)
+    };
+    Ok(answer_when_ready(status, work).await)
+}
+
+/// Ask. Any program with the right `ask` may; the question is stored before the answer to this request is sent.
+#[utoipa::path(post, path = "/v1/questions", params(WaitQuery, IdempotencyHeader), tag = "questions",
+    request_body = AskInput, responses((status = 201, body = Question)))]
+async fn ask(
+    State(state): State<AppState>,
+    caller: Caller,
+    Query(query): Query<WaitQuery>,
+    Key(key): Key,
+    Json(input): Json<AskInput>,
+) -> Result<Response, Problem> {
+    let patience = query.patience()?;
+    let question = state.engine.ask(&caller, input, key).await?;
+    if patience.is_none() {
+        return Ok(json(StatusCode::CREATED, &question));
+    }
+    settled(state, caller, question.id, StatusCode::CREATED, patience).await
+}
+
+/// Names a request, so that sending it again does nothing again.
+#[derive(utoipa::IntoParams)]
+#[into_params(parameter_in = Header)]
+#[expect(dead_code, reason = "only its description is used; the header is read by extract::Key")]
+struct IdempotencyHeader {
+    #[param(rename = "Idempotency-Key", min_length = 1, max_length = 255)]
+    idempotency_key: Option<String>,
+}
+
+/// One question with its outcome and delivery.
+#[utoipa::path(get, path = "/v1/questions/{id}", params(("id" = String, Path), WaitQuery), tag = "questions",
+    responses((status = 200, body = Question)))]
+async fn show(
+    State(state): State<AppState>,
+    caller: Caller,
+    Id(id): Id<QuestionId>,
+    Query(query): Query<WaitQuery>,
+) -> Result<Response, Problem> {
+    let patience = query.patience()?;
+    settled(state, caller, id, StatusCode::OK, patience).await
+}
+
+/// The agent's own words for a question, byte for byte; `null` for one that came through the API.
+#[utoipa::path(get, path = "/v1/questions/{id}/native", params(("id" = String, Path)), tag = "questions",
+    responses((status = 200, content_type = "application/json", body = serde_json::Value)))]
+async fn native(
+    State(state): State<AppState>,
+    caller: Caller,
+    Id(id): Id<QuestionId>,
+) -> Result<Response, Problem> {
+    caller.needs(Right::Read)?;
+    let native = state.engine.native(&caller, &id).await?;
+    let bytes = native.unwrap_or_else(|| "null".to_owned());
+    let raw = serde_json::value::RawValue::from_string(bytes);
+    raw.map(|raw| json(StatusCode::OK, &raw)).map_err(|error| Problem::new(Code::Internal, error.to_string()))
+}
+
+/// Answer. The first valid answer wins; the same one again succeeds again; another one gets 409 with the winner.
+#[utoipa::path(post, path = "/v1/questions/{id}/reply", params(("id" = String, Path), IdempotencyHeader), tag = "questions",
+    request_body = Reply, responses((status = 200, body = Question)))]
+async fn reply(
+    State(state): State<AppState>,
+    caller: Caller,
+    Id(id): Id<QuestionId>,
+    Key(key): Key,
+    Json(reply): Json<Reply>,
+) -> Result<Response, Problem> {
+    Ok(json(StatusCode::OK, &state.engine.reply(&caller, &id, reply, key).await?))
+}
+
+/// Reject. `rejectModes` of the question says what the agent can be told.
+#[utoipa::path(post, path = "/v1/questions/{id}/reject", params(("id" = String, Path), IdempotencyHeader), tag = "questions",
+    request_body = Option<Rejection>, responses((status = 200, body = Question)))]
+async fn reject(
+    State(state): State<AppState>,
+    caller: Caller,
+    Id(id): Id<QuestionId>,
+    Key(key): Key,
+    OptionalJson(rejection): OptionalJson<Rejection>,
+) -> Result<Response, Problem> {
+    Ok(json(StatusCode::OK, &state.engine.reject(&caller, &id, rejection, key).await?))
+}
+
+#[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Withdrawal {
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+/// The asker takes its own question back: it ends as `cancelled`.
+#[utoipa::path(post, path = "/v1/questions/{id}/withdraw", params(("id" = String, Path)), tag = "questions",
+    request_body = Option<Withdrawal>, responses((status = 200, body = Question)))]
+async fn withdraw(
+    State(state): State<AppState>,
+    caller: Caller,
+    Id(id): Id<QuestionId>,
+    OptionalJson(withdrawal): OptionalJson<Withdrawal>,
+) -> Result<Response, Problem> {
+    Ok(json(StatusCode::OK, &state.engine.withdraw(&caller, &id, withdrawal.reason).await?))
+}

@@ -1,0 +1,62 @@
+//! Requests that wait for a human: the header after ten seconds, then white space, then the JSON.
+//!
+//! In: a future that ends with the answer. Out: an ordinary response if it is quick; else a body that keeps the connection
+//! alive and ends with the same JSON. An error that comes late is in the body, because the status has gone out.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::stream;
+use http::{HeaderValue, StatusCode, header};
+use serde::Serialize;
+
+use super::limits::{HEADERS_AFTER, KEEP_ALIVE};
+use super::problem::{Code, Problem};
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// JSON with a status.
+pub fn json<T: Serialize>(status: StatusCode, value: &T) -> Response {
+    match serde_json::to_vec(value) {
+        Ok(bytes) => (status, [(header::CONTENT_TYPE, JSON)], bytes).into_response(),
+        Err(error) => Problem::new(Code::Internal, error.to_string()).into_response(),
+    }
+}
+
+pub async fn answer_when_ready<T, F>(status: StatusCode, work: F) -> Response
+where
+    T: Serialize + Send + 'static,
+    F: Future<Output = Result<T, Problem>> + Send + 'static,
+{
+    let mut work: Pin<Box<F>> = Box::pin(work);
+    match tokio::time::timeout(HEADERS_AFTER, &mut work).await {
+        Ok(Ok(value)) => json(status, &value),
+        Ok(Err(problem)) => problem.into_response(),
+        Err(_) => {
+            (status, [(header::CONTENT_TYPE, JSON)], Body::from_stream(kept_alive(work))).into_response()
+        }
+    }
+}
+
+fn kept_alive<T, F>(work: Pin<Box<F>>) -> impl futures_util::Stream<Item = Result<Bytes, Infallible>>
+where
+    T: Serialize,
+    F: Future<Output = Result<T, Problem>>,
+{
+    stream::unfold(Some(work), |work| async {
+        let mut work = work?;
+        tokio::select! {
+            done = &mut work => {
+                let bytes = match done {
+                    Ok(value) => serde_json::to_vec(&value).unwrap_or_default(),
+                    Err(problem) => problem.to_json(),
+                };
+                Some((Ok(Bytes::from(bytes)), None))
+            }
+            () = tokio::time::sleep(KEEP_ALIVE) => Some((Ok(Bytes::from_static(b" ")), Some(work))),
+        }
+    })
+}
