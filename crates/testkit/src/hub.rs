@@ -102,7 +102,8 @@ impl Hub {
 
     fn secret(&self, name: &str) -> anyhow::Result<String> {
         let path = self.data.join(name);
-        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text =
+            std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         Ok(text.trim().to_owned())
     }
 
@@ -163,7 +164,12 @@ impl Hub {
         let log = File::options().create(true).append(true).open(&self.log)?;
         let mut command = Command::new(&self.how.exe);
         clean_environment(&mut command);
-        command.arg("up").args(["--listen", &self.how.listen]).arg("--data").arg(&self.data).args(&self.how.args);
+        command
+            .arg("up")
+            .args(["--listen", &self.how.listen])
+            .arg("--data")
+            .arg(&self.data)
+            .args(&self.how.args);
         command.envs(self.how.env.iter().map(|(name, value)| (name, value)));
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn()?;
         let stdout = child.stdout.take().context("no stdout")?;
