@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use crate::heard::{Heard, Speech};
 
 /// One conversation with one process, server or connection of an agent.
-pub trait Codec: Send {
+pub trait Codec: Send + Sync {
     /// The first call, and the only one before anything is heard.
     fn begin(&mut self, begin: Begin) -> Vec<Heard>;
 
@@ -55,6 +55,12 @@ pub trait Codec: Send {
     /// anything that is heard afterwards. What comes back are the consequences for other questions, such as those that an
     /// interrupt ends too.
     fn delivered(&mut self, native_id: &str, settled: &Settlement) -> Vec<Heard>;
+
+    /// The store knows that this question is over although the agent did not say so: it was heard again after its end, or
+    /// it expired. Nothing is said to the agent; it is no longer watched.
+    fn forget(&mut self, native_id: &str) {
+        let _ = native_id;
+    }
 
     /// What the reply to a [`crate::Call`] that carried an outcome means for its delivery.
     fn judge(&self, status: u16, body: &[u8]) -> DeliveryInput {

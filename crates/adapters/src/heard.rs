@@ -88,6 +88,9 @@ pub struct Asked {
     /// After which time the agent goes on without an answer, where it says so. A codec has no clock; the engine makes the
     /// deadline of it.
     pub patience: Option<Duration>,
+    /// A canonical form of what is asked, for agents that are heard on several roads which share no id: the same session
+    /// and the same likeness are sightings of one question.
+    pub likeness: Option<String>,
 }
 
 /// How a turn ended.
@@ -113,7 +116,7 @@ pub enum Voice {
 /// Something to say to the agent, in the form that its transport takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Speech {
-    /// Complete frames: lines with their line feeds, or the text of one message.
+    /// Complete frames: lines with their line feeds, the text of one message, the output of a hook, keys for a terminal.
     Bytes(Vec<u8>),
     /// One request to the agent's own server.
     Call(Call),

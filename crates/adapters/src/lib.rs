@@ -19,4 +19,4 @@ pub use capability::{Capability, CapabilityClaim, Claims, Level};
 pub use codec::{Begin, Codec, KnownSession, Pending, Settlement, Start, Unspeakable};
 pub use descriptor::{Claim, ClaimState, Descriptor, Road};
 pub use heard::{Asked, Call, CallMethod, Heard, Speech, TurnEnd, Voice};
-pub use registry::Registry;
+pub use registry::{AgentListing, Registry};

@@ -2,16 +2,30 @@
 //!
 //! In: names, and commands that the user registers. Out: adapters. A name is unique.
 
+use std::ffi::OsStr;
 use std::sync::Arc;
 
-use crate::adapter::{Adapter, AdapterError};
+use serde::Serialize;
+
+use crate::adapter::{Adapter, AdapterError, FoundProgram};
 use crate::agents::acp::AcpAgent;
 use crate::agents::mock::MockAgent;
 use crate::agents::unbuilt::Unbuilt;
+use crate::descriptor::Descriptor;
 use crate::process_names;
 
 const NOT_YET: &str = "the adapter is not built yet";
 const AMP: &str = "Amp has no way to ask or to be answered from outside";
+
+/// One agent as surfaces list it.
+#[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentListing {
+    #[serde(flatten)]
+    pub descriptor: Descriptor,
+    /// Its programs on this machine; empty where it is not installed.
+    pub found: Vec<FoundProgram>,
+}
 
 #[derive(Clone)]
 pub struct Registry {
@@ -61,6 +75,15 @@ impl Registry {
         self.adapters.iter()
     }
 
+    /// What is known of every agent, and which of its programs are on this machine: the content of `GET /v1/agents`.
+    pub fn list(&self, path_var: &OsStr) -> Vec<AgentListing> {
+        let listing = |adapter: &Arc<dyn Adapter>| AgentListing {
+            descriptor: adapter.descriptor().clone(),
+            found: adapter.find(path_var),
+        };
+        self.adapters.iter().map(listing).collect()
+    }
+
     pub fn names(&self) -> Vec<&str> {
         self.adapters.iter().map(|adapter| adapter.descriptor().name.as_str()).collect()
     }
@@ -103,6 +126,18 @@ mod tests {
         assert_eq!(registry.register("a b", "x"), Err(AdapterError::BadName("a b".to_owned())));
         assert_eq!(registry.register("x", " "), Err(AdapterError::EmptyCommand));
         assert_eq!(registry.names().len(), 6);
+    }
+
+    #[test]
+    fn a_listing_is_one_flat_object() {
+        let list = Registry::built_in().list(OsStr::new(""));
+        let mock = serde_json::to_value(&list[0]).unwrap();
+        assert_eq!(mock["name"], "mock");
+        assert_eq!(mock["questions"]["state"], "proven");
+        assert_eq!(mock["rejectModes"], serde_json::json!(["decline", "cancel", "interrupt"]));
+        assert_eq!(mock["capabilities"][0]["scenario"], "ask-and-answer");
+        assert_eq!(mock["found"].as_array().unwrap().len(), 1, "the mock is wherever askd is");
+        assert!(list[1..].iter().all(|agent| agent.found.is_empty()));
     }
 
     #[test]

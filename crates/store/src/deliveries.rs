@@ -33,6 +33,9 @@ pub trait Deliveries: Send + Sync {
     /// Takes queued deliveries of connected sources, oldest first.
     async fn claim(&self, claim: Claim) -> StoreResult<Vec<ClaimedDelivery>>;
 
+    /// The delivery of a question, whoever has claimed it.
+    async fn delivery(&self, question: &QuestionId) -> StoreResult<Option<ClaimedDelivery>>;
+
     /// Deliveries whose worker is gone: claimed by an owner other than `owner`, or past their time.
     async fn lost_claims(&self, owner: &str, now: Timestamp) -> StoreResult<Vec<ClaimedDelivery>>;
 

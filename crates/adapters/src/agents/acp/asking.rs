@@ -72,7 +72,7 @@ pub(super) fn read(
         meanwhile,
         delivered: None,
     };
-    let asked = Asked { native_id, native_session: scope.session_id, ask, native, patience };
+    let asked = Asked { native_id, native_session: scope.session_id, ask, native, patience, likeness: None };
     Ok(Read { asked, open })
 }
 

@@ -128,7 +128,12 @@ fn field(key: &str, schema: &Value, companion: Option<String>, message: Option<&
         .then(|| item.options.iter().position(|option| option.value == NONE_OF_THE_ABOVE))
         .flatten()
         .map(|at| item.options.remove(at).value);
-    item.custom = item.options.is_empty() || companion.is_some();
+    let own_words = match dialect {
+        // The note of codex-acp answers only together with the option that stands for it.
+        Dialect::Codex => none_of_these.is_some(),
+        Dialect::Claude | Dialect::Plain => companion.is_some(),
+    };
+    item.custom = item.options.is_empty() || own_words;
     Field { key: key.to_owned(), item, value_type, dialect, companion, none_of_these }
 }
 

@@ -6,6 +6,7 @@ mod codec;
 mod draft;
 mod elicitation;
 mod form;
+mod hearing;
 mod ids;
 mod observed;
 mod open;

@@ -10,7 +10,7 @@ use crate::codec::KnownSession;
 const MAX_EXCERPT_BYTES: usize = 2000;
 /// Tool calls whose names are remembered: a question is about one of the last few.
 const MAX_TOOL_CALLS: usize = 256;
-/// Sessions of one connection that are remembered; later ones are heard without context.
+/// Sessions of one connection that are remembered; the oldest but the main one is forgotten first.
 const MAX_SESSIONS: usize = 4096;
 
 #[derive(Debug)]
@@ -113,8 +113,11 @@ impl Sessions {
 
     /// Whether it was new.
     pub(crate) fn add(&mut self, native_id: &str, cwd: Option<String>) -> bool {
-        if self.get(native_id).is_some() || self.0.len() >= MAX_SESSIONS {
+        if self.get(native_id).is_some() {
             return false;
+        }
+        if self.0.len() >= MAX_SESSIONS {
+            self.0.remove(1);
         }
         self.0.push(Session::new(native_id, cwd, None));
         true

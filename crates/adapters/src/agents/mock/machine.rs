@@ -44,6 +44,7 @@ pub enum Effect {
 pub enum Timer {
     GoOn { session: String },
     Withdraw { request: String },
+    Complete { request: String },
 }
 
 #[derive(Debug)]
@@ -87,6 +88,10 @@ fn update(session: &str, update: Value) -> String {
 
 fn notification(method: &str, params: Value) -> String {
     json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string()
+}
+
+fn completed(elicitation: &str) -> String {
+    notification("elicitation/complete", json!({ "elicitationId": elicitation }))
 }
 
 fn response(id: &Value, result: Value) -> Effect {
@@ -150,6 +155,12 @@ impl Mock {
                     session.paused = false;
                 }
                 self.go_on(session, &mut effects);
+            }
+            Timer::Complete { request } => {
+                let open = self.requests.iter().find(|open| open.id == *request);
+                if let Some(id) = open.and_then(|open| open.elicitation.clone()) {
+                    effects.push(Effect::Say(completed(&id)));
+                }
             }
             Timer::Withdraw { request } => {
                 let open = self.requests.iter_mut().find(|open| open.id == *request && !open.withdrawn);
@@ -234,6 +245,11 @@ impl Mock {
                 effects.push(Effect::Say(line));
                 effects.push(Effect::After { ms: after_ms, timer: Timer::Withdraw { request } });
             }
+            Step::LinkDone { after_ms } => {
+                let (request, line) = self.ask(session, Ask::Link, effects);
+                effects.push(Effect::Say(line));
+                effects.push(Effect::After { ms: after_ms, timer: Timer::Complete { request } });
+            }
             Step::AskAndCrash => {
                 let (_, line) = self.ask(session, Ask::Question, effects);
                 effects.push(Effect::Say(line));
@@ -302,7 +318,7 @@ impl Mock {
             return effects;
         }
         if let Some(id) = open.elicitation {
-            effects.push(Effect::Say(notification("elicitation/complete", json!({ "elicitationId": id }))));
+            effects.push(Effect::Say(completed(&id)));
         }
         let done =
             json!({ "sessionUpdate": "tool_call_update", "toolCallId": open.call, "status": "completed" });

@@ -21,6 +21,10 @@ pub(super) enum Step {
     AskAndWithdraw {
         after_ms: u64,
     },
+    /// Shows a link that is followed to its end without a word to askd.
+    LinkDone {
+        after_ms: u64,
+    },
     AskAndCrash,
     Crash,
     Flood(u64),
@@ -63,6 +67,7 @@ fn step(word: &str) -> Option<Step> {
         "both" => Some(Step::Ask(vec![Ask::Question, Ask::Multi])),
         "twice" => Some(Step::AskTwice),
         "withdraw" => Some(Step::AskAndWithdraw { after_ms: number(WITHDRAW_AFTER_MS) }),
+        "link-done" => Some(Step::LinkDone { after_ms: number(WITHDRAW_AFTER_MS) }),
         "crash" => Some(Step::Crash),
         "crash-while-asking" => Some(Step::AskAndCrash),
         "flood" => Some(Step::Flood(number(FLOOD))),
