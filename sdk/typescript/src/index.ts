@@ -1,0 +1,20 @@
+/** The public face of the package. */
+
+export { AskdClient, type AskdClientOptions } from "./client.js";
+export { resultOf } from "./ask.js";
+export type { Answered, AskOptions, AskResult, Cancelled, Expired, Rejected, StillOpen } from "./ask.js";
+export * from "./errors.js";
+export type { OnQuestionOptions, QuestionHandler, QuestionReaction } from "./on-question.js";
+export type {
+  CallOptions,
+  FindByCallOptions,
+  QuestionListing,
+  Questions,
+  RejectOptions,
+  ReplyOptions,
+  WriteOptions,
+} from "./questions.js";
+export type { Sessions, Sources, Tokens } from "./resources.js";
+export type { Connection, StreamOptions } from "./stream.js";
+export type * from "./types.js";
+export type { OpenListener, OpenState, WatchOptions } from "./watch.js";
