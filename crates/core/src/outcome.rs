@@ -133,6 +133,22 @@ pub enum Cause {
     DeadlinePassed,
 }
 
+/// What has to be told to the agent, whole: the answers of secret items are in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Settlement {
+    Answered(Answer),
+    Rejected { mode: RejectMode, reason: Option<String> },
+}
+
+impl Settlement {
+    pub fn reject_mode(&self) -> Option<RejectMode> {
+        match self {
+            Self::Answered(_) => None,
+            Self::Rejected { mode, .. } => Some(*mode),
+        }
+    }
+}
+
 /// What the agent got instead of the answer that askd had accepted.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]

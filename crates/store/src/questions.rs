@@ -62,6 +62,15 @@ pub struct Resolve {
     pub by: By,
     pub at: Timestamp,
     pub idempotency: Option<Idempotency>,
+    /// Who delivers the outcome at once, if somebody can: the delivery is then claimed in the same transaction.
+    pub claim: Option<ClaimHolder>,
+}
+
+/// A worker that takes a delivery for itself until a moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimHolder {
+    pub owner: String,
+    pub until: Timestamp,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -141,6 +150,9 @@ pub trait Questions: Send + Sync {
 
     /// The question that a session knows by `native_id`, by whichever road.
     async fn question_by_native(&self, session: &SessionId, native_id: &str) -> StoreResult<Option<Record>>;
+
+    /// The open questions that came through a source, oldest first.
+    async fn open_of_source(&self, source: &SourceId) -> StoreResult<Vec<Record>>;
 
     /// The agent's own words for it.
     async fn native(&self, id: &QuestionId) -> StoreResult<Option<String>>;

@@ -66,6 +66,13 @@ impl Deliveries for SqliteStore {
         .await
     }
 
+    async fn delivery(&self, question: &QuestionId) -> StoreResult<Option<ClaimedDelivery>> {
+        let (id, sealer) = (text(question), self.sealer.clone());
+        let found =
+            self.readers.read(move |conn| deliveries(conn, &sealer, "d.question_id = ?1", &[id])).await?;
+        Ok(found.into_iter().next())
+    }
+
     async fn lost_claims(&self, owner: &str, now: Timestamp) -> StoreResult<Vec<ClaimedDelivery>> {
         let (owner, sealer) = (text(owner), self.sealer.clone());
         self.readers

@@ -9,6 +9,7 @@ mod rows;
 mod sessions;
 mod settle;
 mod tokens;
+mod transcripts;
 mod writer;
 
 pub use open::SqliteStore;

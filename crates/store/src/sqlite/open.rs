@@ -16,7 +16,8 @@ use super::writer::Writer;
 use super::{events, tokens};
 
 /// The migrations in order; the place in this list is the schema's number.
-const MIGRATIONS: &[&str] = &[include_str!("../../migrations/0001_start.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("../../migrations/0001_start.sql"), include_str!("../../migrations/0002_transcripts.sql")];
 /// Prepared statements that each connection keeps.
 const STATEMENTS: usize = 64;
 
@@ -24,6 +25,7 @@ pub struct SqliteStore {
     pub(super) writer: tokio::sync::RwLock<Option<Writer>>,
     pub(super) readers: Readers,
     pub(super) tail: Arc<Tail>,
+    pub(super) transcripts_grew: tokio::sync::watch::Sender<u64>,
     pub(super) sealer: Arc<Sealer>,
     pub(super) tokens: RwLock<HashMap<[u8; 32], TokenRecord>>,
     pub(super) identity: String,
@@ -52,6 +54,7 @@ impl SqliteStore {
             writer: tokio::sync::RwLock::new(Some(writer)),
             readers,
             tail,
+            transcripts_grew: tokio::sync::watch::Sender::new(0),
             sealer,
             tokens: RwLock::new(tokens),
             identity,

@@ -4,16 +4,19 @@ use async_trait::async_trait;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use askd_core::{EventType, Outcome, Question, QuestionId, Resolution, Seq, SessionId, Status, Timestamp};
+use askd_core::{
+    EventType, Outcome, Question, QuestionId, Resolution, Seq, SessionId, Settlement, SourceId, Status,
+    Timestamp,
+};
 
 use super::rows::{load, parsed, record, rows, text, to_json};
 use super::writer::Tx;
 use super::{SqliteStore, events, settle};
+use crate::StoreResult;
 use crate::questions::{
     Asked, Idempotency, NewQuestion, Order, Origin, QuestionFilter, QuestionPage, Questions, Record, Resolve,
     Resolved, Retention,
 };
-use crate::{Settlement, StoreResult};
 
 /// Open questions at one time: more than a company of agents can ask, few enough to list.
 pub const MAX_OPEN_QUESTIONS: i64 = 100_000;
@@ -143,7 +146,8 @@ fn resolve(tx: &mut Tx<'_>, wanted: Resolve) -> StoreResult<Resolved> {
         KeyUse::Reused => return Ok(Resolved::KeyReused),
     }
     let Some(record) = load(tx.conn, &wanted.id)? else { return Ok(Resolved::NotFound) };
-    let resolved = settle::resolve(tx, record, &wanted.resolution, wanted.by, wanted.at)?;
+    let resolved =
+        settle::resolve(tx, record, &wanted.resolution, wanted.by, wanted.at, wanted.claim.as_ref())?;
     if matches!(resolved, Resolved::Settled(_) | Resolved::Same(_)) {
         remember_key(tx, wanted.idempotency.as_ref(), &wanted.id, wanted.at)?;
     }
@@ -265,6 +269,15 @@ impl Questions for SqliteStore {
         self.readers.read(move |conn| by_native(conn, &session, &native_id)).await
     }
 
+    async fn open_of_source(&self, source: &SourceId) -> StoreResult<Vec<Record>> {
+        let sql = format!(
+            "{} WHERE q.source_id = ?1 AND q.status = 'requested' ORDER BY q.seq",
+            super::rows::QUESTION
+        );
+        let source = text(source);
+        self.readers.read(move |conn| rows(conn, &sql, &[source], record)).await
+    }
+
     async fn native(&self, id: &QuestionId) -> StoreResult<Option<String>> {
         let id = id.clone();
         self.readers
@@ -317,7 +330,7 @@ impl Questions for SqliteStore {
             let mut expired = Vec::new();
             for record in due {
                 if let Resolved::Settled(question) =
-                    settle::resolve(tx, record, &Resolution::Expire, askd_core::By::hub(), now)?
+                    settle::resolve(tx, record, &Resolution::Expire, askd_core::By::hub(), now, None)?
                 {
                     expired.push(question);
                 }

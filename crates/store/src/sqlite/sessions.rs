@@ -145,7 +145,7 @@ fn end_questions(
 ) -> StoreResult<()> {
     let open = format!("{} WHERE {condition} AND q.status = 'requested'", super::rows::QUESTION);
     for record in rows(tx.conn, &open, std::slice::from_ref(&id), record)? {
-        settle::resolve(tx, record, &crate::questions::cancel(cause), By::hub(), at)?;
+        settle::resolve(tx, record, &crate::questions::cancel(cause), By::hub(), at, None)?;
     }
     let pending = format!("{} WHERE {condition} AND d.state IN ('queued', 'sent')", super::rows::QUESTION);
     let gone = DeliveryInput::AgentGone { detail: Some(describe(cause)) };
@@ -230,6 +230,22 @@ impl Sessions for SqliteStore {
 
     async fn see_session(&self, seen: SessionSeen) -> StoreResult<Session> {
         self.write(move |tx| see(tx, seen)).await
+    }
+
+    async fn name_session(&self, id: &SessionId, native_id: &str) -> StoreResult<Option<Session>> {
+        let (id, native_id) = (id.clone(), native_id.to_owned());
+        self.write(move |tx| {
+            let sql = "UPDATE sessions SET native_id = ?2 WHERE id = ?1";
+            tx.conn.execute(sql, params![id.as_str(), native_id])?;
+            load_session(tx.conn, &id)
+        })
+        .await
+    }
+
+    async fn sessions_of_source(&self, source: &SourceId) -> StoreResult<Vec<Session>> {
+        let source = text(source);
+        let sql = format!("{SESSION} WHERE source_id = ?1 ORDER BY number");
+        self.readers.read(move |conn| rows(conn, &sql, &[source], read_session)).await
     }
 
     async fn session(&self, id: &SessionId) -> StoreResult<Option<Session>> {

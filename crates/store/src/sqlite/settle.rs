@@ -8,12 +8,12 @@ use rusqlite::{Connection, OptionalExtension, params};
 use askd_core::delivery::{Delivery, DeliveryInput, DeliveryState, FailReason};
 use askd_core::lifecycle::{Current, Decision, Elsewhere, Resolution, decide};
 use askd_core::outcome::AgentReceived;
-use askd_core::{Answer, By, DeliveryId, EventType, Outcome, Question, QuestionId, Timestamp};
+use askd_core::{Answer, By, DeliveryId, EventType, Outcome, Question, QuestionId, Settlement, Timestamp};
 
 use super::rows::{corrupt, from_json, to_json};
 use super::writer::Tx;
 use crate::seal::Sealer;
-use crate::{Record, Resolved, Settlement, StoreResult};
+use crate::{ClaimHolder, Record, Resolved, StoreResult};
 
 /// First pause before a delivery that could not be written is tried again; it doubles up to the longest.
 const RETRY_FIRST_MS: i64 = 250;
@@ -25,6 +25,7 @@ pub(super) fn resolve(
     resolution: &Resolution,
     by: By,
     at: Timestamp,
+    claim: Option<&ClaimHolder>,
 ) -> StoreResult<Resolved> {
     let mut question = record.question;
     let secret = question.secret_items();
@@ -42,16 +43,21 @@ pub(super) fn resolve(
             question.outcome = Some(*outcome);
             store_outcome(tx, &question, resolution, at)?;
             if let (true, Some(source)) = (deliver, &record.source) {
-                let delivery = Delivery::queued(at);
+                let queued = Delivery::queued(at);
+                let delivery =
+                    claim.and_then(|_| queued.after(&DeliveryInput::Claimed, at)).unwrap_or(queued);
                 let id = DeliveryId::from_bits(question.id.bits());
-                let sql = "INSERT INTO deliveries (question_id, id, source_id, state, body, not_before) VALUES (?1, ?2, ?3, 'queued', ?4, ?5)";
+                let sql = "INSERT INTO deliveries (question_id, id, source_id, state, body, not_before, claim_owner, claim_until) \
+                           VALUES (?1, ?2, ?3, 'queued', ?4, ?5, ?6, ?7)";
                 let body = to_json(&delivery)?;
                 tx.conn.prepare_cached(sql)?.execute(params![
                     question.id.as_str(),
                     id.as_str(),
                     source.as_str(),
                     body,
-                    at.millis()
+                    at.millis(),
+                    claim.map(|claim| claim.owner.as_str()),
+                    claim.map(|claim| claim.until.millis()),
                 ])?;
                 question.delivery = Some(delivery);
             }

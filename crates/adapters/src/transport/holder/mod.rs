@@ -1,0 +1,38 @@
+//! The holder: a small process between the hub and one managed agent, so that a restart of the hub ends no agent.
+//!
+//! `spec` and `folder` say what is started and where it lives, `protocol` what both sides say. `serve` is the holder
+//! process: it waits, `holding` reacts, with its parts `agent`, `buffer`, `journal`, `stdin`, `stderr`, `link`. `spawn`,
+//! `client` and `find` are the hub's side.
+//!
+//! ```text
+//!  hub (tokio) == Unix socket, frames ==> holder (one thread, poll) == stdin, stdout, stderr ==> agent (own group)
+//!                                          |- buffer/   lines that the hub has not acknowledged
+//!                                          |- journal   deliveries: begun, done
+//!                                          '- exit.json how the agent ended
+//! ```
+
+mod agent;
+mod buffer;
+mod client;
+mod find;
+mod folder;
+mod holding;
+mod journal;
+mod link;
+pub mod protocol;
+mod serve;
+mod spawn;
+mod spec;
+mod stderr;
+mod stdin;
+
+pub use client::{
+    AttachError, Attached, COMMAND_QUEUE, CommandError, EVENT_BATCHES, EndOfConnection, HolderConnection,
+    HolderEvent, HolderEvents, attach, status,
+};
+pub use find::{FindError, HolderFound, Leftover, end_leftover, forget, leftover, list, look, probe_offline};
+pub use folder::{ExitRecord, ExitWhy, Folder, FolderError, MAX_SOCKET_PATH_BYTES, Running};
+pub use journal::{Completed, Journaled};
+pub use serve::{HolderError, run};
+pub use spawn::{HolderHandle, SpawnError, spawn};
+pub use spec::{HolderId, HolderLimits, HolderSpec, SESSION_VARIABLE, SpecError, TOKEN_VARIABLE};

@@ -1,0 +1,246 @@
+//! One JSON-RPC message. In: the bytes of a line, whatever they are. Out: request, notification, response or the reason
+//! why it is none of these; and the other way round.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, de};
+use serde_json::value::RawValue;
+
+/// The error codes that JSON-RPC 2.0 reserves, and the one that ACP and LSP give to a cancelled request.
+pub mod error_code {
+    pub const PARSE_ERROR: i64 = -32700;
+    pub const INVALID_REQUEST: i64 = -32600;
+    pub const METHOD_NOT_FOUND: i64 = -32601;
+    pub const INVALID_PARAMS: i64 = -32602;
+    pub const INTERNAL_ERROR: i64 = -32603;
+    pub const REQUEST_CANCELLED: i64 = -32800;
+}
+
+/// The id of a request. Fractions and numbers beyond 64 bits are refused: no known agent has them, and they would
+/// not survive the way back.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(untagged)]
+pub enum Id {
+    Null,
+    Int(i64),
+    Str(String),
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => f.write_str("null"),
+            Self::Int(id) => write!(f, "{id}"),
+            Self::Str(id) => write!(f, "{id:?}"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Id {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl de::Visitor<'_> for Visitor {
+            type Value = Id;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("null, a 64 bit integer or a string")
+            }
+            fn visit_unit<E>(self) -> Result<Id, E> {
+                Ok(Id::Null)
+            }
+            fn visit_i64<E>(self, id: i64) -> Result<Id, E> {
+                Ok(Id::Int(id))
+            }
+            fn visit_u64<E: de::Error>(self, id: u64) -> Result<Id, E> {
+                i64::try_from(id).map(Id::Int).map_err(|_| E::custom("the id is beyond 64 signed bits"))
+            }
+            fn visit_str<E>(self, id: &str) -> Result<Id, E> {
+                Ok(Id::Str(id.to_owned()))
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+/// The error object of a response, when it has the form that JSON-RPC gives it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct JsonRpcError {
+    pub code: i64,
+    pub message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Box<RawValue>>,
+}
+
+/// What a response carries, as the bytes that came.
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    Result(Box<RawValue>),
+    Error(Box<RawValue>),
+}
+
+/// Why a line is no message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Defect {
+    /// No JSON, no UTF-8, a key twice, or an id of a wrong type.
+    NotJson,
+    /// An array: batches are not used by any agent, and MCP took them out.
+    Batch,
+    /// `jsonrpc` is there and is not "2.0".
+    Version,
+    /// Neither a method nor a response, or both.
+    Shape,
+}
+
+/// One line, understood.
+#[derive(Debug, Clone)]
+pub enum Message {
+    Request {
+        id: Id,
+        method: String,
+        params: Option<Box<RawValue>>,
+    },
+    Notification {
+        method: String,
+        params: Option<Box<RawValue>>,
+    },
+    Response {
+        id: Id,
+        outcome: Outcome,
+    },
+    /// `id` is there when the sender can be told by it.
+    Malformed {
+        defect: Defect,
+        id: Option<Id>,
+    },
+}
+
+#[derive(Deserialize)]
+struct Envelope {
+    #[serde(default, deserialize_with = "present")]
+    jsonrpc: Option<Box<RawValue>>,
+    #[serde(default, deserialize_with = "present")]
+    id: Option<Id>,
+    #[serde(default, deserialize_with = "present")]
+    method: Option<String>,
+    #[serde(default, deserialize_with = "present")]
+    params: Option<Box<RawValue>>,
+    #[serde(default, deserialize_with = "present")]
+    result: Option<Box<RawValue>>,
+    #[serde(default, deserialize_with = "present")]
+    error: Option<Box<RawValue>>,
+}
+
+/// A field that is there with the value null is there: `"id": null` and `"result": null` have a meaning.
+fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+impl Message {
+    /// Understands one line. Total: any bytes give a value. A missing `jsonrpc` is taken (Codex leaves it out).
+    pub fn parse(line: &[u8]) -> Self {
+        let malformed = |defect, id| Self::Malformed { defect, id };
+        let first = line.iter().find(|byte| !byte.is_ascii_whitespace());
+        let Ok(envelope) = serde_json::from_slice::<Envelope>(line) else {
+            let batch = first == Some(&b'[') && serde_json::from_slice::<&RawValue>(line).is_ok();
+            return malformed(if batch { Defect::Batch } else { Defect::NotJson }, None);
+        };
+        // A struct can also be read from an array, which would be a batch.
+        if first != Some(&b'{') {
+            return malformed(Defect::Batch, None);
+        }
+        let Envelope { jsonrpc, id, method, params, result, error } = envelope;
+        if jsonrpc.is_some_and(|version| version.get() != "\"2.0\"") {
+            return malformed(Defect::Version, id);
+        }
+        match (method, id, result, error) {
+            (Some(method), Some(id), None, None) => Self::Request { id, method, params },
+            (Some(method), None, None, None) => Self::Notification { method, params },
+            (None, Some(id), Some(result), None) => Self::Response { id, outcome: Outcome::Result(result) },
+            // Some servers send both, the one that is not meant as null.
+            (None, Some(id), Some(result), Some(error)) if error.get() == "null" => {
+                Self::Response { id, outcome: Outcome::Result(result) }
+            }
+            (None, Some(id), None, Some(error)) => Self::Response { id, outcome: Outcome::Error(error) },
+            (None, Some(id), Some(result), Some(error)) if result.get() == "null" => {
+                Self::Response { id, outcome: Outcome::Error(error) }
+            }
+            (_, id, _, _) => malformed(Defect::Shape, id),
+        }
+    }
+}
+
+impl Outcome {
+    /// The error in its usual form; `None` for a result and for an error of another form.
+    pub fn error(&self) -> Option<JsonRpcError> {
+        match self {
+            Self::Result(_) => None,
+            Self::Error(raw) => serde_json::from_str(raw.get()).ok(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Out<'a, P: Serialize> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    jsonrpc: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a Id>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    method: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    params: Option<&'a P>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a P>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a P>,
+}
+
+impl<P: Serialize> Out<'_, P> {
+    /// One line with its `\n`. JSON text has no raw newline inside, except in a `RawValue` that was pretty-printed.
+    fn line(&self) -> serde_json::Result<Vec<u8>> {
+        let mut line = serde_json::to_vec(self)?;
+        for byte in &mut line {
+            if matches!(byte, b'\n' | b'\r') {
+                *byte = b' ';
+            }
+        }
+        line.push(b'\n');
+        Ok(line)
+    }
+}
+
+fn version(with_version: bool) -> Option<&'static str> {
+    with_version.then_some("2.0")
+}
+
+/// A request as a line.
+pub fn encode_request<P: Serialize>(
+    with_version: bool,
+    id: &Id,
+    method: &str,
+    params: Option<&P>,
+) -> serde_json::Result<Vec<u8>> {
+    let jsonrpc = version(with_version);
+    Out { jsonrpc, id: Some(id), method: Some(method), params, result: None, error: None }.line()
+}
+
+/// A notification as a line.
+pub fn encode_notification<P: Serialize>(
+    with_version: bool,
+    method: &str,
+    params: Option<&P>,
+) -> serde_json::Result<Vec<u8>> {
+    let jsonrpc = version(with_version);
+    Out { jsonrpc, id: None, method: Some(method), params, result: None, error: None }.line()
+}
+
+/// A successful response as a line.
+pub fn encode_result<P: Serialize>(with_version: bool, id: &Id, result: &P) -> serde_json::Result<Vec<u8>> {
+    let jsonrpc = version(with_version);
+    Out { jsonrpc, id: Some(id), method: None, params: None, result: Some(result), error: None }.line()
+}
+
+/// A failed response as a line.
+pub fn encode_error(with_version: bool, id: &Id, error: &JsonRpcError) -> serde_json::Result<Vec<u8>> {
+    let jsonrpc = version(with_version);
+    Out { jsonrpc, id: Some(id), method: None, params: None, result: None, error: Some(error) }.line()
+}

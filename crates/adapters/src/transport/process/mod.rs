@@ -1,0 +1,13 @@
+//! Processes as askd meets them: what `/proc` says about one, how one ended, and how to end one with all that it
+//! started.
+
+mod end;
+mod exit;
+mod proc_fs;
+
+pub use end::{DEFAULT_GRACE, MAX_GRACE, end_child, signal_group, signal_same};
+pub use exit::ProcessExit;
+pub use proc_fs::{
+    MAX_PARENTS, ProcessFacts, children_of, command_line, descendants, facts, members_of, parent_chain,
+    start_time,
+};
