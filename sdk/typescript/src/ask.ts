@@ -68,8 +68,10 @@ export type AskResult = Answered | Rejected | Cancelled | Expired;
 
 export async function ask(http: Http, questions: Questions, input: AskInput, options: AskOptions): Promise<AskResult | StillOpen> {
   const { signal, wait } = options;
-  const idempotencyKey = options.idempotencyKey ?? crypto.randomUUID();
-  const post = () => http.json<Question>("POST", "/v1/questions", { body: input, idempotencyKey, signal });
+  const idempotencyKey = options.idempotencyKey ?? randomKey();
+  // Whoever wants to take the question back must learn its id: that request is not cut off.
+  const during = options.withdrawOnAbort ? undefined : signal;
+  const post = () => http.json<Question>("POST", "/v1/questions", { body: input, idempotencyKey, signal: during });
   const asked = await untilReached(post, signal);
   options.onAsked?.(asked);
   try {
@@ -87,6 +89,11 @@ async function withdrawQuietly(questions: Questions, id: string): Promise<void> 
   } catch (error) {
     if (!(error instanceof AskdError)) throw error;
   }
+}
+
+/** Not `randomUUID`, which pages on plain http lack. */
+function randomKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /** How a question stands, typed. */

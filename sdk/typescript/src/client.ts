@@ -5,11 +5,11 @@
  */
 
 import { ask, type AskOptions, type AskResult, type StillOpen } from "./ask.js";
+import { eventBatches, type EventOptions } from "./events.js";
 import { Http, type HttpOptions } from "./http.js";
 import { onQuestion, type OnQuestionOptions, type QuestionHandler } from "./on-question.js";
 import { type CallOptions, type FindByCallOptions, Questions, type RejectOptions, type ReplyOptions } from "./questions.js";
-import { Sessions, Sources, Tokens } from "./resources.js";
-import { streamBatches, type StreamOptions } from "./stream.js";
+import { Agents, Sessions, Sources, Tokens } from "./resources.js";
 import type { Answers, AskdEvent, AskInput, Health, Question } from "./types.js";
 import { type OpenListener, watchOpen, type WatchOptions } from "./watch.js";
 
@@ -29,6 +29,7 @@ export class AskdClient {
   readonly sessions: Sessions;
   readonly sources: Sources;
   readonly tokens: Tokens;
+  readonly agents: Agents;
   readonly #http: Http;
 
   constructor(options: AskdClientOptions = {}) {
@@ -37,6 +38,7 @@ export class AskdClient {
     this.sessions = new Sessions(this.#http);
     this.sources = new Sources(this.#http);
     this.tokens = new Tokens(this.#http);
+    this.agents = new Agents(this.#http);
   }
 
   /** The hub's address, without a slash at its end. */
@@ -83,8 +85,8 @@ export class AskdClient {
   }
 
   /** Events in order, none lost, none repeated, over any number of reconnects. Ends when the signal says so. */
-  async *events(options: StreamOptions = {}): AsyncGenerator<AskdEvent, void, void> {
-    for await (const events of streamBatches(this.#http, options)) {
+  async *events(options: EventOptions = {}): AsyncGenerator<AskdEvent, void, void> {
+    for await (const events of eventBatches(this.#http, options)) {
       for (const event of events) {
         if (options.signal?.aborted) return;
         yield event;

@@ -4,6 +4,7 @@
  * In: method, path, query, body. Out: parsed JSON or a stream's response, or an `AskdError`. It tries once; who may try again decides elsewhere.
  */
 
+import { linkedController } from "./backoff.js";
 import { AskdError, ConnectionError, fromProblem, fromStatus, isProblem, NotFoundError } from "./errors.js";
 import type { Surface } from "./types.js";
 
@@ -18,11 +19,15 @@ export interface RequestOptions {
   query?: Record<string, string | number | boolean | null | undefined> | undefined;
   body?: unknown;
   idempotencyKey?: string | undefined;
+  /** Seconds that the hub may wait before it answers. */
+  wait?: number | undefined;
   signal?: AbortSignal | undefined;
 }
 
 /** Where `askd up` listens unless told otherwise. */
 const DEFAULT_URL = "http://127.0.0.1:2753";
+/** A hub that has not answered so long after it could have counts as not reachable: a dead connection says nothing by itself. */
+const PATIENCE_MS = 30_000;
 
 export class Http {
   readonly base: string;
@@ -41,16 +46,26 @@ export class Http {
     this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
   }
 
-  /** A request that is answered with JSON, or with nothing (204). */
+  /** A request that is answered with JSON, or with nothing. */
   async json<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
-    const response = await this.send(method, path, "application/json", options);
-    const text = await this.#read(response, options.signal);
-    if (response.status === 204) return undefined as T;
-    const value = parse(text);
-    // A request that waited has sent its status long before; what went wrong after that is in the body.
-    if (isProblem(value)) throw fromProblem(value);
-    if (value === undefined) throw unexpected(response, "its body is not JSON");
-    return value as T;
+    const { controller, release } = linkedController(options.signal);
+    const { signal } = controller;
+    const silent = () => controller.abort(new ConnectionError("the hub is silent", { code: "connection_failed" }));
+    const timer = setTimeout(silent, PATIENCE_MS + (options.wait ?? 0) * 1000);
+    try {
+      const query = { ...options.query, wait: options.wait };
+      const response = await this.send(method, path, "application/json", { ...options, query, signal });
+      const text = await this.#read(response, signal);
+      if (text === "") return undefined as T;
+      const value = parse(text);
+      if (value === undefined) throw unexpected(response, "its body is not JSON");
+      // A request that waited has sent its status long before; what went wrong after that is in the body.
+      if (options.wait && isProblem(value)) throw fromProblem(value);
+      return value as T;
+    } finally {
+      clearTimeout(timer);
+      release();
+    }
   }
 
   /** A request whose body the caller reads as it comes. Anything but success is an error. */

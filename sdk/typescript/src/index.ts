@@ -14,7 +14,9 @@ export type {
   ReplyOptions,
   WriteOptions,
 } from "./questions.js";
-export type { Sessions, Sources, Tokens } from "./resources.js";
-export type { Connection, StreamOptions } from "./stream.js";
+export type { EventOptions } from "./events.js";
+export type { Agents, Sessions, Sources, Tokens } from "./resources.js";
+export type { Connection, FollowOptions } from "./stream.js";
+export type { TranscriptOptions } from "./transcript.js";
 export type * from "./types.js";
 export type { OpenListener, OpenState, WatchOptions } from "./watch.js";

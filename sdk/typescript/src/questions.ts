@@ -4,10 +4,10 @@
  * In: ids, filters, answers. Out: questions as the hub has stored them, or an `AskdError`.
  */
 
-import { Backoff, linkedController, sleep } from "./backoff.js";
-import { AskdError, ConnectionError, InvalidAnswerError, InvalidRequestError, isRetryable, NotFoundError } from "./errors.js";
+import { Backoff, linkedController } from "./backoff.js";
+import { AskdError, InvalidAnswerError, InvalidRequestError, isRetryable, NotFoundError } from "./errors.js";
+import { eventBatches } from "./events.js";
 import { type Http, segment } from "./http.js";
-import { streamBatches } from "./stream.js";
 import type { Answers, Question, QuestionFilter, QuestionPage, Rejection } from "./types.js";
 
 export interface CallOptions {
@@ -39,8 +39,6 @@ export interface FindByCallOptions extends CallOptions {
 
 /** One request waits this long: under the minute after which many a proxy closes what is quiet. */
 const WAIT_SECONDS = 55;
-/** How much later than promised an answer may come before the connection counts as dead. */
-const LATE_MS = 20_000;
 
 /** A list: iterate over it for all questions, page by page; or take one page. */
 export interface QuestionListing extends AsyncIterable<Question> {
@@ -73,8 +71,7 @@ export class Questions {
 
   /** One question; with `wait` the hub answers when it is settled, or after so many seconds (at most a day). */
   get(id: string, options: CallOptions & { wait?: number | undefined } = {}): Promise<Question> {
-    const { wait, signal } = options;
-    return this.#http.json("GET", `/v1/questions/${segment(id)}`, { query: { wait }, signal });
+    return this.#http.json("GET", `/v1/questions/${segment(id)}`, options);
   }
 
   /** The agent's own words for a question; `null` for one that came through the API. */
@@ -93,7 +90,7 @@ export class Questions {
       let question: Question | undefined;
       let retryAfter = 0;
       try {
-        question = await this.#waitOnce(id, wait, signal);
+        question = await this.get(id, { wait, signal });
       } catch (error) {
         signal?.throwIfAborted();
         if (!isRetryable(error) || Date.now() >= end) throw error;
@@ -103,22 +100,6 @@ export class Questions {
       // Still open before its time: the hub is stopping.
       if (question && wait === WAIT_SECONDS) backoff.reset();
       await backoff.pause(signal, retryAfter);
-    }
-  }
-
-  /** A wait that ends even if the connection has died without a word. */
-  async #waitOnce(id: string, wait: number, outer: AbortSignal | undefined): Promise<Question> {
-    const { controller, release } = linkedController(outer);
-    const timer = new AbortController();
-    sleep(wait * 1000 + LATE_MS, timer.signal).then(
-      () => controller.abort(new ConnectionError("the hub is silent", { code: "connection_failed" })),
-      () => undefined,
-    );
-    try {
-      return await this.get(id, { wait, signal: controller.signal });
-    } finally {
-      timer.abort();
-      release();
     }
   }
 
@@ -137,7 +118,7 @@ export class Questions {
     const { controller, release } = linkedController(signal);
     const timer = setTimeout(() => controller.abort(), wait * 1000);
     try {
-      for await (const events of streamBatches(this.#http, { after: page.seq, filter, signal: controller.signal })) {
+      for await (const events of eventBatches(this.#http, { after: page.seq, filter, signal: controller.signal })) {
         for (const event of events) if ("question" in event) return event.question;
       }
       signal?.throwIfAborted();

@@ -1,12 +1,25 @@
 /**
- * Sessions, sources and tokens: what the hub sees, what it is connected to, and who may use it.
+ * Sessions, sources, agents and tokens: what the hub sees, what it is connected to, what it knows, and who may use it.
  *
  * In: ids and inputs. Out: the hub's records, or an `AskdError`.
  */
 
 import { type Http, segment } from "./http.js";
 import type { CallOptions } from "./questions.js";
-import type { CreatedToken, LoginCode, Session, Source, Token, TokenInput } from "./types.js";
+import { transcript, type TranscriptOptions } from "./transcript.js";
+import type {
+  Agent,
+  CreatedToken,
+  HeldAgent,
+  LoginCode,
+  Session,
+  SessionInput,
+  Source,
+  Token,
+  TokenInput,
+  TranscriptEntry,
+  TranscriptTrimmed,
+} from "./types.js";
 
 export class Sessions {
   readonly #http: Http;
@@ -23,6 +36,31 @@ export class Sessions {
 
   get(id: string, options: CallOptions = {}): Promise<Session> {
     return this.#http.json("GET", `/v1/sessions/${segment(id)}`, options);
+  }
+
+  /** Starts an agent that askd manages. It outlives the hub. */
+  start(input: SessionInput, options: CallOptions = {}): Promise<Session> {
+    return this.#http.json("POST", "/v1/sessions", { body: input, ...options });
+  }
+
+  /** Says something to a managed session. */
+  say(id: string, text: string, options: CallOptions = {}): Promise<void> {
+    return this.#http.json("POST", `/v1/sessions/${segment(id)}/messages`, { body: { text }, ...options });
+  }
+
+  /** What a managed agent said and says, until its session has ended. */
+  transcript(id: string, options: TranscriptOptions = {}): AsyncGenerator<TranscriptEntry | TranscriptTrimmed, void, void> {
+    return transcript(this.#http, id, options);
+  }
+
+  /** Ends a session; a managed agent's process group ends with it. Open questions are cancelled. */
+  end(id: string, options: CallOptions = {}): Promise<void> {
+    return this.#http.json("DELETE", `/v1/sessions/${segment(id)}`, options);
+  }
+
+  /** The managed agents whose processes are held. */
+  async held(options: CallOptions = {}): Promise<HeldAgent[]> {
+    return (await this.#http.json<{ holders: HeldAgent[] }>("GET", "/v1/holders", options)).holders;
   }
 }
 
@@ -41,6 +79,19 @@ export class Sources {
   /** Detaches a source: its sessions end, and their open questions with them. */
   detach(id: string, options: CallOptions = {}): Promise<void> {
     return this.#http.json("DELETE", `/v1/sources/${segment(id)}`, options);
+  }
+}
+
+export class Agents {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /** The agents that askd knows. `proven` was seen working with that very program, `declared` is what it says of itself. */
+  async list(options: CallOptions = {}): Promise<Agent[]> {
+    return (await this.#http.json<{ agents: Agent[] }>("GET", "/v1/agents", options)).agents;
   }
 }
 

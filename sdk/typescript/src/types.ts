@@ -32,8 +32,11 @@ export type Reply = Schemas["Reply"];
 export type Rejection = Schemas["Rejection"];
 export type QuestionPage = Schemas["QuestionList"];
 export type Session = Schemas["Session"];
+export type SessionInput = Schemas["SessionInput"];
+export type HeldAgent = Schemas["HeldAgent"];
 export type Source = Schemas["Source"];
 export type SourceState = Schemas["SourceState"];
+export type Agent = Schemas["AgentListing"];
 export type Token = Schemas["Token"];
 export type TokenInput = Schemas["TokenInput"];
 export type CreatedToken = Schemas["CreatedToken"];
@@ -85,3 +88,20 @@ export interface TrimmedEvent {
 
 /** One entry of the log. New types may come: leave out what you do not know. */
 export type AskdEvent = QuestionEvent | SessionEvent | TrimmedEvent;
+
+/** One thing that a managed agent said or did. */
+export interface TranscriptEntry {
+  number: number;
+  at: string;
+  voice: "agent" | "thought" | "tool" | "user" | "question" | "turn" | "error" | "other";
+  text: string | null;
+  /** The agent's own line, if it was asked for. */
+  raw: string | null;
+}
+
+/** The hub's retention has deleted the entries after `after` and up to `through`. */
+export interface TranscriptTrimmed {
+  voice: "trimmed";
+  after: number;
+  through: number;
+}

@@ -6,9 +6,10 @@
 
 import { Backoff, linkedController } from "./backoff.js";
 import { CursorLostError, isRetryable } from "./errors.js";
+import { eventBatches } from "./events.js";
 import type { Http } from "./http.js";
 import type { Questions } from "./questions.js";
-import { type Connection, streamBatches } from "./stream.js";
+import type { Connection } from "./stream.js";
 import type { AskdEvent, EventFilter, Question } from "./types.js";
 
 export interface OpenState {
@@ -61,8 +62,8 @@ class Watch {
         await this.#follow();
       } catch (error) {
         if (this.signal.aborted) return;
-        if (error instanceof CursorLostError) continue;
-        if (!isRetryable(error)) return this.#change({ connection: "stopped", error });
+        const listAgain = error instanceof CursorLostError;
+        if (!listAgain && !isRetryable(error)) return this.#change({ connection: "stopped", error });
         this.#change({ connection: "lost", error });
         await backoff.pause(this.signal, error.retryAfter).catch(() => undefined);
       }
@@ -72,7 +73,14 @@ class Watch {
   #change(change: Partial<OpenState>, events: AskdEvent[] = []): void {
     if (this.signal.aborted) return;
     this.#state = { ...this.#state, ...change };
-    this.listener(this.#state, events);
+    try {
+      this.listener(this.#state, events);
+    } catch (error) {
+      // A fault of the listener is not one of the stream: it surfaces as uncaught, and the next change is told as usual.
+      queueMicrotask(() => {
+        throw error;
+      });
+    }
   }
 
   async #list(): Promise<void> {
@@ -96,7 +104,7 @@ class Watch {
       if (connection !== this.#state.connection) this.#change({ connection, error: error ?? null });
     };
     const options = { after: this.#state.seq ?? 0, filter: this.filter, signal: this.signal, onConnection };
-    for await (const events of streamBatches(this.http, options)) {
+    for await (const events of eventBatches(this.http, options)) {
       if (events.some((event) => event.type === "log.trimmed")) return;
       const open = new Map(this.#state.questions);
       let seq = this.#state.seq;
