@@ -37,15 +37,14 @@ export class Backoff {
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
-    const onAbort = () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
     const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", onAbort);
+      release();
       resolve();
     }, ms);
-    signal?.addEventListener("abort", onAbort, { once: true });
+    const release = onAbort(signal, () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    });
   });
 }
 
@@ -67,8 +66,24 @@ export async function untilReached<T>(work: () => Promise<T>, signal?: AbortSign
 /** A controller that ends with `signal`; `release` lets go of the signal. */
 export function linkedController(signal?: AbortSignal): { controller: AbortController; release: () => void } {
   const controller = new AbortController();
-  const follow = () => controller.abort(signal?.reason);
-  if (signal?.aborted) follow();
-  else signal?.addEventListener("abort", follow, { once: true });
-  return { controller, release: () => signal?.removeEventListener("abort", follow) };
+  if (signal?.aborted) controller.abort(signal.reason);
+  const release = onAbort(signal, () => controller.abort(signal?.reason));
+  return { controller, release };
+}
+
+/** Who is to be told when a signal ends: one listener for all, because Node warns of signals with many. */
+const followers = new WeakMap<AbortSignal, Set<() => void>>();
+
+/** Calls back when the signal ends, unless released before. */
+function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
+  if (!signal || signal.aborted) return () => undefined;
+  let told = followers.get(signal);
+  if (!told) {
+    const all = (told = new Set());
+    followers.set(signal, all);
+    signal.addEventListener("abort", () => [...all].forEach((tell) => tell()), { once: true });
+  }
+  const mine = told;
+  mine.add(callback);
+  return () => void mine.delete(callback);
 }

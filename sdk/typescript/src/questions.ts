@@ -70,12 +70,12 @@ export class Questions {
   }
 
   /** One question; with `wait` the hub answers when it is settled, or after so many seconds (at most a day). */
-  get(id: string, options: CallOptions & { wait?: number | undefined } = {}): Promise<Question> {
+  async get(id: string, options: CallOptions & { wait?: number | undefined } = {}): Promise<Question> {
     return this.#http.json("GET", `/v1/questions/${segment(id)}`, options);
   }
 
   /** The agent's own words for a question; `null` for one that came through the API. */
-  native(id: string, options: CallOptions = {}): Promise<unknown> {
+  async native(id: string, options: CallOptions = {}): Promise<unknown> {
     return this.#http.json("GET", `/v1/questions/${segment(id)}/native`, options);
   }
 
@@ -130,7 +130,7 @@ export class Questions {
   }
 
   /** Answers. The first valid answer wins; the same one again succeeds again; another one throws `AlreadySettledError`. */
-  reply(id: string, answers: Answers, options: ReplyOptions = {}): Promise<Question> {
+  async reply(id: string, answers: Answers, options: ReplyOptions = {}): Promise<Question> {
     const { notes, editedPlan, nextMode, idempotencyKey, signal } = options;
     const body = { answers, notes, editedPlan, nextMode };
     return settle(this.#http.json("POST", `/v1/questions/${segment(id)}/reply`, { body, idempotencyKey, signal }));
@@ -147,14 +147,14 @@ export class Questions {
   }
 
   /** Rejects. The question's `rejectModes` says what its agent can be told. */
-  reject(id: string, options: RejectOptions = {}): Promise<Question> {
+  async reject(id: string, options: RejectOptions = {}): Promise<Question> {
     const { mode, reason, idempotencyKey, signal } = options;
     const body = { mode, reason };
     return settle(this.#http.json("POST", `/v1/questions/${segment(id)}/reject`, { body, idempotencyKey, signal }));
   }
 
   /** The asker takes its own question back. */
-  withdraw(id: string, options: CallOptions & { reason?: string | undefined } = {}): Promise<Question> {
+  async withdraw(id: string, options: CallOptions & { reason?: string | undefined } = {}): Promise<Question> {
     const { reason, signal } = options;
     return this.#http.json("POST", `/v1/questions/${segment(id)}/withdraw`, { body: { reason }, signal });
   }

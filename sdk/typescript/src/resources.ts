@@ -34,7 +34,7 @@ export class Sessions {
     return (await this.#http.json<{ sessions: Session[] }>("GET", "/v1/sessions", { query: { live, limit }, signal })).sessions;
   }
 
-  get(id: string, options: CallOptions = {}): Promise<Session> {
+  async get(id: string, options: CallOptions = {}): Promise<Session> {
     return this.#http.json("GET", `/v1/sessions/${segment(id)}`, options);
   }
 
@@ -44,7 +44,7 @@ export class Sessions {
   }
 
   /** Says something to a managed session. */
-  say(id: string, text: string, options: CallOptions = {}): Promise<void> {
+  async say(id: string, text: string, options: CallOptions = {}): Promise<void> {
     return this.#http.json("POST", `/v1/sessions/${segment(id)}/messages`, { body: { text }, ...options });
   }
 
@@ -54,7 +54,7 @@ export class Sessions {
   }
 
   /** Ends a session; a managed agent's process group ends with it. Open questions are cancelled. */
-  end(id: string, options: CallOptions = {}): Promise<void> {
+  async end(id: string, options: CallOptions = {}): Promise<void> {
     return this.#http.json("DELETE", `/v1/sessions/${segment(id)}`, options);
   }
 
@@ -77,7 +77,7 @@ export class Sources {
   }
 
   /** Detaches a source: its sessions end, and their open questions with them. */
-  detach(id: string, options: CallOptions = {}): Promise<void> {
+  async detach(id: string, options: CallOptions = {}): Promise<void> {
     return this.#http.json("DELETE", `/v1/sources/${segment(id)}`, options);
   }
 }
@@ -113,7 +113,7 @@ export class Tokens {
   }
 
   /** The token is refused from now on. */
-  revoke(id: string, options: CallOptions = {}): Promise<void> {
+  async revoke(id: string, options: CallOptions = {}): Promise<void> {
     return this.#http.json("DELETE", `/v1/tokens/${segment(id)}`, options);
   }
 
