@@ -18,8 +18,8 @@ pub use deliveries::{Claim, ClaimedDelivery, Deliveries};
 pub use error::{StoreError, StoreResult};
 pub use log::{EventLog, LOG_PAGE, LoggedEvent, Tail};
 pub use questions::{
-    Asked, ClaimHolder, Idempotency, NewQuestion, Order, Origin, QuestionFilter, QuestionPage, Questions,
-    Record, Resolve, Resolved, Retention,
+    Asked, ClaimHolder, Idempotency, MAX_OPEN_QUESTIONS, NewQuestion, Order, Origin, QuestionFilter,
+    QuestionPage, Questions, Record, Resolve, Resolved, Retention,
 };
 pub use sessions::{SessionSeen, Sessions, SourceRecord};
 pub use tokens::{TokenRecord, Tokens};

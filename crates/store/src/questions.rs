@@ -3,11 +3,13 @@
 use async_trait::async_trait;
 
 use askd_core::{
-    Ask, By, Cause, Outcome, Question, QuestionId, Resolution, Seq, SessionId, SourceId, Status, Timestamp,
-    TokenId,
+    Ask, By, Outcome, Question, QuestionId, Resolution, Seq, SessionId, SourceId, Status, Timestamp, TokenId,
 };
 
 use crate::StoreResult;
+
+/// Open questions at one time: more than a company of agents can ask, few enough to list.
+pub const MAX_OPEN_QUESTIONS: i64 = 100_000;
 
 /// Where a question came from, and so how its outcome gets back.
 #[derive(Debug, Clone)]
@@ -31,7 +33,7 @@ pub enum Origin {
 pub struct Idempotency {
     pub token: TokenId,
     pub key: String,
-    /// Digest of the request that the key was first used with.
+    /// Digest of the request that the key was first used with: its route, the question that it is about, and its body.
     pub digest: [u8; 32],
 }
 
@@ -51,7 +53,7 @@ pub enum Asked {
     Known(Question),
     /// The key was used with another request.
     KeyReused,
-    /// [`crate::sqlite::MAX_OPEN_QUESTIONS`] are open already.
+    /// [`MAX_OPEN_QUESTIONS`] are open already.
     TooManyOpen,
 }
 
@@ -182,9 +184,4 @@ pub trait Questions: Send + Sync {
 
     /// Waits for what is under way and closes.
     async fn close(&self);
-}
-
-/// The cause that ends open questions when their session or source ends.
-pub(crate) fn cancel(cause: &Cause) -> Resolution {
-    Resolution::Cancel(cause.clone())
 }

@@ -15,7 +15,7 @@ pub const TRANSCRIPT_PAGE: usize = 256;
 /// One thing that was said, before it has a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewEntry {
-    /// The line of the agent that it came from: one that is stored already is not stored again.
+    /// The line of the agent that it came from, counted from 1: one that an earlier call stored is not stored again.
     pub line: Option<u64>,
     pub at: Timestamp,
     /// Who: `agent`, `thought`, `tool`, `user`, `question`, `turn`, `error` or `other`.
@@ -47,7 +47,7 @@ pub struct TranscriptPage {
 
 #[async_trait]
 pub trait Transcripts: Send + Sync {
-    /// Stores what was said; lines that are stored already are left out.
+    /// Stores what was said; lines that are stored already are left out. All that one line says comes in one call.
     async fn append(&self, session: &SessionId, entries: Vec<NewEntry>) -> StoreResult<()>;
 
     /// At most [`TRANSCRIPT_PAGE`] entries after `after`, in order.

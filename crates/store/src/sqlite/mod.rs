@@ -12,5 +12,5 @@ mod tokens;
 mod transcripts;
 mod writer;
 
+pub use crate::questions::MAX_OPEN_QUESTIONS;
 pub use open::SqliteStore;
-pub use questions::MAX_OPEN_QUESTIONS;

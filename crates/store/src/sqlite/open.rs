@@ -27,7 +27,7 @@ pub struct SqliteStore {
     pub(super) tail: Arc<Tail>,
     pub(super) transcripts_grew: tokio::sync::watch::Sender<u64>,
     pub(super) sealer: Arc<Sealer>,
-    pub(super) tokens: RwLock<HashMap<[u8; 32], TokenRecord>>,
+    pub(super) tokens: Arc<RwLock<HashMap<[u8; 32], TokenRecord>>>,
     pub(super) identity: String,
 }
 
@@ -35,11 +35,14 @@ impl SqliteStore {
     /// Opens or makes the store in `path`. `key` seals secret answers.
     pub fn open(path: &Path, key: &[u8; 32]) -> StoreResult<Self> {
         let conn = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
-        // Every acknowledged change survives a power cut: the log is synced at each commit.
+        // Asked first, so that a store of a newer askd is left as it is.
+        let schema = schema(&conn)?;
+        // Every acknowledged change survives a power cut: the log is synced at each commit. What is deleted is overwritten.
         conn.execute_batch(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000;",
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000; \
+             PRAGMA secure_delete = ON;",
         )?;
-        migrate(&conn)?;
+        migrate(&conn, schema)?;
         let identity = identity(&conn)?;
         let tail = Arc::new(Tail::starting_after(events::newest(&conn)?));
         let tokens = tokens::load(&conn)?;
@@ -56,7 +59,7 @@ impl SqliteStore {
             tail,
             transcripts_grew: tokio::sync::watch::Sender::new(0),
             sealer,
-            tokens: RwLock::new(tokens),
+            tokens: Arc::new(RwLock::new(tokens)),
             identity,
         })
     }
@@ -82,13 +85,15 @@ pub(super) fn connect(path: &Path, flags: OpenFlags) -> StoreResult<Connection> 
     Ok(conn)
 }
 
-fn migrate(conn: &Connection) -> StoreResult<()> {
+/// The schema's number, if it is one that this askd knows.
+fn schema(conn: &Connection) -> StoreResult<u32> {
     let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
-    let found: u32 = conn.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    if found > known {
-        return Err(StoreError::TooNew { found, known });
-    }
-    for (number, sql) in (1..).zip(MIGRATIONS).skip(found as usize) {
+    let found = conn.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    if found > known { Err(StoreError::TooNew { found, known }) } else { Ok(found) }
+}
+
+pub(super) fn migrate(conn: &Connection, from: u32) -> StoreResult<()> {
+    for (number, sql) in (1..).zip(MIGRATIONS).skip(from as usize) {
         conn.execute_batch(&format!("BEGIN IMMEDIATE; {sql} PRAGMA user_version = {number}; COMMIT;"))
             .inspect_err(|_| drop(conn.execute_batch("ROLLBACK")))?;
     }

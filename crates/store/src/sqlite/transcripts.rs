@@ -44,8 +44,10 @@ fn append(conn: &Connection, session: &str, entries: &[NewEntry]) -> StoreResult
     let mut head = head(conn, session)?;
     let sql = "INSERT INTO transcript_entries (session_id, number, at, voice, text, raw) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
     let mut insert = conn.prepare_cached(sql)?;
+    // One line may say several things; they come in one call.
+    let stored_through = head.last_line;
     for entry in entries {
-        if entry.line.is_some_and(|line| line <= head.last_line) {
+        if entry.line.is_some_and(|line| line <= stored_through) {
             continue;
         }
         insert.execute(params![
@@ -57,7 +59,7 @@ fn append(conn: &Connection, session: &str, entries: &[NewEntry]) -> StoreResult
             entry.raw
         ])?;
         head.next_number += 1;
-        head.last_line = entry.line.unwrap_or(head.last_line);
+        head.last_line = head.last_line.max(entry.line.unwrap_or(0));
         head.bytes += weight(entry.text.as_deref(), entry.raw.as_deref());
     }
     trim(conn, session, &mut head)?;
@@ -99,10 +101,12 @@ fn trim(conn: &Connection, session: &str, head: &mut Head) -> StoreResult<()> {
 #[async_trait]
 impl Transcripts for SqliteStore {
     async fn append(&self, session: &SessionId, entries: Vec<NewEntry>) -> StoreResult<()> {
-        let session = session.clone();
-        self.write(move |tx| append(tx.conn, session.as_str(), &entries)).await?;
-        self.transcripts_grew.send_modify(|count| *count += 1);
-        Ok(())
+        let (session, grew) = (session.clone(), self.transcripts_grew.clone());
+        self.write(move |tx| {
+            tx.after_commit(move || grew.send_modify(|count| *count += 1));
+            append(tx.conn, session.as_str(), &entries)
+        })
+        .await
     }
 
     async fn entries_after(&self, session: &SessionId, after: u64) -> StoreResult<TranscriptPage> {

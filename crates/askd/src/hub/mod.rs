@@ -1,5 +1,9 @@
 //! Puts the parts together: data folder, store, engine, door. Runs until it is told to stop.
 
+mod demo;
+mod processes;
+mod up;
+
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,6 +19,10 @@ use askd_store::sqlite::SqliteStore;
 use crate::data::{DataFolder, FolderLock, HubInfo, read_secret, write_secret};
 use crate::engine::{Engine, EngineSettings, ManagedSettings};
 use crate::http::{AppState, Doors};
+
+pub use demo::demo;
+pub use processes::{holder, mock_agent};
+pub use up::up;
 
 /// How a hub is to be run.
 #[derive(Debug, Clone)]
