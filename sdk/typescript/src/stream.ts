@@ -84,14 +84,14 @@ async function* oneConnection<T>(
   const { signal } = controller;
   try {
     const query = await stored.query(signal);
-    const response = await within(http.send("GET", stored.path, "text/event-stream", { query, signal }));
+    const response = await within(http.send("GET", stored.path, "text/event-stream", { query, signal }), signal);
     const type = response.headers.get("content-type") ?? "";
     if (!type.startsWith("text/event-stream") || !response.body) throw unexpected(response, "it is not an event stream");
     const reader = response.body.getReader();
     const decoder = new TextDecoder();
     const parser = new FrameParser();
     for (let first = true; ; first = false) {
-      const { done, value } = await within(readPiece(reader, signal));
+      const { done, value } = await within(readPiece(reader, signal), signal);
       if (done) return;
       if (first) heard();
       const frames = parser.push(decoder.decode(value, { stream: true }));
@@ -113,9 +113,9 @@ async function readPiece(reader: ReadableStreamDefaultReader<Uint8Array>, signal
   }
 }
 
-/** The promise, or an error when the hub is silent for too long. */
-async function within<T>(promise: Promise<T>): Promise<T> {
-  const enough = new AbortController();
+/** The promise, or an error when the hub is silent for too long or the signal ends it. */
+async function within<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { controller: enough, release } = linkedController(signal);
   const silence = sleep(SILENCE_MS, enough.signal).then(() => {
     throw new ConnectionError("the hub is silent", { code: "connection_failed" });
   });
@@ -123,6 +123,7 @@ async function within<T>(promise: Promise<T>): Promise<T> {
   try {
     return await Promise.race([promise, silence]);
   } finally {
+    release();
     enough.abort();
   }
 }

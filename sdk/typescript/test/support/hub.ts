@@ -93,9 +93,11 @@ async function run(folder: string, port: string): Promise<[ChildProcess, string]
   const lines = createInterface(child.stdout);
   const url = await new Promise<string>((resolveUrl, reject) => {
     const timer = setTimeout(() => reject(new Error(`the hub does not start: ${errors}`)), START_PATIENCE_MS);
-    lines.once("line", (line) => {
+    lines.on("line", (line) => {
+      const address = /https?:\/\/[^\s/]+/.exec(line)?.[0];
+      if (address === undefined) return;
       clearTimeout(timer);
-      resolveUrl(line.trim());
+      resolveUrl(address);
     });
     child.once("exit", (code) => {
       clearTimeout(timer);
