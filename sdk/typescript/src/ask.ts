@@ -37,7 +37,7 @@ export interface Answered {
 
 export interface Rejected {
   status: "rejected";
-  mode: RejectMode;
+  mode: RejectMode | null;
   reason: string | null;
   outcome: Outcome;
   question: Question;
@@ -46,7 +46,7 @@ export interface Rejected {
 /** Nobody's word ended it: the agent went away, or the asker took it back. */
 export interface Cancelled {
   status: "cancelled";
-  cause: Cause;
+  cause: Cause | null;
   outcome: Outcome;
   question: Question;
 }
@@ -66,7 +66,12 @@ export interface StillOpen {
 
 export type AskResult = Answered | Rejected | Cancelled | Expired;
 
-export async function ask(http: Http, questions: Questions, input: AskInput, options: AskOptions): Promise<AskResult | StillOpen> {
+export async function ask(
+  http: Http,
+  questions: Questions,
+  input: AskInput,
+  options: AskOptions,
+): Promise<AskResult | StillOpen> {
   const { signal, wait } = options;
   const idempotencyKey = options.idempotencyKey ?? randomKey();
   // Whoever wants to take the question back must learn its id: that request is not cut off.
@@ -112,10 +117,10 @@ export function resultOf(question: Question): AskResult | StillOpen {
         question,
       };
     case "rejected":
-      return { status: "rejected", mode: outcome.mode ?? "decline", reason: outcome.reason ?? null, outcome, question };
+      return { status: "rejected", mode: outcome.mode ?? null, reason: outcome.reason ?? null, outcome, question };
     case "expired":
       return { status: "expired", outcome, question };
     default:
-      return { status: "cancelled", cause: outcome.cause ?? { type: "agentWithdrew" }, outcome, question };
+      return { status: "cancelled", cause: outcome.cause ?? null, outcome, question };
   }
 }

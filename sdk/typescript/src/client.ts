@@ -8,7 +8,13 @@ import { ask, type AskOptions, type AskResult, type StillOpen } from "./ask.js";
 import { eventBatches, type EventOptions } from "./events.js";
 import { Http, type HttpOptions } from "./http.js";
 import { onQuestion, type OnQuestionOptions, type QuestionHandler } from "./on-question.js";
-import { type CallOptions, type FindByCallOptions, Questions, type RejectOptions, type ReplyOptions } from "./questions.js";
+import {
+  type CallOptions,
+  type FindByCallOptions,
+  Questions,
+  type RejectOptions,
+  type ReplyOptions,
+} from "./questions.js";
 import { Agents, Sessions, Sources, Tokens } from "./resources.js";
 import type { Answers, AskdEvent, AskInput, Health, Question } from "./types.js";
 import { type OpenListener, watchOpen, type WatchOptions } from "./watch.js";

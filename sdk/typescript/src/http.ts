@@ -28,6 +28,10 @@ export interface RequestOptions {
 const DEFAULT_URL = "http://127.0.0.1:2753";
 /** A hub that has not answered so long after it could have counts as not reachable: a dead connection says nothing by itself. */
 const PATIENCE_MS = 30_000;
+/** No longer than this, whatever a proxy asks for: the hub itself says one second. */
+const LONGEST_RETRY_AFTER_S = 60;
+/** Accepted, and done: there is nothing to read. */
+const EMPTY_STATUS = [202, 204];
 
 export class Http {
   readonly base: string;
@@ -56,7 +60,7 @@ export class Http {
       const query = { ...options.query, wait: options.wait };
       const response = await this.send(method, path, "application/json", { ...options, query, signal });
       const text = await this.#read(response, signal);
-      if (text === "") return undefined as T;
+      if (EMPTY_STATUS.includes(response.status)) return undefined as T;
       const value = parse(text);
       if (value === undefined) throw unexpected(response, "its body is not JSON");
       // A request that waited has sent its status long before; what went wrong after that is in the body.
@@ -100,7 +104,7 @@ export class Http {
   async #refusal(response: Response, signal: AbortSignal | undefined): Promise<AskdError> {
     const value = parse(await this.#read(response, signal));
     const seconds = Number(response.headers.get("retry-after") ?? 0);
-    const retryAfter = Number.isFinite(seconds) ? seconds * 1000 : 0;
+    const retryAfter = Number.isFinite(seconds) ? Math.min(Math.max(seconds, 0), LONGEST_RETRY_AFTER_S) * 1000 : 0;
     if (isProblem(value)) return fromProblem(value, retryAfter);
     const { status } = response;
     return fromStatus(status, `the hub answered ${status}`, { code: `http_${status}`, status, retryAfter });
@@ -135,11 +139,10 @@ function queryText(query: RequestOptions["query"]): string {
 
 /** An id as one segment of a path. What cannot be one (it would lead to another address) cannot be found either. */
 export function segment(id: string): string {
-  const impossible = id === "" || id === "." || id === ".." || !isWellFormed(id);
-  if (impossible) throw new NotFoundError("there is nothing with this id", { code: "not_found", status: 404 });
-  return encodeURIComponent(id);
-}
-
-function isWellFormed(text: string): boolean {
-  return !/[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/.test(text);
+  try {
+    if (!["", ".", ".."].includes(id)) return encodeURIComponent(id);
+  } catch {
+    // Half of a character: no id has that.
+  }
+  throw new NotFoundError("there is nothing with this id", { code: "not_found", status: 404 });
 }

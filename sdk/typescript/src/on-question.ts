@@ -24,7 +24,12 @@ export interface OnQuestionOptions extends WatchOptions {
   onError?: ((error: unknown, question: Question | null) => void) | undefined;
 }
 
-export function onQuestion(http: Http, questions: Questions, handler: QuestionHandler, options: OnQuestionOptions = {}): () => void {
+export function onQuestion(
+  http: Http,
+  questions: Questions,
+  handler: QuestionHandler,
+  options: OnQuestionOptions = {},
+): () => void {
   const { controller, release } = linkedController(options.signal);
   const { signal } = controller;
   const fail = (error: unknown, question: Question | null) => {
@@ -37,8 +42,9 @@ export function onQuestion(http: Http, questions: Questions, handler: QuestionHa
       const reaction = await handler(question);
       if (!reaction) return;
       const { answers, ...rest } = Array.isArray(reaction) ? { answers: reaction } : reaction;
-      // The same answer again gets the same success, so a broken connection may be tried again.
-      await untilReached(() => questions.reply(question.id, answers, { ...dropNulls(rest), signal }), signal);
+      // The same answer again gets the same success, so a broken connection may be tried again. Unsubscribing ends the
+      // tries, but not an answer that is on its way.
+      await untilReached(() => questions.reply(question.id, answers, dropNulls(rest)), signal);
     } catch (error) {
       fail(error, question);
     }
@@ -49,7 +55,7 @@ export function onQuestion(http: Http, questions: Questions, handler: QuestionHa
     http,
     questions,
     (state) => {
-      if (state.connection === "stopped") void Promise.reject(state.error).catch((error: unknown) => fail(error, null));
+      if (state.connection === "stopped") void (async () => fail(state.error, null))();
       const fresh = [...state.questions.values()].filter((question) => !handled.has(question.id));
       handled = new Set(state.questions.keys());
       for (const question of fresh) void handle(question);
@@ -64,5 +70,7 @@ export function onQuestion(http: Http, questions: Questions, handler: QuestionHa
 }
 
 function dropNulls<T extends object>(value: T): { [K in keyof T]?: NonNullable<T[K]> } {
-  return Object.fromEntries(Object.entries(value).filter(([, field]) => field != null)) as { [K in keyof T]?: NonNullable<T[K]> };
+  return Object.fromEntries(Object.entries(value).filter(([, field]) => field != null)) as {
+    [K in keyof T]?: NonNullable<T[K]>;
+  };
 }

@@ -137,7 +137,11 @@ export class Questions {
   }
 
   /** Answers the question of a tool call, as a chat client has it. */
-  async replyByCall(callId: string, answers: Answers, options: ReplyOptions & FindByCallOptions = {}): Promise<Question> {
+  async replyByCall(
+    callId: string,
+    answers: Answers,
+    options: ReplyOptions & FindByCallOptions = {},
+  ): Promise<Question> {
     const question = await this.byCall(callId, options);
     if (!question) {
       const message = `no question has the call id ${JSON.stringify(callId)}`;

@@ -29,9 +29,12 @@ export class Sessions {
   }
 
   /** The sessions seen, newest first. */
-  async list(options: CallOptions & { live?: boolean | undefined; limit?: number | undefined } = {}): Promise<Session[]> {
+  async list(
+    options: CallOptions & { live?: boolean | undefined; limit?: number | undefined } = {},
+  ): Promise<Session[]> {
     const { live, limit, signal } = options;
-    return (await this.#http.json<{ sessions: Session[] }>("GET", "/v1/sessions", { query: { live, limit }, signal })).sessions;
+    return (await this.#http.json<{ sessions: Session[] }>("GET", "/v1/sessions", { query: { live, limit }, signal }))
+      .sessions;
   }
 
   async get(id: string, options: CallOptions = {}): Promise<Session> {
@@ -49,7 +52,10 @@ export class Sessions {
   }
 
   /** What a managed agent said and says, until its session has ended. */
-  transcript(id: string, options: TranscriptOptions = {}): AsyncGenerator<TranscriptEntry | TranscriptTrimmed, void, void> {
+  transcript(
+    id: string,
+    options: TranscriptOptions = {},
+  ): AsyncGenerator<TranscriptEntry | TranscriptTrimmed, void, void> {
     return transcript(this.#http, id, options);
   }
 

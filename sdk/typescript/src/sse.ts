@@ -13,7 +13,6 @@ export interface Frame {
 
 export class FrameParser {
   #rest = "";
-  #atStart = true;
   #endedInCarriageReturn = false;
   #id: string | null = null;
   #event = "";
@@ -23,10 +22,6 @@ export class FrameParser {
   push(piece: string): Frame[] {
     const frames: Frame[] = [];
     let text = piece;
-    if (this.#atStart && text !== "") {
-      this.#atStart = false;
-      if (text.startsWith("\uFEFF")) text = text.slice(1);
-    }
     if (this.#endedInCarriageReturn && text !== "") {
       this.#endedInCarriageReturn = false;
       if (text.startsWith("\n")) text = text.slice(1);

@@ -33,7 +33,11 @@ export interface Stored<T> {
 const SILENCE_MS = 35_000;
 
 /** Batches until the signal ends it. Errors that waiting cannot mend are thrown. */
-export async function* follow<T>(http: Http, stored: Stored<T>, options: FollowOptions): AsyncGenerator<T[], void, void> {
+export async function* follow<T>(
+  http: Http,
+  stored: Stored<T>,
+  options: FollowOptions,
+): AsyncGenerator<T[], void, void> {
   const { controller, release } = linkedController(options.signal);
   const { signal } = controller;
   const backoff = new Backoff();
@@ -86,7 +90,8 @@ async function* oneConnection<T>(
     const query = await stored.query(signal);
     const response = await within(http.send("GET", stored.path, "text/event-stream", { query, signal }), signal);
     const type = response.headers.get("content-type") ?? "";
-    if (!type.startsWith("text/event-stream") || !response.body) throw unexpected(response, "it is not an event stream");
+    if (!type.startsWith("text/event-stream") || !response.body)
+      throw unexpected(response, "it is not an event stream");
     const reader = response.body.getReader();
     const decoder = new TextDecoder();
     const parser = new FrameParser();

@@ -51,17 +51,17 @@ export type Answers = Reply["answers"];
 
 /** Which events or questions to hear of. */
 export interface EventFilter {
-  status?: Status;
-  agent?: string;
-  session?: string;
-  callId?: string;
+  status?: Status | undefined;
+  agent?: string | undefined;
+  session?: string | undefined;
+  callId?: string | undefined;
 }
 
 /** Which questions to list, and in which order (newest first unless `asc`). */
 export interface QuestionFilter extends EventFilter {
-  order?: "asc" | "desc";
+  order?: "asc" | "desc" | undefined;
   /** Questions of one page: 1 to 500. */
-  limit?: number;
+  limit?: number | undefined;
 }
 
 export interface QuestionEvent {

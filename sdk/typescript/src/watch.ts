@@ -35,7 +35,12 @@ export interface WatchOptions {
 const PAGE = 200;
 
 /** Follows until the returned function is called or the signal ends it; then `listener` is not called again. */
-export function watchOpen(http: Http, questions: Questions, listener: OpenListener, options: WatchOptions = {}): () => void {
+export function watchOpen(
+  http: Http,
+  questions: Questions,
+  listener: OpenListener,
+  options: WatchOptions = {},
+): () => void {
   const { controller, release } = linkedController(options.signal);
   const watch = new Watch(http, questions, listener, options.filter ?? {}, controller.signal);
   void watch.run().finally(release);
@@ -84,7 +89,10 @@ class Watch {
   }
 
   async #list(): Promise<void> {
-    const listing = this.questions.list({ ...this.filter, status: "requested", order: "asc", limit: PAGE }, { signal: this.signal });
+    const listing = this.questions.list(
+      { ...this.filter, status: "requested", order: "asc", limit: PAGE },
+      { signal: this.signal },
+    );
     const open = new Map<string, Question>();
     // The stream goes on after the first page: what changed while the others were read is heard there again.
     let seq: number | undefined;

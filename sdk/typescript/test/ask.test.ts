@@ -36,7 +36,10 @@ test("an_answer_resolves_the_ask", async () => {
   assert.deepEqual(result.notes, [null]);
   assert.deepEqual([result.editedPlan, result.nextMode], [null, null]);
   assert.equal(result.outcome.by.actor, "owner");
-  assert.deepEqual(asked.map((question) => [question.id, question.status]), [[id, "requested"]]);
+  assert.deepEqual(
+    asked.map((question) => [question.id, question.status]),
+    [[id, "requested"]],
+  );
 });
 
 test("a_rejection_a_withdrawal_and_a_deadline_resolve_it_too", async () => {
@@ -48,7 +51,7 @@ test("a_rejection_a_withdrawal_and_a_deadline_resolve_it_too", async () => {
   const withdrawn = client.ask({ ...WHICH, agent: "a3" });
   await client.withdraw((await open("a3")).id);
   const withdrawal = await withdrawn;
-  assert.ok(withdrawal.status === "cancelled" && withdrawal.cause.type === "askerWithdrew");
+  assert.ok(withdrawal.status === "cancelled" && withdrawal.cause?.type === "askerWithdrew");
 
   const expired = await client.ask({ ...WHICH, deadline: new Date(Date.now() + 300).toISOString() });
   assert.equal(expired.status, "expired");
@@ -96,7 +99,10 @@ test("the_same_key_takes_up_the_same_question", async () => {
   const second = client.ask(input, { idempotencyKey: "key 1" });
   await client.replyQuestion(id, [["A"]]);
   const results = await Promise.all([first, second]);
-  assert.deepEqual(results.map((result) => result.question.id), [id, id]);
+  assert.deepEqual(
+    results.map((result) => result.question.id),
+    [id, id],
+  );
   const reused = await failure(client.ask(ask("another"), { idempotencyKey: "key 1" }));
   assert.ok(reused instanceof AskdError && reused.code === "idempotency_key_reused");
 });
@@ -104,7 +110,10 @@ test("the_same_key_takes_up_the_same_question", async () => {
 test("a_question_that_cannot_be_answered_is_refused_at_once", async () => {
   const error = await failure(client.ask({ questions: [{ question: " " }, { question: "x", custom: false }] }));
   assert.ok(error instanceof InvalidRequestError);
-  assert.deepEqual(error.errors.map((one) => one.field), ["questions[0].question", "questions[1].custom"]);
+  assert.deepEqual(
+    error.errors.map((one) => one.field),
+    ["questions[0].question", "questions[1].custom"],
+  );
 });
 
 test("broken_connections_delay_the_outcome_and_nothing_else", async () => {

@@ -52,9 +52,16 @@ test("events_are_typed_and_carry_the_question", async () => {
   await client.replyQuestion(id, [["A"]]);
   const seen: AskdEvent[] = [];
   for await (const event of client.events({ after: start })) if (seen.push(event) === 2) break;
-  assert.deepEqual(seen.map((event) => event.type), ["question.requested", "question.resolved"]);
+  assert.deepEqual(
+    seen.map((event) => event.type),
+    ["question.requested", "question.resolved"],
+  );
   const [requested, resolved] = seen;
-  assert.ok(requested?.type === "question.requested" && requested.question.status === "requested" && requested.question.seq === start + 1);
+  assert.ok(
+    requested?.type === "question.requested" &&
+      requested.question.status === "requested" &&
+      requested.question.seq === start + 1,
+  );
   assert.ok(resolved?.type === "question.resolved" && resolved.question.outcome?.answers?.[0]?.[0] === "A");
 });
 
@@ -130,7 +137,8 @@ test("an_abort_ends_the_iteration_quietly", async () => {
   const controller = new AbortController();
   const states: Connection[] = [];
   const reading = (async () => {
-    for await (const event of client.events({ signal: controller.signal, onConnection: (state) => states.push(state) })) assert.fail(event.type);
+    for await (const event of client.events({ signal: controller.signal, onConnection: (state) => states.push(state) }))
+      assert.fail(event.type);
   })();
   await eventually(() => states.includes("live"));
   controller.abort();
@@ -143,7 +151,12 @@ test("an_abort_also_ends_the_wait_for_a_hub_that_is_away", async () => {
   const away = hub.client({ url: "http://127.0.0.1:1" });
   const states: Connection[] = [];
   const started = Date.now();
-  for await (const event of away.events({ after: 0, signal: AbortSignal.timeout(400), onConnection: (state) => states.push(state) })) assert.fail(event.type);
+  for await (const event of away.events({
+    after: 0,
+    signal: AbortSignal.timeout(400),
+    onConnection: (state) => states.push(state),
+  }))
+    assert.fail(event.type);
   assert.ok(Date.now() - started < 3_000);
   assert.ok(states.filter((state) => state === "lost").length >= 2);
 });

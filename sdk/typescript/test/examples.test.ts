@@ -33,7 +33,8 @@ class Example {
   constructor(name: string, ...args: string[]) {
     const env = { ...process.env, ASKD_URL: hub.url, ASKD_TOKEN: hub.token };
     this.child = spawn(process.execPath, [`examples/${name}`, ...args], { env, stdio: "pipe" });
-    for (const stream of [this.child.stdout, this.child.stderr]) stream?.on("data", (piece: Buffer) => (this.output += piece.toString()));
+    for (const stream of [this.child.stdout, this.child.stderr])
+      stream?.on("data", (piece: Buffer) => (this.output += piece.toString()));
     this.ended = new Promise((resolve) => this.child.once("exit", resolve));
     running.push(this);
   }
@@ -50,7 +51,10 @@ function open(agent: string): Promise<Question> {
 test("ask", async () => {
   for (const decide of [
     { how: (id: string) => client.replyQuestion(id, [["Staging"]]), said: "deploying to staging" },
-    { how: (id: string) => client.rejectQuestion(id, { reason: "too late today" }), said: "not deploying: too late today" },
+    {
+      how: (id: string) => client.rejectQuestion(id, { reason: "too late today" }),
+      said: "not deploying: too late today",
+    },
   ]) {
     const example = new Example("ask.mjs");
     await decide.how((await open("release-script")).id);
@@ -60,7 +64,9 @@ test("ask", async () => {
 });
 
 test("terminal-inbox", async () => {
-  const first = await askedId(client, { questions: [{ question: "Colour?", options: ["Red", "Blue"] }, { question: "Name?" }] });
+  const first = await askedId(client, {
+    questions: [{ question: "Colour?", options: ["Red", "Blue"] }, { question: "Name?" }],
+  });
   const example = new Example("terminal-inbox.mjs");
   await example.says("2. Blue");
   example.child.stdin?.write("2\nZoe\n");

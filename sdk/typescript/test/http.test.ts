@@ -3,7 +3,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { AskdClient, AskdError, ConnectionError, isRetryable, NotFoundError, type Problem, UnavailableError } from "askd";
+import {
+  AskdClient,
+  AskdError,
+  ConnectionError,
+  isRetryable,
+  NotFoundError,
+  type Problem,
+  UnavailableError,
+} from "askd";
 
 import { failure } from "./support/tools.js";
 
@@ -25,9 +33,15 @@ test("an_error_that_comes_after_the_status_is_still_an_error", async () => {
 });
 
 test("a_proxys_page_is_no_answer_of_the_hub", async () => {
-  const page = (status: number) => clientOf(() => new Response("<html>Bad gateway</html>", { status, headers: { "retry-after": "2" } }));
+  const page = (status: number) =>
+    clientOf(() => new Response("<html>Bad gateway</html>", { status, headers: { "retry-after": "2" } }));
   const gateway = await failure(page(502).health());
-  assert.ok(gateway instanceof UnavailableError && gateway.code === "http_502" && gateway.retryAfter === 2000 && isRetryable(gateway));
+  assert.ok(
+    gateway instanceof UnavailableError &&
+      gateway.code === "http_502" &&
+      gateway.retryAfter === 2000 &&
+      isRetryable(gateway),
+  );
   const teapot = await failure(page(418).health());
   assert.ok(teapot instanceof AskdError && teapot.status === 418 && !isRetryable(teapot));
   const success = await failure(page(200).health());
@@ -49,6 +63,19 @@ test("a_full_inbox_is_told_and_a_busy_hub_is_waited_for", async () => {
   assert.equal((await busy.ask({ questions: [{ question: "?" }] })).status, "rejected");
 });
 
+test("an_abort_before_the_hub_has_answered_still_takes_the_question_back", async () => {
+  const controller = new AbortController();
+  const paths: string[] = [];
+  const client = clientOf(async (url) => {
+    paths.push(url.pathname);
+    controller.abort(new Error("enough"));
+    return Response.json({ id: "que_x", status: "requested", questions: [], outcome: null });
+  });
+  const options = { signal: controller.signal, withdrawOnAbort: true };
+  assert.match(String(await failure(client.ask({ questions: [{ question: "?" }] }, options))), /enough/);
+  assert.deepEqual(paths, ["/v1/questions", "/v1/questions/que_x/withdraw"]);
+});
+
 test("a_base_path_of_a_proxy_is_kept_and_bad_addresses_are_refused", async () => {
   const seen: string[] = [];
   const client = clientOf((url, init) => {
@@ -58,7 +85,8 @@ test("a_base_path_of_a_proxy_is_kept_and_bad_addresses_are_refused", async () =>
   await client.health();
   assert.deepEqual(seen, ["GET /tools/askd/v1/health"]);
   assert.equal(client.url, "https://box.test/tools/askd");
-  for (const url of ["nonsense", "ftp://x", "file:///x", "http://user:pw@x"]) assert.throws(() => new AskdClient({ url }), TypeError);
+  for (const url of ["nonsense", "ftp://x", "file:///x", "http://user:pw@x"])
+    assert.throws(() => new AskdClient({ url }), TypeError);
   assert.equal(new AskdClient().url, "http://127.0.0.1:2753");
 });
 
@@ -90,7 +118,8 @@ test("an_id_without_data_moves_the_cursor_and_a_told_trim_is_not_told_again", as
     return new Response(streams.shift(), { headers: { "content-type": "text/event-stream" } });
   });
   const seen: unknown[] = [];
-  for await (const event of client.events({ after: 2 })) if (seen.push("seq" in event ? event.seq : event.type) === 3) break;
+  for await (const event of client.events({ after: 2 }))
+    if (seen.push("seq" in event ? event.seq : event.type) === 3) break;
   assert.deepEqual(seen, ["log.trimmed", 6, 41]);
   assert.deepEqual(asked, ["2", "6", "40"]);
 });
@@ -100,11 +129,15 @@ test("a_hub_that_falls_silent_counts_as_lost", async (t) => {
   const aborted: string[] = [];
   let opened = 0;
   const never = (signal: AbortSignal | null | undefined, name: string) =>
-    new Promise<never>((_, reject) => signal?.addEventListener("abort", () => (aborted.push(name), reject(signal.reason as Error))));
+    new Promise<never>((_, reject) =>
+      signal?.addEventListener("abort", () => (aborted.push(name), reject(signal.reason as Error))),
+    );
   const client = clientOf((url, init) => {
     opened += 1;
     if (url.pathname !== "/v1/events") return never(init.signal, "request");
-    const body = new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode(": connected\n\n")) });
+    const body = new ReadableStream({
+      start: (controller) => controller.enqueue(new TextEncoder().encode(": connected\n\n")),
+    });
     init.signal?.addEventListener("abort", () => aborted.push("stream"));
     return new Response(body, { headers: { "content-type": "text/event-stream" } });
   });
@@ -119,7 +152,13 @@ test("a_hub_that_falls_silent_counts_as_lost", async (t) => {
 
   const lost: unknown[] = [];
   const controller = new AbortController();
-  const reading = client.events({ after: 0, signal: controller.signal, onConnection: (state, error) => state === "lost" && lost.push(error) }).next();
+  const reading = client
+    .events({
+      after: 0,
+      signal: controller.signal,
+      onConnection: (state, error) => state === "lost" && lost.push(error),
+    })
+    .next();
   await settle();
   t.mock.timers.tick(36_000);
   await settle();
@@ -150,4 +189,3 @@ test("every_wait_is_longer_than_the_one_before_up_to_a_limit", async (t) => {
     assert.ok(wait >= ceiling / 2 && wait <= ceiling, `${i}: ${wait}`);
   });
 });
-

@@ -16,7 +16,11 @@ test("nothing_in_it_needs_node_or_another_package", () => {
   for (const file of files) {
     const code = readFileSync(`dist/${file}`, "utf8");
     const imports = [...code.matchAll(/(?:from|import)\s*\(?\s*["']([^"']+)["']/g)].map((found) => found[1] ?? "");
-    assert.deepEqual(imports.filter((name) => !/^\.\/[a-z-]+\.js$/.test(name)), [], file);
+    assert.deepEqual(
+      imports.filter((name) => !/^\.\/[a-z-]+\.js$/.test(name)),
+      [],
+      file,
+    );
     assert.doesNotMatch(code, /\b(process|Buffer|require|__dirname)\b[.(]/, file);
   }
   const manifest = JSON.parse(readFileSync("package.json", "utf8")) as Record<string, unknown>;
@@ -24,13 +28,27 @@ test("nothing_in_it_needs_node_or_another_package", () => {
 });
 
 test("the_lock_file_names_no_registry", () => {
-  const lock = JSON.parse(readFileSync("package-lock.json", "utf8")) as { packages: Record<string, { resolved?: string }> };
-  assert.deepEqual(Object.values(lock.packages).filter((entry) => entry.resolved !== undefined), []);
+  const lock = JSON.parse(readFileSync("package-lock.json", "utf8")) as {
+    packages: Record<string, { resolved?: string }>;
+  };
+  assert.deepEqual(
+    Object.values(lock.packages).filter((entry) => entry.resolved !== undefined),
+    [],
+  );
 });
 
 test("the_packed_files_are_the_built_ones", () => {
-  const packed = JSON.parse(execFileSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] })) as { files: { path: string }[] }[];
+  const packed = JSON.parse(
+    execFileSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], {
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "ignore"],
+    }),
+  ) as { files: { path: string }[] }[];
   const paths = packed[0]?.files.map((file) => file.path) ?? [];
-  for (const wanted of ["dist/index.js", "dist/index.d.ts", "README.md", "package.json"]) assert.ok(paths.includes(wanted), wanted);
-  assert.deepEqual(paths.filter((path) => !/^(dist\/[a-z-]+\.(js|d\.ts)|README\.md|package\.json)$/.test(path)), []);
+  for (const wanted of ["dist/index.js", "dist/index.d.ts", "README.md", "package.json"])
+    assert.ok(paths.includes(wanted), wanted);
+  assert.deepEqual(
+    paths.filter((path) => !/^(dist\/[a-z-]+\.(js|d\.ts)|README\.md|package\.json)$/.test(path)),
+    [],
+  );
 });

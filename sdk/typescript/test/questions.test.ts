@@ -37,7 +37,12 @@ test("a_reply_is_stored_with_who_and_where", async () => {
 });
 
 test("a_plan_takes_edits_and_a_next_mode", async () => {
-  const plan = { ...ask("Is it right?"), kind: "plan" as const, nextModes: ["edit", "ask"], body: { format: "markdown" as const, text: "# Plan" } };
+  const plan = {
+    ...ask("Is it right?"),
+    kind: "plan" as const,
+    nextModes: ["edit", "ask"],
+    body: { format: "markdown" as const, text: "# Plan" },
+  };
   const id = await askedId(client, plan);
   const question = await client.replyQuestion(id, [["approve"]], { editedPlan: "# Better plan", nextMode: "edit" });
   assert.equal(question.outcome?.editedPlan, "# Better plan");
@@ -63,10 +68,13 @@ test("an_answer_that_does_not_fit_says_which_item", async () => {
   const id = await askedId(client, { kind: "form", questions });
   const error = await failure(client.replyQuestion(id, [["Z"], ["many"]]));
   assert.ok(error instanceof InvalidAnswerError);
-  assert.deepEqual(error.errors.map((one) => [one.field, one.item, one.code]), [
-    ["answers[0][0]", 0, "unknown_option"],
-    ["answers[1][0]", 1, "wrong_type"],
-  ]);
+  assert.deepEqual(
+    error.errors.map((one) => [one.field, one.item, one.code]),
+    [
+      ["answers[0][0]", 0, "unknown_option"],
+      ["answers[1][0]", 1, "wrong_type"],
+    ],
+  );
   assert.equal(error.ofItem(1).length, 1);
   assert.equal(error.problem?.status, 400);
   assert.equal((await client.questions.get(id)).status, "requested");
@@ -96,7 +104,8 @@ test("a_list_pages_in_both_orders_and_filters", async () => {
   await client.replyQuestion(ids[3] ?? "", [["done"]]);
   const listed = async (filter: object) => {
     const found: string[] = [];
-    for await (const question of client.questions.list({ agent: "lister", limit: 3, ...filter })) found.push(question.id);
+    for await (const question of client.questions.list({ agent: "lister", limit: 3, ...filter }))
+      found.push(question.id);
     return found;
   };
   assert.deepEqual(await listed({ order: "asc" }), ids);
@@ -107,7 +116,10 @@ test("a_list_pages_in_both_orders_and_filters", async () => {
   assert.equal(first.questions.length, 5);
   assert.ok(first.seq >= 8 && first.nextCursor);
   const second = await listing.page(first.nextCursor);
-  assert.deepEqual(second.questions.map((question) => question.id), ids.slice(5));
+  assert.deepEqual(
+    second.questions.map((question) => question.id),
+    ids.slice(5),
+  );
   assert.equal(second.nextCursor, null);
   assert.ok((await failure(client.questions.list({ limit: 0 }).page())) instanceof InvalidRequestError);
   assert.ok((await failure(listing.page("nonsense"))) instanceof InvalidRequestError);
@@ -156,7 +168,25 @@ test("rights_and_tokens_are_typed_errors", async () => {
 });
 
 test("hostile_ids_are_not_found_and_reach_no_other_address", async () => {
-  const ids = ["", ".", "..", "../tokens", "../../v1/tokens", "%2e%2e", "..%2f", "que_", "a/b", "a?wait=1", "a#b", "\\", "\0", "é😀", "\uD800", "x".repeat(5000), "que_7ZZZZZZZZZZZZZZZZZZZZZZZZZ"];
+  const ids = [
+    "",
+    ".",
+    "..",
+    "../tokens",
+    "../../v1/tokens",
+    "%2e%2e",
+    "..%2f",
+    "que_",
+    "a/b",
+    "a?wait=1",
+    "a#b",
+    "\\",
+    "\0",
+    "é😀",
+    "\uD800",
+    "x".repeat(5000),
+    "que_7ZZZZZZZZZZZZZZZZZZZZZZZZZ",
+  ];
   for (const id of ids) {
     const tries = [
       () => client.questions.get(id),
@@ -176,7 +206,8 @@ test("hostile_ids_are_not_found_and_reach_no_other_address", async () => {
 });
 
 test("hostile_text_comes_back_as_it_went", async () => {
-  const text = "\u0000\u0007\u001b[31m <script>alert(1)</script> \u202e 😀 \r\n\r\ndata: x\n\nid: 99\n\n \u2028\u2029 'quote\"";
+  const text =
+    "\u0000\u0007\u001b[31m <script>alert(1)</script> \u202e 😀 \r\n\r\ndata: x\n\nid: 99\n\n \u2028\u2029 'quote\"";
   const id = await askedId(client, { questions: [{ question: text, header: text }] });
   const question = await client.replyQuestion(id, [[text]], { notes: [text] });
   assert.equal(question.questions[0]?.question, text);

