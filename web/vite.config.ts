@@ -1,5 +1,6 @@
 /// <reference types="vitest/config" />
 import { svelte } from "@sveltejs/vite-plugin-svelte";
+import { fileURLToPath } from "node:url";
 import { defineConfig } from "vite";
 
 // `ASKD_URL` lets `npm run dev` use a hub that runs elsewhere on this machine.
@@ -7,6 +8,8 @@ const hub = process.env["ASKD_URL"] ?? "http://127.0.0.1:2753";
 
 export default defineConfig({
   plugins: [svelte()],
+  // The client is compiled from its source, so that the page never waits for a build or a release of it.
+  resolve: { alias: { askd: fileURLToPath(new URL("../sdk/typescript/src/index.ts", import.meta.url)) } },
   build: {
     outDir: "dist",
     target: "es2022",

@@ -1,9 +1,9 @@
 /** What a field wants, in words. The hub enforces it; this only spares a round. */
 
-import type { Item } from "../api/types.ts";
+import type { Input, Item } from "../api.ts";
 import { clean } from "../text/clean.ts";
 
-const TYPES: Partial<Record<NonNullable<Item["input"]>, string>> = {
+const TYPES: Partial<Record<Input, string>> = {
   number: "A number",
   integer: "A whole number",
   email: "An e-mail address",
@@ -20,13 +20,13 @@ export function boundsWords(item: Item): string {
   if (range) words.push(range);
   const length = rangeWords(minLength, maxLength);
   if (length) words.push(`${length} characters`);
-  if (pattern !== undefined) words.push(`matching ${clean(pattern)}`);
+  if (pattern != null) words.push(`matching ${clean(pattern)}`);
   if (item.secret) words.push("Kept secret: only the asker gets it, and no draft is kept");
   return words.length > 0 ? `${words.join(", ")}.` : "";
 }
 
-function rangeWords(low: number | undefined, high: number | undefined): string {
-  if (low !== undefined && high !== undefined) return `${low} to ${high}`;
-  if (low !== undefined) return `at least ${low}`;
-  return high !== undefined ? `at most ${high}` : "";
+function rangeWords(low: number | null | undefined, high: number | null | undefined): string {
+  if (low != null && high != null) return `${low} to ${high}`;
+  if (low != null) return `at least ${low}`;
+  return high != null ? `at most ${high}` : "";
 }

@@ -4,7 +4,7 @@
  * In: a question and a draft. Out: the reply to send, what is missing, what was typed and must not be lost.
  */
 
-import type { Choice, FieldError, Item, Question, Reply } from "../api/types.ts";
+import type { Choice, FieldError, Item, Question, Reply } from "../api.ts";
 import { toLocalInput } from "../text/time.ts";
 
 export interface ItemDraft {

@@ -1,6 +1,6 @@
 /** Whether the items of a question fit one panel as sections, or need tabs with a review. */
 
-import type { Question } from "../api/types.ts";
+import type { Question } from "../api.ts";
 
 /** About one screen of lines: a header and a text per item, a line per option, and room for Other. */
 const LINES_OF_ONE_PANEL = 22;

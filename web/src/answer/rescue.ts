@@ -1,6 +1,6 @@
 /** Whether a settled question ended as this person wanted, or under his hands. */
 
-import type { Outcome, Question, Rejection, Reply } from "../api/types.ts";
+import type { Outcome, Question, Rejection, Reply } from "../api.ts";
 
 /** What this browser sent last for a question. */
 export type Sent = { reply: Reply } | { rejection: Rejection };

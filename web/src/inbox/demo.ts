@@ -1,6 +1,8 @@
 /** A question that shows what the inbox can do, asked through the same API as any other. */
 
-export const DEMO_QUESTION = {
+import type { AskInput } from "../api.ts";
+
+export const DEMO_QUESTION: AskInput = {
   agent: "demo",
   context: {
     cwd: "/home/you/projects/shop",
@@ -25,4 +27,4 @@ export const DEMO_QUESTION = {
       ],
     },
   ],
-} as const;
+};

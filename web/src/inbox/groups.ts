@@ -1,6 +1,6 @@
 /** The rows of the inbox list: questions, oldest waiting first, under the project or agent that waits longest. */
 
-import type { Question } from "../api/types.ts";
+import type { Question } from "../api.ts";
 import type { Grouping } from "../state/settings.svelte.ts";
 import { agentName, projectName } from "../text/names.ts";
 

@@ -1,11 +1,10 @@
 /** Log-in: a one-time code in the link's fragment, exchanged for a token that stays in this browser. No cookie. */
 
-import { Hub } from "../api/client.ts";
-import { Problem } from "../api/problem.ts";
+import { type AskdClient, hubFor, UnauthorizedError, words } from "../api.ts";
 import { read, write } from "./storage.ts";
 
 class Access {
-  hub = $state.raw<Hub | null>(null);
+  hub = $state.raw<AskdClient | null>(null);
   /** Why there is no way in, for the log-in screen. */
   refusal = $state("");
   busy = $state(false);
@@ -19,18 +18,18 @@ class Access {
       dispatchEvent(new HashChangeEvent("hashchange"));
       await this.logIn(decodeURIComponent(code), token);
     } else if (token) {
-      this.hub = new Hub(token);
+      this.hub = hubFor(token);
     }
   }
 
   async logIn(code: string, fallback: string | null = null): Promise<void> {
     this.busy = true;
     try {
-      this.#enter(await Hub.login(code));
+      this.#enter(await hubFor().logIn(code));
     } catch (error) {
       // An old link opened in a browser that is logged in already is no reason to lock the person out.
-      if (fallback) this.hub = new Hub(fallback);
-      else this.refusal = error instanceof Problem ? error.message : String(error);
+      if (fallback) this.hub = hubFor(fallback);
+      else this.refusal = words(error);
     } finally {
       this.busy = false;
     }
@@ -42,12 +41,11 @@ class Access {
     if (code) return this.logIn(code);
     this.busy = true;
     try {
-      const hub = new Hub(text.trim());
-      await hub.questions({ limit: 1 });
-      this.#enter(hub.token);
+      await hubFor(text.trim()).questions.list({ limit: 1 }).page();
+      this.#enter(text.trim());
     } catch (error) {
-      if (error instanceof Problem && error.status === 401) await this.logIn(text.trim());
-      else this.refusal = error instanceof Problem ? error.message : String(error);
+      if (error instanceof UnauthorizedError) await this.logIn(text.trim());
+      else this.refusal = words(error);
     } finally {
       this.busy = false;
     }
@@ -56,7 +54,7 @@ class Access {
   #enter(token: string): void {
     write("token", token);
     this.refusal = "";
-    this.hub = new Hub(token);
+    this.hub = hubFor(token);
   }
 
   /** The hub no longer knows the token. Drafts stay. */

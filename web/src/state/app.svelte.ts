@@ -2,8 +2,7 @@
 
 import { getContext, setContext } from "svelte";
 
-import type { Hub } from "../api/client.ts";
-import type { Question } from "../api/types.ts";
+import type { AskdClient, Question } from "../api.ts";
 import { agentName, headline } from "../text/names.ts";
 import { access } from "./access.svelte.ts";
 import { announcer } from "./announce.svelte.ts";
@@ -18,7 +17,7 @@ export class AppState {
   helpOpen = $state(false);
   readonly #forms = new Map<string, Form>();
 
-  constructor(readonly hub: Hub) {
+  constructor(readonly hub: AskdClient) {
     this.inbox = new Inbox(hub, {
       asked: (question) => {
         announcer.say(`New question from ${agentName(question.agent)}: ${headline(question)}`);

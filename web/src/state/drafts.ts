@@ -1,6 +1,6 @@
 /** Drafts, kept in this browser per question, so that a reload, a lost connection or a hub restart costs no word. */
 
-import type { Question } from "../api/types.ts";
+import type { Question } from "../api.ts";
 import { type Draft, emptyDraft, isTouched, withoutSecrets } from "../answer/draft.ts";
 import { keys, read, write } from "./storage.ts";
 

@@ -3,9 +3,7 @@
  * the question itself, as the hub returned it, does that.
  */
 
-import type { Hub } from "../api/client.ts";
-import { Problem } from "../api/problem.ts";
-import type { FieldError, Question, Rejection, Reply } from "../api/types.ts";
+import { AlreadySettledError, type AskdClient, type FieldError, InvalidRequestError, isUnreachable, PATIENCE_MS, type Question, type RejectMode, type Reply, words } from "../api.ts";
 import { type Draft, isField, requiredMissing, toReply, typedText, unanswered } from "../answer/draft.ts";
 import { isOurs, type Sent } from "../answer/rescue.ts";
 import { dropDraft, loadDraft, saveDraft } from "./drafts.ts";
@@ -58,7 +56,7 @@ export class Form {
   }
 
   /** Sends the answer, or points at what is missing and returns the item to look at. */
-  async submit(hub: Hub): Promise<number | null> {
+  async submit(hub: AskdClient): Promise<number | null> {
     if (this.phase === "sending") return null;
     const missing = requiredMissing(this.question, this.draft);
     if (missing.length > 0) {
@@ -75,18 +73,18 @@ export class Form {
     return null;
   }
 
-  async approve(hub: Hub, edited: boolean): Promise<void> {
+  async approve(hub: AskdClient, edited: boolean): Promise<void> {
     const reply: Reply = { ...toReply(this.question, this.draft), answers: this.question.questions.map(() => ["approve"]) };
     if (edited && this.draft.editedPlan !== null) reply.editedPlan = this.draft.editedPlan;
     await this.#send(hub, { reply });
   }
 
-  async reject(hub: Hub, mode: Rejection["mode"]): Promise<void> {
+  async reject(hub: AskdClient, mode: RejectMode): Promise<void> {
     const reason = this.draft.reason.trim();
     await this.#send(hub, { rejection: reason === "" ? { mode } : { mode, reason } });
   }
 
-  async #send(hub: Hub, sent: Sent): Promise<void> {
+  async #send(hub: AskdClient, sent: Sent): Promise<void> {
     if (this.phase === "sending") return;
     this.phase = "sending";
     this.failure = "";
@@ -94,9 +92,10 @@ export class Form {
     this.sent = sent;
     const key = this.#keyFor(JSON.stringify(sent));
     try {
+      const options = { idempotencyKey: key, signal: AbortSignal.timeout(PATIENCE_MS) };
       const settled = "reply" in sent
-        ? await hub.reply(this.question.id, sent.reply, key)
-        : await hub.reject(this.question.id, sent.rejection, key);
+        ? await hub.questions.reply(this.question.id, sent.reply.answers, { ...replyOptions(sent.reply), ...options })
+        : await hub.questions.reject(this.question.id, { ...sent.rejection, ...options });
       this.phase = "editing";
       this.took(settled);
     } catch (error) {
@@ -105,19 +104,19 @@ export class Form {
   }
 
   #failed(error: unknown): void {
-    const problem = error instanceof Problem ? error : new Problem(0, "unknown", String(error));
-    if (problem.question) {
+    if (error instanceof AlreadySettledError) {
       this.phase = "editing";
-      this.took(problem.question);
+      this.took(error.question);
       return;
     }
     this.phase = "failed";
-    this.errors = problem.errors.filter(({ item }) => item !== undefined);
-    const general = problem.errors.filter(({ item }) => item === undefined).map(({ message }) => message);
-    if (problem.unreachable) {
-      this.failure = `${capital(problem.message)}. Your answer is kept here; whether it arrived is not known yet. Sending it again is safe.`;
+    const errors = error instanceof InvalidRequestError ? error.errors : [];
+    this.errors = errors.filter(({ item }) => typeof item === "number");
+    const general = errors.filter(({ item }) => typeof item !== "number").map(({ message }) => message);
+    if (isUnreachable(error)) {
+      this.failure = `${words(error)}. Your answer is kept here; whether it arrived is not known yet. Sending it again is safe.`;
     } else if (this.errors.length === 0) {
-      this.failure = capital(general.join("; ") || problem.message);
+      this.failure = general.join("; ") || words(error);
     }
   }
 
@@ -152,6 +151,6 @@ function randomKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
+function replyOptions({ notes, editedPlan, nextMode }: Reply): { notes?: (string | null)[]; editedPlan?: string; nextMode?: string } {
+  return { ...(notes ? { notes } : {}), ...(editedPlan != null ? { editedPlan } : {}), ...(nextMode ? { nextMode } : {}) };
 }

@@ -1,19 +1,16 @@
 /**
- * Every question that this page knows, live. A list gives the state of now and its place in the log; the stream goes on
- * from there without a gap. In: the hub. Out: open questions, oldest first, and how well we hear the hub.
+ * Every question that this page knows, live. The client lists the open ones and follows the log from there without a gap;
+ * this keeps what has ended since as well, because a person may be looking at it.
+ * In: the hub. Out: open questions, oldest first, and how well we hear the hub.
  */
 
 import { SvelteMap } from "svelte/reactivity";
 
-import type { Hub } from "../api/client.ts";
-import { Problem } from "../api/problem.ts";
-import type { HubEvent, Question, Session } from "../api/types.ts";
+import { type AskdClient, type AskdEvent, NotFoundError, type OpenState, type Question, words } from "../api.ts";
 
 export type Light = "connecting" | "live" | "offline";
 
-const PAGE = 500;
-const FIRST_RETRY_MS = 300;
-const LONGEST_RETRY_MS = 5000;
+const LIGHTS = { connecting: "connecting", live: "live", lost: "offline", stopped: "offline" } as const;
 
 export interface Listener {
   asked(question: Question): void;
@@ -30,12 +27,9 @@ export class Inbox {
   readonly open = $derived(
     [...this.#known.values()].filter(({ status }) => status === "requested").sort((a, b) => a.seq - b.seq),
   );
-  #cursor: number | null = null;
-  #stop = new AbortController();
-  #hurry: (() => void) | null = null;
 
   constructor(
-    private readonly hub: Hub,
+    private readonly hub: AskdClient,
     private readonly listener: Listener,
   ) {}
 
@@ -52,97 +46,43 @@ export class Inbox {
     if (before?.status === "requested" && question.status !== "requested") this.listener.settled(question);
   }
 
-  async run(): Promise<void> {
-    let failures = 0;
-    const online = (): void => this.#hurry?.();
-    addEventListener("online", online);
-    while (!this.#stop.signal.aborted) {
-      try {
-        if (this.#cursor === null) await this.#load();
-        await this.#follow(() => {
-          failures = 0;
-          this.light = "live";
-        });
-      } catch (error) {
-        if (!this.#survives(error)) break;
-      }
-      if (this.#stop.signal.aborted) break;
-      this.light = "offline";
-      await this.#pause(Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** failures++));
-    }
-    removeEventListener("online", online);
-  }
-
-  stop(): void {
-    this.#stop.abort();
-    this.#hurry?.();
-  }
-
-  #survives(error: unknown): boolean {
-    if (!(error instanceof Problem)) return true;
-    if (error.status === 401 || error.status === 403) {
-      this.listener.refused(error.message);
-      return false;
-    }
-    // The cursor belongs to another store: begin again with a list.
-    if (error.status === 400) this.#cursor = null;
-    return true;
-  }
-
-  async #load(): Promise<void> {
-    const open = new Set<string>();
-    let cursor: string | null = null;
-    let seq: number | null = null;
-    do {
-      const page = await this.hub.questions({ status: "requested", order: "asc", limit: PAGE, ...(cursor ? { cursor } : {}) });
-      seq ??= page.seq;
-      cursor = page.nextCursor;
-      for (const question of page.questions) {
-        open.add(question.id);
-        this.take(question);
-      }
-    } while (cursor);
-    await this.#refreshOthers(open);
-    this.#cursor = seq;
-    this.loaded = true;
-  }
-
-  /** What we believed to be open and the hub does not list was settled, or is gone. */
-  async #refreshOthers(open: Set<string>): Promise<void> {
-    for (const question of [...this.#known.values()]) {
-      if (question.status !== "requested" || open.has(question.id)) continue;
-      try {
-        this.take(await this.hub.question(question.id));
-      } catch (error) {
-        if (!(error instanceof Problem) || error.status !== 404) throw error;
-        this.#known.delete(question.id);
-      }
-    }
-  }
-
-  async #follow(heard: () => void): Promise<void> {
-    for await (const event of this.hub.events(this.#cursor ?? 0, this.#stop.signal, heard)) this.#apply(event);
-  }
-
-  #apply(event: HubEvent): void {
-    if (event.type === "log.trimmed") {
-      this.#cursor = null;
-      throw new Error("the log was trimmed; list again");
-    }
-    const unseen = event.question && !this.#known.has(event.question.id);
-    if (event.question) this.take(event.question);
-    if (event.question && unseen && event.type === "question.requested") this.listener.asked(event.question);
-    if (event.session satisfies Session | undefined) this.sessionsChanged += 1;
-    this.#cursor = event.seq;
-  }
-
-  #pause(millis: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, millis);
-      this.#hurry = () => {
-        clearTimeout(timer);
-        resolve();
-      };
+  /** Follows the hub until the returned function is called. */
+  follow(): () => void {
+    return this.hub.watchOpen((state, events) => {
+      if (events.length > 0) this.#apply(events);
+      else this.#compare(state);
+      // A list that was just read is as good as news; "connecting" is only said before the first one.
+      if (state.connection !== "connecting" || !this.loaded) this.light = LIGHTS[state.connection];
+      if (state.seq !== null) this.loaded = true;
+      if (state.connection === "stopped") this.listener.refused(words(state.error));
     });
+  }
+
+  #apply(events: AskdEvent[]): void {
+    for (const event of events) {
+      if ("session" in event) this.sessionsChanged += 1;
+      if (!("question" in event)) continue;
+      const unseen = !this.#known.has(event.question.id);
+      this.take(event.question);
+      if (unseen && event.type === "question.requested") this.listener.asked(event.question);
+    }
+  }
+
+  /** After a list: what we believed to be open and the hub does not list was settled, or is gone. */
+  #compare(state: OpenState): void {
+    if (state.seq === null) return;
+    for (const question of state.questions.values()) this.take(question);
+    for (const { id, status } of [...this.#known.values()]) {
+      if (status === "requested" && !state.questions.has(id)) void this.#look(id);
+    }
+  }
+
+  async #look(id: string): Promise<void> {
+    try {
+      this.take(await this.hub.questions.get(id));
+    } catch (error) {
+      // Anything else is told by the light; the next list asks again.
+      if (error instanceof NotFoundError) this.#known.delete(id);
+    }
   }
 }

@@ -1,6 +1,6 @@
 /** Notifications of the browser: the question's own words, withdrawn when it ends. Never asked for without a click. */
 
-import type { Question } from "../api/types.ts";
+import type { Question } from "../api.ts";
 import { agentName, headline, projectName } from "../text/names.ts";
 import { settings } from "./settings.svelte.ts";
 import { address } from "./route.svelte.ts";

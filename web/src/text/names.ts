@@ -1,6 +1,6 @@
 /** How people, places and projects are called in the inbox. */
 
-import type { Cause, Outcome, Question, RejectMode, Status, Surface } from "../api/types.ts";
+import type { Cause, Outcome, Question, RejectMode, Status, Surface } from "../api.ts";
 import { clean, firstWords } from "./clean.ts";
 
 const AGENTS: Record<string, string> = {
@@ -62,13 +62,13 @@ export function whoAndWhere(outcome: Outcome): string {
 
 export function causeWords(cause: Cause, agent: string): string {
   const name = agentName(agent);
-  const withDetail = (text: string, detail: string | null): string =>
+  const withDetail = (text: string, detail: string | null | undefined): string =>
     detail ? `${text}: ${clean(detail)}` : `${text}.`;
   switch (cause.type) {
     case "agentWithdrew":
       return withDetail(`${name} took its question back`, cause.detail);
     case "agentExited": {
-      const how = cause.signal !== null ? `by signal ${cause.signal}` : `with code ${cause.code ?? "unknown"}`;
+      const how = cause.signal != null ? `by signal ${cause.signal}` : `with code ${cause.code ?? "unknown"}`;
       return `${name}'s process ended ${how}. Nobody is left to take an answer.`;
     }
     case "turnAborted":
@@ -86,7 +86,7 @@ export function causeWords(cause: Cause, agent: string): string {
 
 /** What a rejection will do, said before it is done. */
 export function rejectWords(mode: RejectMode, question: Question): { verb: string; effect: string } {
-  const name = question.sessionId === null && question.agent === "api" ? "The program" : agentName(question.agent);
+  const name = question.sessionId == null && question.agent === "api" ? "The program" : agentName(question.agent);
   switch (mode) {
     case "decline":
       return { verb: "Decline", effect: `${name} is told that you declined, with your reason, and goes on by itself.` };

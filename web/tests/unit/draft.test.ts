@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import type { Item, Question } from "../../src/api/types.ts";
+import type { Item, Question } from "../../src/api.ts";
 import { answerOf, emptyDraft, itemDraft, pick, pickOther, requiredMissing, toReply, typedText, unanswered, withoutSecrets } from "../../src/answer/draft.ts";
 import { indexOf, keyOf } from "../../src/answer/keys.ts";
 import { needsTabs } from "../../src/answer/layout.ts";

@@ -1,22 +1,8 @@
 import { expect, test } from "vitest";
 
-import { FrameParser } from "../../src/api/sse.ts";
 import { rows } from "../../src/inbox/groups.ts";
 import { between, since } from "../../src/text/time.ts";
-import type { Question } from "../../src/api/types.ts";
-
-test("frames are whole, however the bytes are cut", () => {
-  const text = ': connected\n\nid: 7\nevent: question.requested\ndata: {"a":\ndata: 1}\n\n: still here\n\nid: 8\r\nevent: x\r\ndata: y\r\n\r\n';
-  for (const size of [1, 3, 1000]) {
-    const parser = new FrameParser();
-    const found = [];
-    for (let i = 0; i < text.length; i += size) found.push(...parser.push(text.slice(i, i + size)));
-    expect(found.filter(({ event }) => event !== "comment")).toEqual([
-      { id: "7", event: "question.requested", data: '{"a":\n1}' },
-      { id: "8", event: "x", data: "y" },
-    ]);
-  }
-});
+import type { Question } from "../../src/api.ts";
 
 test("spans are said in the words of a list", () => {
   const now = Date.parse("2026-11-15T12:00:00Z");
