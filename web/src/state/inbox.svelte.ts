@@ -37,6 +37,11 @@ export class Inbox {
     return this.#known.get(id);
   }
 
+  /** The questions of one session that are known here, oldest first. */
+  of(session: string): Question[] {
+    return [...this.#known.values()].filter(({ sessionId }) => sessionId === session).sort((a, b) => a.seq - b.seq);
+  }
+
   /** Takes what a request just returned; an older view of the same question never replaces a newer one. */
   take(question: Question): void {
     const before = this.#known.get(question.id);
