@@ -135,6 +135,11 @@ test("a permission shows the command and the agent's own options; not answering 
   await page.getByText("Codex stops what it is doing now and waits for your next message.").waitFor();
   assert.equal((await hub.question(id)).status, "requested");
   await shot(page, "do-not-answer");
+  await page.getByRole("textbox", { name: /Reason/ }).focus();
+  await page.keyboard.press("Control+Enter");
+  await page.getByRole("radio", { name: /Decline/ }).focus();
+  await page.keyboard.press("Enter");
+  assert.equal((await hub.question(id)).status, "requested", "Enter never turns a refusal into an answer");
   await page.getByRole("radio", { name: /Stop the turn/ }).check();
   await page.getByRole("button", { name: "Stop the turn" }).click();
   await page.getByRole("heading", { name: "Your decision was accepted" }).waitFor();

@@ -46,6 +46,18 @@ async function askMany(count) {
   return asked;
 }
 
+test("the picture of the README", async () => {
+  const asked = [];
+  for (const sample of [AUTH, LAYOUT, PLAN, FEATURES, PERMISSION, DIFF, FORM]) asked.push(await hub.ask(sample));
+  const page = await someone({ viewport: { width: 1200, height: 720 } });
+  await page.clock.setSystemTime(Date.now() + 6 * 60_000);
+  await page.goto(`${hub.url}/#/inbox/${asked[1].id}`);
+  await page.getByRole("radio", { name: /Command palette/ }).check();
+  await page.getByText(/waiting 6 min/).waitFor();
+  await page.mouse.move(0, 0);
+  await shot(page, "readme");
+});
+
 test("500 open questions load at once, stay few in the page, scroll smoothly and answer", async () => {
   await askMany(500);
   const page = await someone();
