@@ -202,13 +202,31 @@ test("both submit at the same moment: exactly one outcome, and the loser sees th
   const [one, two] = [await someone(), await someone()];
   await one.getByRole("radio", { name: /JWT/ }).check();
   await two.getByRole("radio", { name: /Sessions/ }).check();
-  // The loser's page must not learn of it by its stream first, so that the 409 itself is shown.
-  await Promise.all([one, two].map((page) => page.getByRole("button", { name: /^Submit/ }).click()));
+  await Promise.all([one, two].map((page) => page.evaluate(() => document.querySelector("[data-submit]")?.click())));
+  await one.getByRole("heading", { name: /accepted|Answered by/ }).waitFor();
   const [winner] = (await outcome(id)).answers[0];
   const [won, lost] = winner === "JWT" ? [one, two] : [two, one];
   await won.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
   await lost.getByRole("heading", { name: /^Answered by/ }).waitFor();
   assert.match(await lost.locator("article dd").first().innerText(), new RegExp(winner));
+});
+
+test("a reply that comes second is refused by the hub, and the page shows the outcome that won", async () => {
+  const { id } = await hub.ask(AUTH);
+  const page = await someone();
+  const statuses = [];
+  await page.route("**/reply", async (route) => {
+    await hub.reply(id, [["JWT"]]);
+    const response = await route.fetch();
+    statuses.push(response.status());
+    await route.fulfill({ response });
+  });
+  await page.getByRole("textbox", { name: "Other: your own answer" }).fill("Passkeys");
+  await page.getByRole("button", { name: /^Submit/ }).click();
+  await page.getByRole("heading", { name: "Answered by owner in the API" }).waitFor();
+  await page.getByText("What you had typed is kept:").waitFor();
+  for (let i = 0; i < 50 && statuses.length === 0; i += 1) await page.waitForTimeout(50);
+  assert.deepEqual(statuses, [409]);
 });
 
 test("offline in the middle of an answer: the words stay, the error is said, and the second try is taken once", async () => {

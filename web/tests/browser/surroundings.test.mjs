@@ -216,6 +216,7 @@ test("a phone of 360 px: everything fits, targets are large, and the list and th
     assert.ok(wide <= 360, `question ${i} is ${wide} px wide`);
     const small = await page.locator("article button:visible, article .option:visible, article input.input:visible").evaluateAll((all) => all.filter((one) => one.getBoundingClientRect().height < 43.5).map((one) => one.outerHTML.slice(0, 120)));
     assert.deepEqual(small, [], "targets of 44 px");
+    assert.deepEqual(await violations(page), [], `question ${i}`);
     await shot(page, `phone-${i}`);
   }
   await page.goto(`${hub.url}/#/inbox/${asked[3].id}`);
