@@ -51,8 +51,27 @@ export class Inbox {
     if (before?.status === "requested" && question.status !== "requested") this.listener.settled(question);
   }
 
-  /** Follows the hub until the returned function is called. */
+  /** Follows the hub until the returned function is called. The browser's word about its network comes before any time-out. */
   follow(): () => void {
+    let stop = this.#watch();
+    const offline = (): void => {
+      stop();
+      this.light = "offline";
+    };
+    const online = (): void => {
+      stop();
+      stop = this.#watch();
+    };
+    addEventListener("offline", offline);
+    addEventListener("online", online);
+    return () => {
+      removeEventListener("offline", offline);
+      removeEventListener("online", online);
+      stop();
+    };
+  }
+
+  #watch(): () => void {
     return this.hub.watchOpen((state, events) => {
       if (events.length > 0) this.#apply(events);
       else this.#compare(state);

@@ -17,7 +17,6 @@ const TERMINAL_SEQUENCES = new RegExp(
 
 /** Direction overrides, isolates, zero-width and other invisible format characters that can disguise a command. */
 const INVISIBLE = /[\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\u{e0000}-\u{e007f}\ufeff]/gu;
-// eslint-disable-next-line no-control-regex -- control characters are the subject here
 const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g;
 
 export function clean(text: string): string {

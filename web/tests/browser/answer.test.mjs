@@ -234,6 +234,7 @@ test("offline in the middle of an answer: the words stay, the error is said, and
   const page = await someone();
   await page.getByRole("textbox", { name: "Other: your own answer" }).fill("Passkeys");
   await page.context().setOffline(true);
+  await page.locator('[data-light="offline"]').waitFor();
   await page.getByRole("button", { name: /^Submit/ }).click();
   await page.getByText(/The hub cannot be reached\. Your answer is kept here/).waitFor();
   assert.equal((await hub.question(id)).status, "requested");

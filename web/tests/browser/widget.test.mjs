@@ -3,6 +3,8 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { after, afterEach, before, beforeEach, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
@@ -46,6 +48,11 @@ afterEach(async () => {
 });
 
 const open = (what) => page.goto(`${origin}/examples/widget/#${new URLSearchParams({ hub: hub.url, token: hub.token, ...what })}`);
+const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+async function violations() {
+  await page.evaluate(AXE);
+  return page.evaluate(async () => (await globalThis.axe.run("askd-question")).violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" | ")}`));
+}
 const state = () => page.locator("askd-question").getAttribute("state");
 
 test("found by call id: hidden, then the form, then a compact summary, from another origin", async () => {
@@ -56,12 +63,14 @@ test("found by call id: hidden, then the form, then a compact summary, from anot
   const { id } = await hub.ask({ ...AUTH, tool: { callId: "toolu_1" } });
   await page.getByRole("radio", { name: /JWT/ }).check();
   await shot(page, "widget-form");
+  assert.deepEqual(await violations(), []);
   await page.getByRole("button", { name: "Submit" }).click();
   await page.getByText("Answered by").waitFor();
   await page.getByText('The chat goes on: answered [["JWT"]]').waitFor();
   assert.equal(await state(), "settled");
   assert.deepEqual((await hub.question(id)).outcome.answers, [["JWT"]]);
   await shot(page, "widget-summary");
+  assert.deepEqual(await violations(), []);
 });
 
 test("a managed agent's question waits for the agent until it is confirmed", async () => {
