@@ -112,6 +112,20 @@ impl Hub {
         self.child.as_ref().map(Child::id)
     }
 
+    /// The holders of the agents that this hub has started: they outlive a killed hub on purpose, but not the test.
+    pub fn holders(&self) -> Vec<u32> {
+        let Ok(data) = self.data.canonicalize() else { return Vec::new() };
+        let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
+        let pids = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        let ours = |pid: &u32| {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let mut words = line.split(|byte| *byte == 0).map(String::from_utf8_lossy).skip(1);
+            words.next().as_deref() == Some("holder")
+                && words.next().is_some_and(|spec| Path::new(spec.as_ref()).starts_with(&data))
+        };
+        pids.filter(ours).collect()
+    }
+
     /// What the hub wrote to stderr, over all its starts.
     pub fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
@@ -254,6 +268,9 @@ impl Hub {
 impl Drop for Hub {
     fn drop(&mut self) {
         drop(self.kill());
+        for pid in self.holders() {
+            drop(signal(pid, "TERM"));
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use super::screen::{Screen, say};
 use super::text::{one_line, shorten};
 use super::when::clock;
 use super::{ids, render};
-use crate::client::{Client, Events, Filter, Heard, ListQuery, RawEvent};
+use crate::client::{Client, ClientError, Events, Filter, Heard, ListQuery, RawEvent};
 
 /// Open questions per page.
 const PAGE: usize = 200;
@@ -55,7 +55,11 @@ pub(super) async fn watch(args: WatchArgs, client: &Client, screen: Screen) -> O
             }
             Heard::Lost(error) if !lost => {
                 lost = true;
-                say(&format!("askd: {error} (trying again until Ctrl-C)"));
+                let why = match error {
+                    ClientError::Broken { detail, .. } => detail,
+                    other => other.to_string(),
+                };
+                say(&format!("askd: the connection is lost ({}); trying again until Ctrl-C", one_line(&why)));
             }
             Heard::Lost(_) => {}
         }
