@@ -8,7 +8,7 @@ use askd_core::Question;
 use super::exit::{Exit, Failure, Outcome};
 use super::form::{Decided, Form, Step};
 use super::screen::{Paint, say};
-use super::{render, terminal};
+use super::{ending, render, terminal};
 use crate::client::{Client, ClientError};
 
 /// Seconds of one wait for somebody else's answer; it is repeated.
@@ -66,7 +66,7 @@ async fn settled_elsewhere(question: &Question, client: &Client) -> Failure {
     loop {
         match client.wait(&question.id, WAIT_SECONDS).await {
             Ok(now) if !now.value.is_open() => {
-                return Failure::new(Exit::Conflict, format!("\n{}", render::conflict(&now.value)));
+                return Failure::new(Exit::Conflict, format!("\n{}", ending::conflict(&now.value)));
             }
             Ok(_) => {}
             // The hub may come back before the person has decided; sending will tell.

@@ -11,7 +11,7 @@ use super::list::{folder, headline};
 use super::screen::{Screen, say};
 use super::text::{one_line, shorten};
 use super::when::clock;
-use super::{ids, render};
+use super::{ending, ids};
 use crate::client::{Client, ClientError, Events, Filter, Heard, ListQuery, RawEvent};
 
 /// Open questions per page.
@@ -146,7 +146,7 @@ fn words(event: &Event) -> (&'static str, String) {
         }
         EventType::QuestionResolved => {
             let word = outcome.map_or("settled", |outcome| outcome.status.as_str());
-            let answer = outcome.map(render::answer_line).filter(|answer| !answer.is_empty());
+            let answer = outcome.map(ending::answer_line).filter(|answer| !answer.is_empty());
             let how = outcome.map(|outcome| match &outcome.by.actor {
                 Some(actor) => format!("on {} by {}", outcome.by.surface.as_str(), one_line(actor)),
                 None => format!("on {}", outcome.by.surface.as_str()),
@@ -160,7 +160,7 @@ fn words(event: &Event) -> (&'static str, String) {
         EventType::QuestionDelivered | EventType::QuestionUpdated => {
             let delivery = question.and_then(|question| question.delivery.as_ref());
             let word = if event.kind == EventType::QuestionDelivered { "delivered" } else { "updated" };
-            (word, render::delivery(delivery, true).trim().to_owned())
+            (word, ending::delivery(delivery, true).trim().to_owned())
         }
         EventType::SessionStarted | EventType::SessionEnded => {
             let word = if event.kind == EventType::SessionStarted { "session" } else { "ended" };
