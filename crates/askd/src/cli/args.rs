@@ -9,6 +9,7 @@ use super::exit::EXIT_CODES;
 use super::list::ListArgs;
 use super::open::OpenArgs;
 use super::reject::RejectArgs;
+use super::run_agent::{self, RunArgs};
 use super::show::ShowArgs;
 use super::token::TokenArgs;
 use super::up::{DemoArgs, UpArgs};
@@ -79,6 +80,9 @@ Examples:
     /// Try it: a hub on a throw-away store and a scripted agent that asks real-looking questions
     #[command(after_help = "Examples:\n  askd demo\n  askd demo --no-inline --listen 127.0.0.1:8080")]
     Demo(DemoArgs),
+    /// Start an agent managed by askd, show what it says, answer here or on any other surface
+    #[command(after_help = run_agent::EXAMPLES)]
+    Run(RunArgs),
     /// List the questions: the open ones, longest waiting first
     #[command(after_help = "\
 Examples:

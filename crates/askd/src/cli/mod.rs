@@ -4,6 +4,7 @@
 
 mod answer;
 mod args;
+pub mod conversation;
 mod doctor;
 mod doctor_folder;
 mod ending;
@@ -19,6 +20,7 @@ mod prompt;
 mod reject;
 mod render;
 mod run;
+mod run_agent;
 #[cfg(test)]
 mod samples;
 mod screen;

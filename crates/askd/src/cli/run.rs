@@ -11,7 +11,7 @@ use clap::{CommandFactory, Parser};
 use super::args::{Cli, Command, Global};
 use super::exit::{Exit, Failure, Outcome};
 use super::screen::Screen;
-use super::{answer, doctor, list, open, reject, show, token, watch};
+use super::{answer, doctor, list, open, reject, run_agent, show, token, watch};
 use crate::client::{Client, discover};
 
 pub fn main() -> ExitCode {
@@ -50,17 +50,25 @@ fn dispatch(cli: Cli) -> Outcome<ExitCode> {
         Command::Completions { shell } => completions(shell).map(done),
         // Both are processes of their own that must stay small: no runtime is made for them here.
         Command::Holder { spec } => Ok(crate::hub::holder(&spec)),
-        Command::MockAgent { args } => Ok(crate::hub::mock_agent(&args)),
+        Command::MockAgent { .. } => Ok(crate::hub::mock_agent()),
         command => talk(command, &global).map(done),
     }
 }
 
 /// Runs the hub on as many threads as the machine has.
 fn serve(hub: impl Future<Output = anyhow::Result<()>>) -> Outcome {
+    log_to_stderr();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(hub);
     runtime.shutdown_background();
     Ok(result?)
+}
+
+/// Warnings and errors unless `ASKD_LOG` wants more, such as `ASKD_LOG=info`.
+fn log_to_stderr() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("ASKD_LOG");
+    let filter = filter.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
 }
 
 /// Runs a command that talks to a hub. Ctrl-C ends it wherever it is.
@@ -91,6 +99,7 @@ async fn command_of(command: Command, global: &Global) -> Outcome {
         return Err(no_token.into());
     }
     match command {
+        Command::Run(args) => run_agent::run(args, &client, screen).await,
         Command::List(args) => list::list(args, &client, screen).await,
         Command::Show(args) => show::show(args, &client, screen).await,
         Command::Answer(args) => answer::answer(args, &client, screen).await,

@@ -4,7 +4,14 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use std::sync::OnceLock;
+
+use tokio::sync::{Mutex, mpsc};
+
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+
+/// Lines that are read before anybody wants them.
+const LINES_AHEAD: usize = 16;
 
 /// Whether somebody can be asked.
 pub(super) fn is_interactive() -> bool {
@@ -18,19 +25,41 @@ pub(super) async fn read_line(prompt: &str, secret: bool) -> io::Result<Option<S
     screen.flush()?;
     // Held here and not by the reader, which Ctrl-C leaves behind blocked.
     let quiet = if secret { Some(Quiet::begin()?) } else { None };
-    let reader = tokio::task::spawn_blocking(|| {
-        let mut line = String::new();
-        io::stdin().read_line(&mut line).map(|bytes| (bytes > 0).then_some(line))
-    });
+    let mut lines = lines().lock().await;
+    // What was typed before the question could be seen was not meant for it.
+    while lines.try_recv().is_ok() {}
     let line = tokio::select! {
-        line = reader => line.map_err(io::Error::other)?,
+        line = lines.recv() => line.unwrap_or(Ok(None)),
         _ = tokio::signal::ctrl_c() => Ok(None),
     };
+    drop(lines);
     drop(quiet);
     if secret || matches!(line, Ok(None)) {
         screen.write_all(b"\n")?;
     }
     line
+}
+
+type Lines = Mutex<mpsc::Receiver<io::Result<Option<String>>>>;
+
+/// The lines of this process's standard input, read by one thread: a question that is over leaves no reader behind that
+/// would swallow the answer to the next one.
+fn lines() -> &'static Lines {
+    static LINES: OnceLock<Lines> = OnceLock::new();
+    LINES.get_or_init(|| {
+        let (sender, lines) = mpsc::channel(LINES_AHEAD);
+        std::thread::spawn(move || {
+            loop {
+                let mut line = String::new();
+                let read = io::stdin().read_line(&mut line).map(|bytes| (bytes > 0).then_some(line));
+                let last = !matches!(read, Ok(Some(_)));
+                if sender.blocking_send(read).is_err() || last {
+                    return;
+                }
+            }
+        });
+        Mutex::new(lines)
+    })
 }
 
 /// While it lives, what is typed is not shown.

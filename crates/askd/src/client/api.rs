@@ -86,6 +86,30 @@ impl Client {
         self.list(received.value, "sessions")
     }
 
+    pub async fn start_session(&self, request: &Value) -> Result<Received<Session>, ClientError> {
+        self.post("/v1/sessions", request).await
+    }
+
+    /// Says something to a managed session.
+    pub async fn prompt(&self, id: &SessionId, text: &str) -> Result<(), ClientError> {
+        let path = format!("/v1/sessions/{id}/messages");
+        self.post::<Value>(&path, &json!({ "text": text })).await.map(drop)
+    }
+
+    pub async fn session(&self, id: &SessionId) -> Result<Received<Session>, ClientError> {
+        self.get(&format!("/v1/sessions/{id}"), &[]).await
+    }
+
+    pub async fn end_session(&self, id: &SessionId) -> Result<(), ClientError> {
+        let path = format!("/v1/sessions/{id}");
+        self.call::<Value>(Method::DELETE, &path, &[], NO_BODY, Patience::Ordinary).await.map(drop)
+    }
+
+    /// The agents whose processes are held.
+    pub async fn holders(&self) -> Result<Received<Value>, ClientError> {
+        self.get("/v1/holders", &[]).await
+    }
+
     pub async fn sources(&self) -> Result<Vec<Source>, ClientError> {
         let received: Received<Value> = self.get("/v1/sources", &[]).await?;
         self.list(received.value, "sources")

@@ -1,11 +1,11 @@
-//! The log of the hub as a stream that survives its connection.
+//! A numbered stream of the hub that survives its connection: the log, or what a session says.
 //!
-//! In: a filter and a place in the log. Out: events in order, none lost and none repeated, because every connection goes on
+//! In: a filter or a session, and a place in it. Out: events in order, none lost and none repeated, because every connection goes on
 //! after the last event that was handed out. A break is told as [`Heard::Lost`], so that a surface can say so.
 
 use std::time::Duration;
 
-use askd_core::{Event, Seq};
+use askd_core::{Event, Seq, SessionId};
 
 use super::api::Filter;
 use super::error::ClientError;
@@ -15,7 +15,7 @@ use super::sse::{Message, Parser};
 /// The hub sends a heartbeat several times in this time; after it the connection is taken for dead.
 const SILENCE: Duration = Duration::from_secs(90);
 /// A notice without a number, because it is not in the log.
-const TRIMMED: &str = "log.trimmed";
+const TRIMMED: [&str; 2] = ["log.trimmed", "trimmed"];
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
@@ -23,6 +23,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawEvent {
     pub seq: Seq,
+    /// The name of the event: its type in the log, the voice in a transcript.
+    pub name: String,
     pub json: String,
 }
 
@@ -47,7 +49,8 @@ pub enum Heard {
 #[derive(Debug)]
 pub struct Events {
     client: Client,
-    filter: Filter,
+    path: String,
+    query: Vec<(&'static str, String)>,
     after: Seq,
     parser: Parser,
     connection: Option<reqwest::Response>,
@@ -58,14 +61,23 @@ impl Events {
     /// Events after `after`, which is the `seq` of a list or of an event: without such a place, what happens during the
     /// first break could not be found again.
     pub fn new(client: Client, filter: Filter, after: Seq) -> Self {
-        Self { client, filter, after, parser: Parser::default(), connection: None, pause: None }
+        Self::of(client, "/v1/events".to_owned(), filter.query(), after)
+    }
+
+    /// What a managed session said and says, from the beginning.
+    pub fn transcript(client: Client, session: &SessionId) -> Self {
+        Self::of(client, format!("/v1/sessions/{session}/transcript"), Vec::new(), 0)
+    }
+
+    fn of(client: Client, path: String, query: Vec<(&'static str, String)>, after: Seq) -> Self {
+        Self { client, path, query, after, parser: Parser::default(), connection: None, pause: None }
     }
 
     /// The next thing. An error is final: the hub refuses the token, the filter or the place in the log.
     pub async fn next(&mut self) -> Result<Heard, ClientError> {
         loop {
             while let Some(message) = self.parser.next_message() {
-                if message.event.as_deref() == Some(TRIMMED) {
+                if message.event.as_deref().is_some_and(|name| TRIMMED.contains(&name)) {
                     return Ok(Heard::Trimmed(message.data));
                 }
                 if let Some(event) = self.take(message)? {
@@ -95,15 +107,18 @@ impl Events {
         if let Some(pause) = self.pause {
             tokio::time::sleep(pause).await;
         }
-        self.pause = Some(self.pause.map_or(FIRST_PAUSE, |pause| (pause * 2).min(LONGEST_PAUSE)));
-        let mut query = self.filter.query();
+        let mut query = self.query.clone();
         query.push(("after", self.after.to_string()));
-        match self.client.stream("/v1/events", &query).await {
+        match self.client.stream(&self.path, &query).await {
             Ok(response) => {
                 self.connection = Some(response);
                 Ok(Heard::Connected)
             }
-            Err(error) if error.is_passing() => Ok(Heard::Lost(error)),
+            Err(error) if error.is_passing() => {
+                // Only now, so that a caller who drops this future in the middle does not have to wait the next time.
+                self.pause = Some(self.pause.map_or(FIRST_PAUSE, |pause| (pause * 2).min(LONGEST_PAUSE)));
+                Ok(Heard::Lost(error))
+            }
             Err(error) => Err(error),
         }
     }
@@ -115,7 +130,7 @@ impl Events {
             return Ok(None);
         }
         self.after = seq;
-        Ok(Some(RawEvent { seq, json: message.data }))
+        Ok(Some(RawEvent { seq, name: message.event.unwrap_or_default(), json: message.data }))
     }
 
     fn lost(&mut self, detail: String) -> Heard {

@@ -1,9 +1,13 @@
 //! Puts the parts together: data folder, store, engine, door. Runs until it is told to stop.
 
+mod demo;
+mod processes;
+mod up;
+
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use tokio::net::TcpListener;
@@ -13,10 +17,13 @@ use askd_adapters::Registry;
 use askd_core::{Right, Rights};
 use askd_store::sqlite::SqliteStore;
 
-use crate::cli::up::{DemoOptions, UpOptions};
 use crate::data::{DataFolder, FolderLock, HubInfo, read_secret, write_secret};
 use crate::engine::{Engine, EngineSettings, ManagedSettings};
 use crate::http::{AppState, Doors};
+
+pub use demo::demo;
+pub use processes::{holder, mock_agent};
+pub use up::up;
 
 /// How a hub is to be run.
 #[derive(Debug, Clone)]
@@ -29,6 +36,8 @@ pub struct HubOptions {
     pub settings: EngineSettings,
     /// Agents that the user registered: names and commands.
     pub agents: Vec<(String, String)>,
+    /// How long a managed agent stays without a hub and without an open question.
+    pub linger: Duration,
 }
 
 /// A hub that answers.
@@ -63,6 +72,7 @@ impl Hub {
         let managed = ManagedSettings {
             registry,
             data: std::path::absolute(data.path())?,
+            linger: options.linger,
             exe: std::env::current_exe().context("cannot find the askd program itself")?,
         };
         let engine = Engine::start(Arc::new(store), options.settings, managed);
@@ -107,12 +117,13 @@ impl Hub {
     }
 }
 
-/// Resolves at Ctrl-C or a polite request to end.
+/// Resolves at Ctrl-C, a polite request to end, or when the terminal is closed.
 pub async fn asked_to_stop() -> anyhow::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::select! { _ = terminate.recv() => (), _ = interrupt.recv() => () }
+    let mut hang_up = signal(SignalKind::hangup())?;
+    tokio::select! { _ = terminate.recv() => (), _ = interrupt.recv() => (), _ = hang_up.recv() => () }
     Ok(())
 }
 
@@ -143,53 +154,4 @@ fn secret_key(path: &Path) -> anyhow::Result<[u8; 32]> {
     let text: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
     write_secret(path, text.as_bytes())?;
     Ok(key)
-}
-
-/// `askd up`: runs until it is told to stop.
-pub async fn up(options: UpOptions) -> anyhow::Result<()> {
-    let data = match options.data {
-        Some(path) => DataFolder::at(path),
-        None => DataFolder::from_environment().context("there is no data folder; give one with --data")?,
-    };
-    let hub = Hub::start(HubOptions {
-        data,
-        listen: options.listen,
-        doors: Doors { hosts: options.allow_hosts, origins: options.allow_origins },
-        beyond_loopback: options.expose_beyond_loopback,
-        settings: EngineSettings { keep_days: options.keep_days },
-        agents: options.agents.into_iter().map(|agent| (agent.name, agent.command)).collect(),
-    })
-    .await?;
-    say(&hub.url)?;
-    asked_to_stop().await?;
-    hub.stop().await
-}
-
-/// `askd demo`.
-pub async fn demo(_options: DemoOptions) -> anyhow::Result<()> {
-    bail!("the demo is not built yet")
-}
-
-/// `askd holder SPEC`.
-pub fn holder(spec: &Path) -> ExitCode {
-    match askd_adapters::transport::holder::run(spec) {
-        Ok(code) => code,
-        Err(error) => {
-            tracing::error!("failed to {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-/// `askd mock-agent`.
-pub fn mock_agent(_args: &[String]) -> ExitCode {
-    let code = askd_adapters::agents::mock::run(std::io::stdin(), std::io::stdout(), std::io::stderr());
-    ExitCode::from(u8::try_from(code).unwrap_or(1))
-}
-
-fn say(text: &str) -> std::io::Result<()> {
-    use std::io::Write;
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{text}")?;
-    out.flush()
 }
