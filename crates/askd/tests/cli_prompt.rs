@@ -184,3 +184,18 @@ fn an_empty_line_does_not_answer() {
     assert_eq!(code, 130, "{screen}");
     assert_eq!(outcome(&hub, &id), Value::Null);
 }
+
+#[test]
+fn a_demo_is_answered_in_its_own_terminal_and_left_at_any_question() {
+    let hub = Hub::start(ASKD).unwrap();
+    let script = "trap : INT; $ASKD demo --listen 127.0.0.1:0; echo code=$?";
+    let mut terminal = Terminal::start(&hub, script);
+    terminal.see("Which auth method should we use?");
+    terminal.see("empty skips> ");
+    terminal.keys("2\n");
+    terminal.see(r#"received: {"status":"answered","answers":[["sessions"]]}"#);
+    terminal.see("numbers such as 1,3");
+    terminal.keys("\u{3}");
+    let (_, screen) = terminal.end();
+    assert!(screen.trim_end().ends_with("code=0"), "{screen}");
+}

@@ -81,7 +81,7 @@ pub(super) async fn answer(args: AnswerArgs, client: &Client, screen: Screen) ->
     } else if !question.is_open() {
         return Err(Failure::new(Exit::Conflict, ending::conflict(&question)));
     } else {
-        with_notes(prompt::ask(&question, client).await?, &given, &question)?
+        with_notes(prompt::ask(&question, client, prompt::Seen::Nothing).await?, &given, &question)?
     };
     let settled = match decided {
         Decided::Reply(reply) => client.reply(&question.id, &reply).await?,

@@ -163,7 +163,7 @@ impl<'a> Conversation<'a> {
     }
 
     async fn ask(&mut self, question: &Question) -> Outcome {
-        let sent = match prompt::ask(question, self.client).await {
+        let sent = match prompt::ask(question, self.client, prompt::Seen::Conversation).await {
             Ok(Decided::Reply(reply)) => self.client.reply(&question.id, &reply).await,
             Ok(Decided::Reject(rejection)) => self.client.reject(&question.id, &rejection).await,
             // Somebody else was first: the agent goes on with that.

@@ -63,7 +63,7 @@ fn heading(question: &Question, paint: Paint) -> String {
         out.push_str(&format!("  {}\n", place.join(" · ")));
     }
     if let Some(session) = &ask.session_id {
-        out.push_str(&paint.dim(&format!("  session {session}\n")));
+        out.push_str(&format!("{}\n", paint.dim(&format!("  session {session}"))));
     }
     if let Some(deadline) = ask.deadline {
         out.push_str(&format!("  the asker gives up at {deadline}\n"));
@@ -71,7 +71,8 @@ fn heading(question: &Question, paint: Paint) -> String {
     out
 }
 
-fn body(question: &Question, paint: Paint) -> String {
+/// The plan, command or diff that it is about.
+pub(super) fn body(question: &Question, paint: Paint) -> String {
     let Some(body) = &question.ask.body else { return String::new() };
     let name = match (question.ask.kind, body.format) {
         (Kind::Plan, _) => "Plan",
@@ -106,7 +107,8 @@ pub(super) fn item_text(i: usize, items: usize, item: &Item, paint: Paint) -> St
 
 fn option_text(n: usize, option: &Choice, paint: Paint) -> String {
     let mut out = format!("  {} {}", paint.cyan(&format!("{})", n + 1)), one_line(&option.label));
-    if option.value != option.label {
+    // The value is what scripts send; one that is the label in other letters is nothing new.
+    if !option.value.eq_ignore_ascii_case(&option.label) {
         out.push_str(&paint.dim(&format!(" [{}]", one_line(&option.value))));
     }
     out.push('\n');

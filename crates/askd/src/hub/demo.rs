@@ -31,8 +31,10 @@ pub async fn demo(options: DemoOptions) -> anyhow::Result<()> {
     eprint("  askd list; askd answer --oldest");
     eprint(&format!("  curl -H \"Authorization: Bearer $(cat $ASKD_DATA/token)\" {}/v1/questions", hub.url));
     let result = tokio::select! {
-        result = converse(&hub, folder.path(), options.inline) => result,
+        // First, because a prompt hears Ctrl-C too, and leaving the demo in the middle of a question is no error.
+        biased;
         stopped = asked_to_stop() => stopped,
+        result = converse(&hub, folder.path(), options.inline) => result,
     };
     hub.engine.stop_all_sessions().await;
     hub.stop().await?;
