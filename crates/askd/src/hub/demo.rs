@@ -22,6 +22,7 @@ use crate::http::Doors;
 const LINGER: Duration = Duration::from_secs(60);
 
 pub async fn demo(options: DemoOptions) -> anyhow::Result<()> {
+    let stop = asked_to_stop()?;
     let folder =
         tempfile::Builder::new().prefix("askd-demo-").tempdir().context("cannot make a throw-away folder")?;
     let hub = start(options.listen, folder.path()).await?;
@@ -33,7 +34,7 @@ pub async fn demo(options: DemoOptions) -> anyhow::Result<()> {
     let result = tokio::select! {
         // First, because a prompt hears Ctrl-C too, and leaving the demo in the middle of a question is no error.
         biased;
-        stopped = asked_to_stop() => stopped,
+        () = stop => Ok(()),
         result = converse(&hub, folder.path(), options.inline) => result,
     };
     hub.engine.stop_all_sessions().await;
@@ -76,5 +77,5 @@ async fn converse(hub: &Hub, folder: &std::path::Path, inline: bool) -> anyhow::
     let client = Client::new(&found, "terminal")?;
     conversation::follow_turn(&client, &session, inline).await?;
     eprint("the agent is done; the inbox stays open until Ctrl-C");
-    asked_to_stop().await
+    std::future::pending().await
 }
