@@ -20,6 +20,8 @@ use tempfile::TempDir;
 
 /// How long anything may take: generous, because CI has two slow cores.
 pub const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a holder may take to end its agent before it is killed.
+const FAREWELL: Duration = Duration::from_secs(10);
 /// How often the port of a killed hub is tried again, in case the system has not freed it yet.
 const RESTARTS: usize = 20;
 
@@ -268,8 +270,27 @@ impl Hub {
 impl Drop for Hub {
     fn drop(&mut self) {
         drop(self.kill());
-        for pid in self.holders() {
-            drop(signal(pid, "TERM"));
+        let end = Instant::now() + FAREWELL;
+        let mut asked: Vec<u32> = Vec::new();
+        // The folder goes away after this, so they must have written their last words before.
+        loop {
+            let holders = self.holders();
+            if holders.is_empty() {
+                return;
+            }
+            let late = Instant::now() > end;
+            for pid in holders {
+                if late {
+                    drop(signal(pid, "KILL"));
+                } else if !asked.contains(&pid) {
+                    asked.push(pid);
+                    drop(signal(pid, "TERM"));
+                }
+            }
+            if late {
+                return;
+            }
+            thread::sleep(Duration::from_millis(10));
         }
     }
 }
