@@ -4,6 +4,7 @@
 //! question that is answered elsewhere ends its prompt here; a lost hub is waited for, because the agent lives on.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use anyhow::Context;
 use serde::Deserialize;
@@ -16,6 +17,9 @@ use super::screen::{Paint, say};
 use super::text::clean;
 use super::{ids, prompt, render, terminal};
 use crate::client::{Client, Events, Filter, Heard, ListQuery};
+
+/// A transcript that is silent for so long has no more to say before the question.
+const STILL: Duration = Duration::from_millis(100);
 
 /// How a turn ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,6 +82,12 @@ impl<'a> Conversation<'a> {
         loop {
             let asking = self.waiting.front().cloned().filter(|_| self.inline);
             if let Some(question) = asking {
+                // What the agent said before it asked is shown before the question.
+                while let Ok(heard) = tokio::time::timeout(STILL, self.transcript.next()).await {
+                    if let Some(over) = self.said(heard?).await? {
+                        return Ok(over);
+                    }
+                }
                 self.ask(&question).await?;
                 self.waiting.pop_front();
                 continue;

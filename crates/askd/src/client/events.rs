@@ -107,7 +107,6 @@ impl Events {
         if let Some(pause) = self.pause {
             tokio::time::sleep(pause).await;
         }
-        self.pause = Some(self.pause.map_or(FIRST_PAUSE, |pause| (pause * 2).min(LONGEST_PAUSE)));
         let mut query = self.query.clone();
         query.push(("after", self.after.to_string()));
         match self.client.stream(&self.path, &query).await {
@@ -115,7 +114,11 @@ impl Events {
                 self.connection = Some(response);
                 Ok(Heard::Connected)
             }
-            Err(error) if error.is_passing() => Ok(Heard::Lost(error)),
+            Err(error) if error.is_passing() => {
+                // Only now, so that a caller who drops this future in the middle does not have to wait the next time.
+                self.pause = Some(self.pause.map_or(FIRST_PAUSE, |pause| (pause * 2).min(LONGEST_PAUSE)));
+                Ok(Heard::Lost(error))
+            }
             Err(error) => Err(error),
         }
     }

@@ -3,6 +3,7 @@
 //! In: nothing. Out: the address, how to answer from elsewhere, what the agent says and what it received.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
 
 use anyhow::Context;
 
@@ -16,6 +17,9 @@ use crate::client::{Client, Where, discover};
 use crate::data::DataFolder;
 use crate::engine::{Caller, EngineSettings, StartRequest};
 use crate::http::Doors;
+
+/// The throw-away agent of a demo that was killed does not stay for long.
+const LINGER: Duration = Duration::from_secs(60);
 
 pub async fn demo(options: DemoOptions) -> anyhow::Result<()> {
     let folder =
@@ -44,6 +48,7 @@ async fn start(listen: Option<SocketAddr>, folder: &std::path::Path) -> anyhow::
         beyond_loopback: false,
         settings: EngineSettings::default(),
         agents: Vec::new(),
+        linger: LINGER,
     };
     let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, DEFAULT_PORT));
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));

@@ -3,6 +3,7 @@
 //! In: what the command line said. Out: the address on stdout, and at the end what is left running.
 
 use std::io::Write;
+use std::time::Duration;
 
 use anyhow::Context;
 
@@ -11,6 +12,9 @@ use crate::cli::up::UpOptions;
 use crate::data::DataFolder;
 use crate::engine::EngineSettings;
 use crate::http::Doors;
+
+/// A managed agent that no hub asked for in a week, and that has no open question, is ended by its holder.
+const LINGER: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 pub async fn up(options: UpOptions) -> anyhow::Result<()> {
     let data = match options.data {
@@ -24,6 +28,7 @@ pub async fn up(options: UpOptions) -> anyhow::Result<()> {
         beyond_loopback: options.expose_beyond_loopback,
         settings: EngineSettings { keep_days: options.keep_days },
         agents: options.agents.into_iter().map(|agent| (agent.name, agent.command)).collect(),
+        linger: LINGER,
     })
     .await?;
     say(&format!("inbox: {}", hub.url))?;
