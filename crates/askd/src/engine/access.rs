@@ -36,6 +36,7 @@ pub struct LoginCode {
 
 #[derive(Default)]
 pub(super) struct LoginCodes {
+    /// Each with its end.
     codes: Mutex<HashMap<String, (Instant, Rights)>>,
 }
 
@@ -86,10 +87,15 @@ impl Engine {
         if let Some(missing) = rights.iter().find(|right| !caller.token.rights.allows(*right)) {
             return Err(EngineError::Forbidden(missing));
         }
-        if self.store().tokens().len() >= MAX_TOKENS {
-            return Err(too_many("name", format!("there are {MAX_TOKENS} tokens already; revoke some")));
-        }
+        self.check_room()?;
         self.make_token(name, rights).await
+    }
+
+    fn check_room(&self) -> Result<(), EngineError> {
+        if self.store().tokens().len() < MAX_TOKENS {
+            return Ok(());
+        }
+        Err(too_many("name", format!("there are {MAX_TOKENS} tokens already; revoke some")))
     }
 
     pub fn list_tokens(&self, caller: &Caller) -> Result<Vec<TokenRecord>, EngineError> {
@@ -104,22 +110,28 @@ impl Engine {
 
     /// A code that a browser can exchange, once, for a token with the caller's rights.
     pub fn login_code(&self, rights: Rights) -> Result<LoginCode, EngineError> {
+        self.login_code_for(rights, CODE_LIFE)
+    }
+
+    fn login_code_for(&self, rights: Rights, life: Duration) -> Result<LoginCode, EngineError> {
         let code = random_text()?;
         let mut codes = self.inner.login_codes.codes.lock().unwrap_or_else(PoisonError::into_inner);
-        codes.retain(|_, (made, _)| made.elapsed() < CODE_LIFE);
+        let now = Instant::now();
+        codes.retain(|_, (end, _)| now < *end);
         if codes.len() >= MAX_CODES {
-            let oldest = codes.iter().min_by_key(|(_, (made, _))| *made).map(|(code, _)| code.clone());
+            let oldest = codes.iter().min_by_key(|(_, (end, _))| *end).map(|(code, _)| code.clone());
             oldest.map(|code| codes.remove(&code));
         }
-        codes.insert(code.clone(), (Instant::now(), rights));
-        Ok(LoginCode { code, life: CODE_LIFE })
+        codes.insert(code.clone(), (now + life, rights));
+        Ok(LoginCode { code, life })
     }
 
     /// `None` if the code is unknown, used or too old.
     pub async fn log_in(&self, code: &str) -> Result<Option<NewToken>, EngineError> {
         let taken = self.inner.login_codes.codes.lock().unwrap_or_else(PoisonError::into_inner).remove(code);
         match taken {
-            Some((made, rights)) if made.elapsed() < CODE_LIFE => {
+            Some((end, rights)) if Instant::now() < end => {
+                self.check_room()?;
                 Ok(Some(self.make_token("browser", rights).await?))
             }
             _ => Ok(None),
@@ -137,4 +149,28 @@ fn check_token(name: &str, rights: &Rights) -> Result<(), FieldErrors> {
         errors.add("rights", "empty", "must name at least one of ask, answer, read, manage");
     }
     errors.finish(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use askd_store::sqlite::SqliteStore;
+
+    use super::*;
+    use crate::engine::EngineSettings;
+
+    #[tokio::test]
+    async fn a_login_code_is_good_once_and_not_for_ever() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(&dir.path().join("askd.db"), &[7; 32]).unwrap();
+        let engine = Engine::start(Arc::new(store), EngineSettings::default());
+        let good = engine.login_code(Rights::all()).unwrap();
+        let old = engine.login_code_for(Rights::all(), Duration::ZERO).unwrap();
+        assert!(engine.log_in(&old.code).await.unwrap().is_none());
+        let token = engine.log_in(&good.code).await.unwrap().unwrap();
+        assert_eq!(engine.authenticate(&token.token).unwrap().rights, Rights::all());
+        assert!(engine.log_in(&good.code).await.unwrap().is_none());
+        engine.stop().await;
+    }
 }

@@ -96,11 +96,13 @@ fn start(headers: &HeaderMap, after: Option<Seq>, newest: Seq) -> Result<Seq, Pr
         let number = value.to_str().ok().and_then(|text| text.trim().parse::<Seq>().ok());
         number.ok_or_else(|| Problem::field("Last-Event-ID", "invalid", "must be the number of an event"))
     });
-    let after = from_header.transpose()?.or(after).unwrap_or(newest);
+    let from_header = from_header.transpose()?;
+    let named = if from_header.is_some() { "Last-Event-ID" } else { "after" };
+    let after = from_header.or(after).unwrap_or(newest);
     if after > newest {
         let message =
             format!("{after} is beyond the newest event, {newest}; the cursor belongs to another store");
-        return Err(Problem::field("after", "beyond_newest", message));
+        return Err(Problem::field(named, "beyond_newest", message));
     }
     Ok(after)
 }

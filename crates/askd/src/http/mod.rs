@@ -6,6 +6,7 @@ mod extract;
 mod guard;
 mod health;
 pub mod limits;
+mod objects;
 mod openapi;
 mod page;
 mod problem;

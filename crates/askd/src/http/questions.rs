@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
+use tokio::sync::OwnedSemaphorePermit;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -113,6 +114,13 @@ impl WaitQuery {
             )),
         }
     }
+
+    /// The patience and a place to wait, if the caller wants to.
+    fn turn(&self, state: &AppState) -> Result<Option<(Duration, OwnedSemaphorePermit)>, Problem> {
+        let too_many = |_| Problem::new(Code::TooManyWaits, "ask again with ?wait a little later");
+        let place = |patience| Ok((patience, state.waits.clone().try_acquire_owned().map_err(too_many)?));
+        self.patience()?.map(place).transpose()
+    }
 }
 
 /// The question at once, or when it is settled or the patience is over.
@@ -121,13 +129,11 @@ async fn settled(
     caller: Caller,
     id: QuestionId,
     status: StatusCode,
-    patience: Option<Duration>,
+    wait: Option<(Duration, OwnedSemaphorePermit)>,
 ) -> Result<Response, Problem> {
-    let Some(patience) = patience else {
+    let Some((patience, turn)) = wait else {
         return Ok(json(status, &state.engine.question(&caller, &id).await?));
     };
-    let too_many = || Problem::new(Code::TooManyWaits, "ask again with ?wait a little later");
-    let turn = state.waits.clone().try_acquire_owned().map_err(|_| too_many())?;
     let work = async move {
         let question = state.engine.wait(&caller, &id, patience).await;
         drop(turn);
@@ -146,12 +152,13 @@ async fn ask(
     Key(key): Key,
     Json(input): Json<AskInput>,
 ) -> Result<Response, Problem> {
-    let patience = query.patience()?;
+    // The place to wait comes first: whoever is told to come back must not have asked.
+    let wait = query.turn(&state)?;
     let question = state.engine.ask(&caller, input, key).await?;
-    if patience.is_none() {
+    if wait.is_none() {
         return Ok(json(StatusCode::CREATED, &question));
     }
-    settled(state, caller, question.id, StatusCode::CREATED, patience).await
+    settled(state, caller, question.id, StatusCode::CREATED, wait).await
 }
 
 /// Names a request, so that sending it again does nothing again.
@@ -172,8 +179,8 @@ async fn show(
     Id(id): Id<QuestionId>,
     Query(query): Query<WaitQuery>,
 ) -> Result<Response, Problem> {
-    let patience = query.patience()?;
-    settled(state, caller, id, StatusCode::OK, patience).await
+    let wait = query.turn(&state)?;
+    settled(state, caller, id, StatusCode::OK, wait).await
 }
 
 /// The agent's own words for a question, byte for byte; `null` for one that came through the API.

@@ -103,6 +103,8 @@ struct CreatedCode {
 /// A one-time code that a browser exchanges for a token with the rights of this one.
 #[utoipa::path(post, path = "/v1/login-codes", tag = "tokens", responses((status = 201, body = CreatedCode)))]
 async fn login_code(State(state): State<AppState>, caller: Caller) -> Result<Response, Problem> {
+    // Whoever may not read has nothing to look at, and must not push out a person's code.
+    caller.needs(Right::Read)?;
     let made = state.engine.login_code(caller.token.rights)?;
     let url = format!("{}/#login={}", state.public_url, made.code);
     let life = i64::try_from(made.life.as_millis()).unwrap_or(i64::MAX);
