@@ -7,7 +7,9 @@ mod transport_support;
 use std::{path::Path, time::Duration};
 
 use askd_adapters::transport::{
-    holder::{EndOfConnection, ExitWhy, HolderEvent, HolderLimits, SpawnError, forget, list, spawn},
+    holder::{
+        EndOfConnection, ExitWhy, HolderEvent, HolderLimits, SpawnError, forget, leftover, list, spawn,
+    },
     process::{ProcessExit, children_of, facts},
 };
 use rustix::process::{Signal, kill_process};
@@ -165,6 +167,22 @@ async fn without_hub_and_question_the_holder_goes_after_its_time() {
     hub.connection.set_open_questions(0).await.unwrap();
     drop(hub);
     asking.gone().await;
+}
+
+#[tokio::test]
+async fn an_ended_agent_whose_hub_never_comes_back_does_not_keep_its_holder() {
+    let limits = HolderLimits { linger_seconds: 1, ..quick() };
+    let held = Held::start_with("echo hi; sleep 600", limits).await;
+    let mut hub = held.attach(0).await;
+    line(&mut hub.events).await;
+    hub.connection.set_open_questions(1).await.unwrap();
+    hub.connection.end(None, false).await.unwrap();
+    exit(&mut hub.events).await;
+    drop(hub);
+    held.gone().await;
+    assert_eq!(held.folder().read_exit().unwrap().unwrap().why, ExitWhy::Hub);
+    // The line that nobody has acknowledged is still to be had.
+    assert_eq!(leftover(held.folder(), 0, 10).unwrap().lines.len(), 1);
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use std::{
 };
 
 use askd_adapters::transport::holder::{
-    AttachError, EndOfConnection, Folder, HolderEvent, attach, forget,
+    AttachError, EndOfConnection, Folder, FolderError, HolderEvent, SpawnError, attach, forget,
     protocol::{Decoded, FrameDecoder, Hello, MAX_WRITE_BYTES, PROTOCOL_VERSION, Refusal, ToHolder, ToHub},
     spawn, status,
 };
@@ -122,6 +122,27 @@ async fn garbage_closes_its_own_connection_only() {
 }
 
 #[tokio::test]
+async fn the_last_words_of_a_hub_that_goes_count() {
+    // While the holder pushes lines at it, the hub says something and goes, with most of the lines unread.
+    let held = Held::start("seq 1 100000; while read -r l; do echo \"$l\" >> heard; done").await;
+    let mut expected = String::new();
+    for n in 0..200 {
+        let mut stream = UnixStream::connect(held.folder().socket()).unwrap();
+        stream.write_all(&frame(&ToHolder::Hello(Hello { version: 1, min_version: 1, after: 0 }))).unwrap();
+        stream.read_exact(&mut [0; 64]).unwrap();
+        let words =
+            ToHolder::Write { tag: n, delivery: Some(format!("d{n}")), bytes: format!("{n}\n").into() };
+        stream.write_all(&frame(&words)).unwrap();
+        drop(stream);
+        expected.push_str(&format!("{n}\n"));
+    }
+    until("all of it was heard", || {
+        std::fs::read_to_string(held.file("heard")).is_ok_and(|heard| heard == expected)
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn an_unknown_frame_is_answered_and_the_connection_lives() {
     let held = Held::start(ECHO).await;
     let mut stream = UnixStream::connect(held.folder().socket()).unwrap();
@@ -156,9 +177,17 @@ async fn the_files_are_the_owners_alone_and_one_folder_has_one_holder() {
     for path in [folder.spec(), folder.socket(), folder.journal(), folder.path().join("pid")] {
         assert_eq!(mode(&path), 0o600, "{}", path.display());
     }
-    assert!(spawn(program(), spec(held.data(), ECHO, quick())).await.is_err());
+    let again = || spawn(program(), spec(held.data(), ECHO, quick()));
+    assert!(matches!(again().await, Err(SpawnError::Folder(FolderError::Taken(_)))));
     assert!(forget(folder).is_err());
-    assert!(status(folder).await.is_ok());
+    // Nor does another agent move in where one has lived.
+    held.attach(0).await.connection.end(None, true).await.unwrap();
+    held.gone().await;
+    assert!(matches!(again().await, Err(SpawnError::Folder(FolderError::Used(_)))));
+    forget(folder).unwrap();
+    let second = again().await.unwrap();
+    attach(folder, 0).await.unwrap().connection.end(None, true).await.unwrap();
+    until("the second holder has gone", || !second.folder.is_alive().unwrap()).await;
 }
 
 #[tokio::test]

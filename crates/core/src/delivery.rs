@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 
+/// First pause before a delivery that could not be written is tried again; it doubles up to the longest.
+const RETRY_FIRST_MS: i64 = 250;
+const RETRY_LONGEST_MS: i64 = 30_000;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DeliveryState {
@@ -109,6 +113,12 @@ impl Delivery {
         self.is_pending() || self.error.as_ref().is_some_and(doubtful)
     }
 
+    /// How long to wait, in milliseconds, after this many attempts could not write it.
+    pub fn retry_pause(&self) -> i64 {
+        let doublings = self.attempts.saturating_sub(1).min(16);
+        (RETRY_FIRST_MS << doublings).min(RETRY_LONGEST_MS)
+    }
+
     /// The delivery after `input`, or `None` where it changes nothing.
     pub fn after(&self, input: &DeliveryInput, at: Timestamp) -> Option<Self> {
         use DeliveryState::{Confirmed, Queued, Sent};
@@ -126,6 +136,12 @@ impl Delivery {
                 moved(Queued, Some(error))
             }
             (Queued | Sent, DeliveryInput::Failed { reason, detail }) => failed(*reason, detail),
+            // The doubt about a failed one ends when the agent shows what it got instead.
+            (_, DeliveryInput::Failed { reason: FailReason::Overtaken, detail })
+                if self.awaits_evidence() =>
+            {
+                failed(FailReason::Overtaken, detail)
+            }
             (Queued, DeliveryInput::ClaimLost { redeliver, written }) => match (written, redeliver) {
                 (Some(true), _) => moved(Sent, None),
                 (Some(false), _) | (None, Redeliver::Safe) => moved(Queued, None),
@@ -181,6 +197,23 @@ mod tests {
         let reason = |delivery: Delivery| delivery.error.map(|error| error.reason);
         assert_eq!(reason(after(std::slice::from_ref(&gone))), Some(FailReason::AgentGone));
         assert_eq!(reason(after(&[DeliveryInput::Written, gone])), Some(FailReason::Unconfirmed));
+    }
+
+    #[test]
+    fn an_agent_that_went_on_with_another_answer_ends_the_doubt() {
+        let lost = DeliveryInput::ClaimLost { redeliver: Redeliver::Never, written: None };
+        let overtaken = DeliveryInput::Failed { reason: FailReason::Overtaken, detail: None };
+        let reason = |delivery: Delivery| delivery.error.map(|error| error.reason);
+        assert_eq!(reason(after(&[lost.clone(), overtaken.clone()])), Some(FailReason::Overtaken));
+        let refused = DeliveryInput::Failed { reason: FailReason::Refused, detail: None };
+        assert_eq!(reason(after(&[lost, refused.clone()])), Some(FailReason::Unknown));
+        assert_eq!(reason(after(&[refused, overtaken])), Some(FailReason::Refused));
+    }
+
+    #[test]
+    fn the_pause_doubles_up_to_the_longest() {
+        let pause = |attempts| Delivery { attempts, ..Delivery::queued(at(1)) }.retry_pause();
+        assert_eq!([0, 1, 2, 7, 8, 9, u32::MAX].map(pause), [250, 250, 500, 16_000, 30_000, 30_000, 30_000]);
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub use event::{Event, EventType, Seq};
 pub use field::{FieldError, FieldErrors};
 pub use id::{DeliveryId, QuestionId, SessionId, SourceId, TokenId};
 pub use lifecycle::{Decision, Resolution};
-pub use outcome::{By, Cause, Outcome, RejectMode, Status, Surface};
+pub use outcome::{By, Cause, Outcome, RejectMode, Settlement, Status, Surface};
 pub use question::{Context, Item, Kind, Question, ToolRef};
 pub use rights::{Right, Rights};
 pub use session::{Session, Source, SourceState};

@@ -4,7 +4,7 @@
 //! One question has one outcome: the first valid resolution wins, the same one again is the same success, any other is a conflict.
 
 use crate::delivery::Delivery;
-use crate::outcome::AgentReceived;
+use crate::outcome::{self, AgentReceived};
 use crate::{Answer, By, Cause, Outcome, RejectMode, Status, Timestamp};
 
 /// A way in which a question can end.
@@ -30,6 +30,17 @@ pub enum Elsewhere {
     Rejected { reason: Option<String>, via: String },
 }
 
+impl Resolution {
+    /// The answer that it carries, in the form in which answers are compared.
+    pub fn answer(&self) -> Option<Answer> {
+        match self {
+            Self::Answer(answer) => Some(answer.clone()),
+            Self::Elsewhere(Elsewhere::Answered { answers, notes, .. }) => Some(answer_of(answers, notes)),
+            _ => None,
+        }
+    }
+}
+
 /// How a question stands when a resolution arrives.
 #[derive(Debug, Clone, Copy)]
 pub enum Current<'a> {
@@ -41,6 +52,7 @@ pub enum Current<'a> {
     Settled {
         outcome: &'a Outcome,
         delivery: Option<&'a Delivery>,
+        secret: &'a [usize],
         /// Whether the resolution carries the answer that was stored, compared where secrets can be.
         same_answer: bool,
     },
@@ -66,7 +78,7 @@ pub enum Decision {
 pub fn decide(current: Current<'_>, resolution: &Resolution, by: By, at: Timestamp) -> Decision {
     match current {
         Current::Open { delivers, secret } => settle(resolution, secret, delivers, by, at),
-        Current::Settled { outcome, delivery, same_answer } => match resolution {
+        Current::Settled { outcome, delivery, secret, same_answer } => match resolution {
             Resolution::Answer(_) if outcome.status == Status::Answered && same_answer => Decision::Same,
             Resolution::Reject { mode, reason } if is_rejection(outcome, *mode, reason.as_deref()) => {
                 Decision::Same
@@ -80,37 +92,39 @@ pub fn decide(current: Current<'_>, resolution: &Resolution, by: By, at: Timesta
             | Resolution::Reject { .. }
             | Resolution::Cancel(Cause::AskerWithdrew { .. }) => Decision::Conflict,
             Resolution::Cancel(_) | Resolution::Expire => Decision::Nothing,
-            Resolution::Elsewhere(elsewhere) => evidence(outcome, delivery, same_answer, elsewhere),
+            Resolution::Elsewhere(elsewhere) => evidence(outcome, delivery, secret, same_answer, elsewhere),
         },
     }
 }
 
 fn settle(resolution: &Resolution, secret: &[usize], delivers: bool, by: By, at: Timestamp) -> Decision {
-    match resolution {
-        Resolution::Answer(answer) => Decision::Settle {
-            outcome: Box::new(Outcome::answered(answer, secret, by, at)),
-            deliver: delivers,
-        },
-        Resolution::Reject { mode, reason } => Decision::Settle {
-            outcome: Box::new(Outcome::rejected(*mode, reason.clone(), by, at)),
-            deliver: delivers,
-        },
-        Resolution::Cancel(cause) => {
-            Decision::Settle { outcome: Box::new(Outcome::cancelled(cause.clone(), by, at)), deliver: false }
+    let (outcome, deliver) = match resolution {
+        Resolution::Answer(answer) => (Outcome::answered(answer, secret, by, at), delivers),
+        Resolution::Reject { mode, reason } => (Outcome::rejected(*mode, reason.clone(), by, at), delivers),
+        Resolution::Cancel(cause) => (Outcome::cancelled(cause.clone(), by, at), false),
+        Resolution::Expire => (Outcome::expired(at), false),
+        Resolution::Elsewhere(elsewhere) => (settle_elsewhere(elsewhere, secret, by, at), false),
+    };
+    Decision::Settle { outcome: Box::new(outcome), deliver }
+}
+
+fn settle_elsewhere(elsewhere: &Elsewhere, secret: &[usize], by: By, at: Timestamp) -> Outcome {
+    let at_the_agent = |via: &str| By { actor: by.actor.or_else(|| Some(via.to_owned())), ..By::agent() };
+    match elsewhere {
+        Elsewhere::Answered { answers, notes, via } => {
+            Outcome::answered(&answer_of(answers, notes), secret, at_the_agent(via), at)
         }
-        Resolution::Expire => Decision::Settle { outcome: Box::new(Outcome::expired(at)), deliver: false },
-        Resolution::Elsewhere(Elsewhere::Answered { answers, notes, via }) => {
-            let answer =
-                Answer { answers: answers.clone(), notes: notes.clone(), edited_plan: None, next_mode: None };
-            let by = By { actor: by.actor.or_else(|| Some(via.clone())), ..By::agent() };
-            Decision::Settle { outcome: Box::new(Outcome::answered(&answer, secret, by, at)), deliver: false }
-        }
-        Resolution::Elsewhere(Elsewhere::Rejected { reason, via }) => {
-            let by = By { actor: by.actor.or_else(|| Some(via.clone())), ..By::agent() };
-            let outcome = Outcome::rejected(RejectMode::Decline, reason.clone(), by, at);
-            Decision::Settle { outcome: Box::new(outcome), deliver: false }
+        Elsewhere::Rejected { reason, via } => {
+            Outcome::rejected(RejectMode::Decline, reason.clone(), at_the_agent(via), at)
         }
     }
+}
+
+/// What the agent reported, in the form of an answer: one note per item.
+fn answer_of(answers: &[Vec<String>], notes: &[Option<String>]) -> Answer {
+    let mut notes = notes.to_vec();
+    notes.resize(notes.len().max(answers.len()), None);
+    Answer { answers: answers.to_vec(), notes, edited_plan: None, next_mode: None }
 }
 
 fn is_rejection(outcome: &Outcome, mode: RejectMode, reason: Option<&str>) -> bool {
@@ -121,6 +135,7 @@ fn is_rejection(outcome: &Outcome, mode: RejectMode, reason: Option<&str>) -> bo
 fn evidence(
     outcome: &Outcome,
     delivery: Option<&Delivery>,
+    secret: &[usize],
     same_answer: bool,
     elsewhere: &Elsewhere,
 ) -> Decision {
@@ -131,7 +146,7 @@ fn evidence(
         Elsewhere::Answered { .. } if outcome.status == Status::Answered && same_answer => Decision::Confirm,
         Elsewhere::Rejected { .. } if outcome.status == Status::Rejected => Decision::Confirm,
         Elsewhere::Answered { answers, via, .. } => {
-            Decision::Overtaken(AgentReceived { answers: answers.clone(), via: via.clone() })
+            Decision::Overtaken(AgentReceived { answers: outcome::shown(answers, secret), via: via.clone() })
         }
         Elsewhere::Rejected { via, .. } => {
             Decision::Overtaken(AgentReceived { answers: Vec::new(), via: via.clone() })

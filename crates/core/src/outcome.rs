@@ -133,6 +133,22 @@ pub enum Cause {
     DeadlinePassed,
 }
 
+/// What has to be told to the agent, whole: the answers of secret items are in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Settlement {
+    Answered(Answer),
+    Rejected { mode: RejectMode, reason: Option<String> },
+}
+
+impl Settlement {
+    pub fn reject_mode(&self) -> Option<RejectMode> {
+        match self {
+            Self::Answered(_) => None,
+            Self::Rejected { mode, .. } => Some(*mode),
+        }
+    }
+}
+
 /// What the agent got instead of the answer that askd had accepted.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -166,6 +182,14 @@ pub struct Outcome {
     pub agent_received: Option<AgentReceived>,
 }
 
+/// The answers as everybody may see them: those of the `secret` items are empty.
+pub(crate) fn shown(answers: &[Vec<String>], secret: &[usize]) -> Vec<Vec<String>> {
+    let shown = |(item, picks): (usize, &Vec<String>)| {
+        if secret.contains(&item) { Vec::new() } else { picks.clone() }
+    };
+    answers.iter().enumerate().map(shown).collect()
+}
+
 impl Outcome {
     fn empty(status: Status, by: By, at: Timestamp) -> Self {
         Self {
@@ -187,13 +211,7 @@ impl Outcome {
     /// Answered; `secret` lists the items whose answers must not be in the outcome.
     pub fn answered(answer: &Answer, secret: &[usize], by: By, at: Timestamp) -> Self {
         let mut outcome = Self::empty(Status::Answered, by, at);
-        let shown = answer
-            .answers
-            .iter()
-            .enumerate()
-            .map(|(item, picks)| if secret.contains(&item) { Vec::new() } else { picks.clone() })
-            .collect();
-        outcome.answers = Some(shown);
+        outcome.answers = Some(shown(&answer.answers, secret));
         outcome.notes = answer.notes.iter().any(Option::is_some).then(|| answer.notes.clone());
         outcome.edited_plan.clone_from(&answer.edited_plan);
         outcome.next_mode.clone_from(&answer.next_mode);

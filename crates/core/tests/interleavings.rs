@@ -68,6 +68,7 @@ impl World {
             Some(outcome) => Current::Settled {
                 outcome,
                 delivery: self.delivery.as_ref(),
+                secret: &[],
                 same_answer: match &resolution {
                     Resolution::Answer(answer) => outcome.answers.as_ref() == Some(&answer.answers),
                     Resolution::Elsewhere(Elsewhere::Answered { answers, .. }) => {

@@ -19,7 +19,9 @@ CREATE TABLE questions (
   seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, status TEXT NOT NULL, agent TEXT NOT NULL,
   session_id TEXT, source_id TEXT, call_id TEXT, native_id TEXT, asker TEXT,
   created_at INTEGER NOT NULL, deadline INTEGER, settled_at INTEGER,
-  ask TEXT NOT NULL, native TEXT, outcome TEXT, answer_mac BLOB
+  ask TEXT NOT NULL, native TEXT, outcome TEXT,
+  -- Keyed hashes of the whole answer and of its picks alone: people repeat the one, agents show the other.
+  answer_mac BLOB, picks_mac BLOB
 ) STRICT;
 CREATE INDEX questions_by_status ON questions (status, seq);
 CREATE INDEX questions_by_agent ON questions (agent, seq);

@@ -3,16 +3,9 @@
 use async_trait::async_trait;
 
 use askd_core::delivery::DeliveryInput;
-use askd_core::{Answer, DeliveryId, Question, QuestionId, RejectMode, SourceId, Timestamp};
+use askd_core::{DeliveryId, Question, QuestionId, Settlement, SourceId, Timestamp};
 
 use crate::StoreResult;
-
-/// What has to be told to the agent, secrets included.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Settlement {
-    Answered(Answer),
-    Rejected { mode: RejectMode, reason: Option<String> },
-}
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClaimedDelivery {
@@ -39,6 +32,9 @@ pub struct Claim {
 pub trait Deliveries: Send + Sync {
     /// Takes queued deliveries of connected sources, oldest first.
     async fn claim(&self, claim: Claim) -> StoreResult<Vec<ClaimedDelivery>>;
+
+    /// The delivery of a question, whoever has claimed it.
+    async fn delivery(&self, question: &QuestionId) -> StoreResult<Option<ClaimedDelivery>>;
 
     /// Deliveries whose worker is gone: claimed by an owner other than `owner`, or past their time.
     async fn lost_claims(&self, owner: &str, now: Timestamp) -> StoreResult<Vec<ClaimedDelivery>>;

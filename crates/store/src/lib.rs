@@ -12,18 +12,20 @@ pub mod seal;
 mod sessions;
 pub mod sqlite;
 mod tokens;
+mod transcripts;
 
-pub use deliveries::{Claim, ClaimedDelivery, Deliveries, Settlement};
+pub use deliveries::{Claim, ClaimedDelivery, Deliveries};
 pub use error::{StoreError, StoreResult};
 pub use log::{EventLog, LOG_PAGE, LoggedEvent, Tail};
 pub use questions::{
-    Asked, Idempotency, NewQuestion, Order, Origin, QuestionFilter, QuestionPage, Questions, Record, Resolve,
-    Resolved, Retention,
+    Asked, ClaimHolder, Idempotency, MAX_OPEN_QUESTIONS, NewQuestion, Order, Origin, QuestionFilter,
+    QuestionPage, Questions, Record, Resolve, Resolved, Retention,
 };
 pub use sessions::{SessionSeen, Sessions, SourceRecord};
 pub use tokens::{TokenRecord, Tokens};
+pub use transcripts::{Entry, MAX_TRANSCRIPT_BYTES, NewEntry, TRANSCRIPT_PAGE, TranscriptPage, Transcripts};
 
 /// Everything that the engine asks of its memory.
-pub trait Store: Questions + Deliveries + Sessions + Tokens + EventLog {}
+pub trait Store: Questions + Deliveries + Sessions + Transcripts + Tokens + EventLog {}
 
-impl<T: Questions + Deliveries + Sessions + Tokens + EventLog> Store for T {}
+impl<T: Questions + Deliveries + Sessions + Transcripts + Tokens + EventLog> Store for T {}

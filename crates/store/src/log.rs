@@ -120,6 +120,12 @@ impl Tail {
         self.newest.send_replace(newest);
     }
 
+    /// Waits until everything up to `seq`, which is stored already, can be read here.
+    pub async fn published(&self, seq: Seq) {
+        // The sender lives in `self`, so this cannot fail.
+        drop(self.watch().wait_for(|newest| *newest >= seq).await);
+    }
+
     /// A page after `after`, or `None` if the tail does not reach back that far.
     pub fn page(&self, after: Seq) -> Option<Vec<Arc<LoggedEvent>>> {
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);

@@ -3,11 +3,13 @@
 use async_trait::async_trait;
 
 use askd_core::{
-    Ask, By, Cause, Outcome, Question, QuestionId, Resolution, Seq, SessionId, SourceId, Status, Timestamp,
-    TokenId,
+    Ask, By, Outcome, Question, QuestionId, Resolution, Seq, SessionId, SourceId, Status, Timestamp, TokenId,
 };
 
 use crate::StoreResult;
+
+/// Open questions at one time: more than a company of agents can ask, few enough to list.
+pub const MAX_OPEN_QUESTIONS: i64 = 100_000;
 
 /// Where a question came from, and so how its outcome gets back.
 #[derive(Debug, Clone)]
@@ -31,7 +33,7 @@ pub enum Origin {
 pub struct Idempotency {
     pub token: TokenId,
     pub key: String,
-    /// Digest of the request that the key was first used with.
+    /// Digest of the request that the key was first used with: its route, the question that it is about, and its body.
     pub digest: [u8; 32],
 }
 
@@ -51,7 +53,7 @@ pub enum Asked {
     Known(Question),
     /// The key was used with another request.
     KeyReused,
-    /// [`crate::sqlite::MAX_OPEN_QUESTIONS`] are open already.
+    /// [`MAX_OPEN_QUESTIONS`] are open already.
     TooManyOpen,
 }
 
@@ -62,6 +64,15 @@ pub struct Resolve {
     pub by: By,
     pub at: Timestamp,
     pub idempotency: Option<Idempotency>,
+    /// Who delivers the outcome at once, if somebody can: the delivery is then claimed in the same transaction.
+    pub claim: Option<ClaimHolder>,
+}
+
+/// A worker that takes a delivery for itself until a moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimHolder {
+    pub owner: String,
+    pub until: Timestamp,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -142,6 +153,9 @@ pub trait Questions: Send + Sync {
     /// The question that a session knows by `native_id`, by whichever road.
     async fn question_by_native(&self, session: &SessionId, native_id: &str) -> StoreResult<Option<Record>>;
 
+    /// The open questions that came through a source, oldest first.
+    async fn open_of_source(&self, source: &SourceId) -> StoreResult<Vec<Record>>;
+
     /// The agent's own words for it.
     async fn native(&self, id: &QuestionId) -> StoreResult<Option<String>>;
 
@@ -170,9 +184,4 @@ pub trait Questions: Send + Sync {
 
     /// Waits for what is under way and closes.
     async fn close(&self);
-}
-
-/// The cause that ends open questions when their session or source ends.
-pub(crate) fn cancel(cause: &Cause) -> Resolution {
-    Resolution::Cancel(cause.clone())
 }

@@ -50,7 +50,13 @@ pub trait Sessions: Send + Sync {
     /// Stores a conversation, or what is newly known of one; a new or revived one is told by `session.started`.
     async fn see_session(&self, seen: SessionSeen) -> StoreResult<Session>;
 
+    /// A session that askd started has learnt its name in the agent's own protocol.
+    async fn name_session(&self, id: &SessionId, native_id: &str) -> StoreResult<Option<Session>>;
+
     async fn session(&self, id: &SessionId) -> StoreResult<Option<Session>>;
+
+    /// The sessions of a source, oldest first.
+    async fn sessions_of_source(&self, source: &SourceId) -> StoreResult<Vec<Session>>;
 
     /// The newest sessions first.
     async fn sessions(&self, live: Option<bool>, limit: usize) -> StoreResult<Vec<Session>>;

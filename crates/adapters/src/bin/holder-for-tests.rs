@@ -1,6 +1,7 @@
 //! The holder alone, for the tests of this crate: `holder-for-tests holder SPEC`, as `askd holder SPEC` is; and small hubs
 //! that can be killed: `read FOLDER AFTER` prints and acknowledges every line, `write FOLDER DELIVERY TEXT` gives one
-//! delivery to the agent and then waits without looking at the answer.
+//! delivery to the agent and then waits without looking at the answer, `count FOLDER` tells the agent to begin and says how
+//! many lines came in how many microseconds until it ended.
 
 use std::{io::Write as _, path::Path, process::ExitCode, time::Duration};
 
@@ -21,6 +22,9 @@ fn main() -> ExitCode {
                 hub.connection.write(1, Some(&delivery), text.into()).await.is_ok() && say("sent").is_ok()
             })
         }
+        ["count", folder] => {
+            return if with(folder, "0", count) { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        }
         _ => false,
     };
     if done { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -38,16 +42,45 @@ fn hold(spec: &Path) -> ExitCode {
 
 /// Attaches, does `what`, and waits to be killed.
 fn with_hub<F: Future<Output = bool>>(folder: &str, after: &str, what: impl FnOnce(Attached) -> F) -> bool {
+    with(folder, after, async |attached| {
+        let done = what(attached).await;
+        tokio::time::sleep(PATIENCE).await;
+        done
+    })
+}
+
+fn with<F: Future<Output = bool>>(folder: &str, after: &str, what: impl FnOnce(Attached) -> F) -> bool {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
         return false;
     };
     let Ok(after) = after.parse() else { return false };
     runtime.block_on(async {
         let Ok(attached) = attach(&Folder::new(folder), after).await else { return false };
-        let done = tokio::time::timeout(PATIENCE, what(attached)).await.unwrap_or(false);
-        tokio::time::sleep(PATIENCE).await;
-        done
+        tokio::time::timeout(PATIENCE, what(attached)).await.unwrap_or(false)
     })
+}
+
+async fn count(mut hub: Attached) -> bool {
+    let begun = std::time::Instant::now();
+    if hub.connection.write(1, None, "go\n".into()).await.is_err() {
+        return false;
+    }
+    let mut lines = 0;
+    while let Some(batch) = hub.events.next_batch().await {
+        for event in batch {
+            match event {
+                HolderEvent::Line { n, .. } => lines = n,
+                HolderEvent::Exited(_) => {
+                    return say(&format!("{lines} {}", begun.elapsed().as_micros())).is_ok();
+                }
+                _ => {}
+            }
+        }
+        if hub.connection.ack(lines).await.is_err() {
+            return false;
+        }
+    }
+    false
 }
 
 async fn read(mut hub: Attached) -> bool {

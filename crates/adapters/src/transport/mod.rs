@@ -2,9 +2,9 @@
 //! framed and bounded values go out, and back.
 
 pub mod holder;
-//pub mod http_sse;
+pub mod http_sse;
 pub mod jsonrpc;
 pub mod lines;
 pub mod process;
-//pub mod sse;
-//pub mod tail;
+pub mod sse;
+pub mod tail;

@@ -52,7 +52,8 @@ pub(crate) fn spec(data: &Path, script: &str, limits: HolderLimits) -> HolderSpe
 }
 
 pub(crate) fn quick() -> HolderLimits {
-    HolderLimits { grace_ms: 200, journal_sync: false, ..HolderLimits::default() }
+    // A test that is killed cannot end its holder; that one then goes by itself.
+    HolderLimits { grace_ms: 200, journal_sync: false, linger_seconds: 60, ..HolderLimits::default() }
 }
 
 impl Held {

@@ -4,12 +4,14 @@
 //! Its tasks end with one cancellation token; what they had not finished is still in the store for the next start.
 
 mod access;
+mod agents;
 mod clock;
 mod deadlines;
 mod deliver;
 mod error;
 mod health;
 mod housekeeping;
+mod managed;
 mod questions;
 mod sources;
 mod waiters;
@@ -25,12 +27,14 @@ pub use access::{LoginCode, NewToken};
 pub use clock::{new_bits, now};
 pub use deliver::{Mouth, Said};
 pub use error::EngineError;
+pub use managed::{HeldAgent, ManagedSettings, StartError, StartRequest};
 pub use questions::Caller;
 pub use sources::{AgentQuestion, NewSource};
 
 use access::LoginCodes;
 use deliver::Mouths;
 use health::Health;
+use managed::Managed;
 use waiters::Waiters;
 
 /// How long a stopping engine waits for answers that are just being written.
@@ -55,6 +59,7 @@ struct Inner {
     owner: String,
     waiters: Waiters,
     mouths: Mouths,
+    managed: Managed,
     login_codes: LoginCodes,
     health: Health,
     deadline_changed: tokio::sync::Notify,
@@ -64,13 +69,14 @@ struct Inner {
 
 impl Engine {
     /// Starts the engine's tasks on a store that this process alone uses.
-    pub fn start(store: Arc<dyn Store>, settings: EngineSettings) -> Self {
+    pub fn start(store: Arc<dyn Store>, settings: EngineSettings, managed: ManagedSettings) -> Self {
         let inner = Arc::new(Inner {
             store,
             settings,
             owner: format!("{}-{:032x}", std::process::id(), new_bits()),
             waiters: Waiters::default(),
             mouths: Mouths::default(),
+            managed: Managed::new(managed),
             login_codes: LoginCodes::default(),
             health: Health::default(),
             deadline_changed: tokio::sync::Notify::new(),

@@ -123,11 +123,18 @@ impl Engine {
         by: By,
         idempotency: Option<Idempotency>,
     ) -> Result<Question, EngineError> {
-        let resolve = Resolve { id: id.clone(), resolution, by, at: now(), idempotency };
+        let resolve = Resolve {
+            id: id.clone(),
+            resolution,
+            by,
+            at: now(),
+            idempotency,
+            claim: Some(self.claim_holder()),
+        };
         match self.store().resolve(resolve).await? {
             Resolved::Settled(question) => {
                 if question.delivery.is_some() {
-                    self.inner.mouths.wake();
+                    self.deliver_at_once(question.id.clone());
                 }
                 Ok(question)
             }

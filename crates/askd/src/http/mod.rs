@@ -1,11 +1,13 @@
 //! The only public door: HTTP and server-sent events. It asks the engine and never calls an adapter.
 
+mod agents;
 mod cursor;
 mod events;
 mod extract;
 mod guard;
 mod health;
 pub mod limits;
+mod managed;
 mod objects;
 mod openapi;
 mod page;
@@ -32,6 +34,8 @@ fn api() -> (Router<AppState>, utoipa::openapi::OpenApi) {
         .merge(questions::routes())
         .merge(events::routes())
         .merge(sessions::routes())
+        .merge(managed::routes())
+        .merge(agents::routes())
         .merge(tokens::routes())
         .split_for_parts();
     (router, openapi::complete(document))

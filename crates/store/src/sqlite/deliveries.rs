@@ -7,15 +7,11 @@ use rusqlite::{Connection, Row, params};
 use askd_core::delivery::DeliveryInput;
 use askd_core::{Question, QuestionId, SourceId, Timestamp};
 
-use super::rows::{corrupt, load, parsed, record, rows, text};
+use super::rows::{DELIVERY, PENDING, corrupt, load, parsed, record, rows, text};
 use super::{SqliteStore, settle};
 use crate::StoreResult;
 use crate::deliveries::{Claim, ClaimedDelivery, Deliveries};
 use crate::seal::Sealer;
-
-/// The columns of a record, then what is only needed to deliver it.
-const DELIVERY: &str = "SELECT q.seq, q.id, q.status, q.created_at, q.ask, q.outcome, d.body, q.asker, q.source_id, \
-     q.native_id, d.id, q.native FROM deliveries d JOIN questions q ON q.id = d.question_id";
 
 fn delivery(conn: &Connection, sealer: &Sealer, row: &Row<'_>) -> StoreResult<ClaimedDelivery> {
     let record = record(row)?;
@@ -51,14 +47,13 @@ impl Deliveries for SqliteStore {
                                  ORDER BY d.not_before, q.seq LIMIT ?3";
                 let limit = Value::Integer(i64::try_from(left).unwrap_or(i64::MAX));
                 let values = [text(source), Value::Integer(claim.now.millis()), limit];
-                claimed.extend(deliveries(tx.conn, tx.sealer, condition, &values)?);
-            }
-            for delivery in &mut claimed {
-                let sql = "UPDATE deliveries SET claim_owner = ?2, claim_until = ?3 WHERE question_id = ?1";
-                let id = delivery.question.id.as_str();
-                tx.conn.prepare_cached(sql)?.execute(params![id, claim.owner, claim.until.millis()])?;
-                if let Some(question) = settle::step(tx, &delivery.question, &DeliveryInput::Claimed, claim.now)? {
-                    delivery.question = question;
+                for mut delivery in deliveries(tx.conn, tx.sealer, condition, &values)? {
+                    let sql = "UPDATE deliveries SET claim_owner = ?2, claim_until = ?3 WHERE question_id = ?1";
+                    let id = delivery.question.id.as_str();
+                    tx.conn.prepare_cached(sql)?.execute(params![id, claim.owner, claim.until.millis()])?;
+                    let step = settle::step(tx, &delivery.question, &DeliveryInput::Claimed, claim.now)?;
+                    delivery.question = step.unwrap_or(delivery.question);
+                    claimed.push(delivery);
                 }
             }
             Ok(claimed)
@@ -66,11 +61,19 @@ impl Deliveries for SqliteStore {
         .await
     }
 
+    async fn delivery(&self, question: &QuestionId) -> StoreResult<Option<ClaimedDelivery>> {
+        let (id, sealer) = (text(question), self.sealer.clone());
+        let found =
+            self.readers.read(move |conn| deliveries(conn, &sealer, "d.question_id = ?1", &[id])).await?;
+        Ok(found.into_iter().next())
+    }
+
     async fn lost_claims(&self, owner: &str, now: Timestamp) -> StoreResult<Vec<ClaimedDelivery>> {
         let (owner, sealer) = (text(owner), self.sealer.clone());
         self.readers
             .read(move |conn| {
-                let condition = "d.state = 'queued' AND d.claim_owner IS NOT NULL AND (d.claim_owner <> ?1 OR d.claim_until < ?2)";
+                let condition = "d.state = 'queued' AND d.claim_owner IS NOT NULL AND (d.claim_owner <> ?1 OR d.claim_until < ?2) \
+                                 ORDER BY q.seq";
                 deliveries(conn, &sealer, condition, &[owner, Value::Integer(now.millis())])
             })
             .await
@@ -79,7 +82,10 @@ impl Deliveries for SqliteStore {
     async fn awaiting_evidence(&self, source: &SourceId) -> StoreResult<Vec<ClaimedDelivery>> {
         let (source, sealer) = (text(source), self.sealer.clone());
         self.readers
-            .read(move |conn| deliveries(conn, &sealer, "d.source_id = ?1 AND d.state = 'sent'", &[source]))
+            .read(move |conn| {
+                let condition = format!("d.source_id = ?1 AND {PENDING} AND d.state = 'sent' ORDER BY q.seq");
+                deliveries(conn, &sealer, &condition, &[source])
+            })
             .await
     }
 

@@ -93,11 +93,14 @@ impl EventLog for SqliteStore {
         if let Some(page) = self.tail.page(after) {
             return Ok(page);
         }
+        // Not beyond what is published, so that no cursor is ever ahead of `newest`.
+        let newest = self.tail.newest();
         let work = move |conn: &Connection| {
             let sql = "SELECT e.seq, e.kind, e.at, e.detail, e.question_id, q.seq, q.created_at, q.ask \
-                       FROM events e LEFT JOIN questions q ON q.id = e.question_id WHERE e.seq > ?1 ORDER BY e.seq LIMIT ?2";
+                       FROM events e LEFT JOIN questions q ON q.id = e.question_id \
+                       WHERE e.seq > ?1 AND e.seq <= ?3 ORDER BY e.seq LIMIT ?2";
             let mut statement = conn.prepare_cached(sql)?;
-            let mut rows = statement.query(params![after, LOG_PAGE])?;
+            let mut rows = statement.query(params![after, LOG_PAGE, newest])?;
             let mut page = Vec::new();
             while let Some(row) = rows.next()? {
                 page.push(Arc::new(read(row)?));

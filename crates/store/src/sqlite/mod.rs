@@ -9,7 +9,8 @@ mod rows;
 mod sessions;
 mod settle;
 mod tokens;
+mod transcripts;
 mod writer;
 
+pub use crate::questions::MAX_OPEN_QUESTIONS;
 pub use open::SqliteStore;
-pub use questions::MAX_OPEN_QUESTIONS;

@@ -16,7 +16,8 @@ use super::writer::Writer;
 use super::{events, tokens};
 
 /// The migrations in order; the place in this list is the schema's number.
-const MIGRATIONS: &[&str] = &[include_str!("../../migrations/0001_start.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("../../migrations/0001_start.sql"), include_str!("../../migrations/0002_transcripts.sql")];
 /// Prepared statements that each connection keeps.
 const STATEMENTS: usize = 64;
 
@@ -24,8 +25,9 @@ pub struct SqliteStore {
     pub(super) writer: tokio::sync::RwLock<Option<Writer>>,
     pub(super) readers: Readers,
     pub(super) tail: Arc<Tail>,
+    pub(super) transcripts_grew: tokio::sync::watch::Sender<u64>,
     pub(super) sealer: Arc<Sealer>,
-    pub(super) tokens: RwLock<HashMap<[u8; 32], TokenRecord>>,
+    pub(super) tokens: Arc<RwLock<HashMap<[u8; 32], TokenRecord>>>,
     pub(super) identity: String,
 }
 
@@ -34,11 +36,14 @@ impl SqliteStore {
     pub fn open(path: &Path, key: &[u8; 32]) -> StoreResult<Self> {
         keep_private(path)?;
         let conn = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-        // Every acknowledged change survives a power cut: the log is synced at each commit.
+        // Asked first, so that a store of a newer askd is left as it is.
+        let schema = schema(&conn)?;
+        // Every acknowledged change survives a power cut: the log is synced at each commit. What is deleted is overwritten.
         conn.execute_batch(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000;",
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000; \
+             PRAGMA secure_delete = ON;",
         )?;
-        migrate(&conn)?;
+        migrate(&conn, schema)?;
         let identity = identity(&conn)?;
         let tail = Arc::new(Tail::starting_after(events::newest(&conn)?));
         let tokens = tokens::load(&conn)?;
@@ -53,8 +58,9 @@ impl SqliteStore {
             writer: tokio::sync::RwLock::new(Some(writer)),
             readers,
             tail,
+            transcripts_grew: tokio::sync::watch::Sender::new(0),
             sealer,
-            tokens: RwLock::new(tokens),
+            tokens: Arc::new(RwLock::new(tokens)),
             identity,
         })
     }
@@ -87,13 +93,15 @@ fn keep_private(path: &Path) -> StoreResult<()> {
     made.map(drop).map_err(|error| StoreError::Unavailable(error.to_string()))
 }
 
-fn migrate(conn: &Connection) -> StoreResult<()> {
+/// The schema's number, if it is one that this askd knows.
+fn schema(conn: &Connection) -> StoreResult<u32> {
     let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
-    let found: u32 = conn.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    if found > known {
-        return Err(StoreError::TooNew { found, known });
-    }
-    for (number, sql) in (1..).zip(MIGRATIONS).skip(found as usize) {
+    let found = conn.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    if found > known { Err(StoreError::TooNew { found, known }) } else { Ok(found) }
+}
+
+pub(super) fn migrate(conn: &Connection, from: u32) -> StoreResult<()> {
+    for (number, sql) in (1..).zip(MIGRATIONS).skip(from as usize) {
         conn.execute_batch(&format!("BEGIN IMMEDIATE; {sql} PRAGMA user_version = {number}; COMMIT;"))
             .inspect_err(|_| drop(conn.execute_batch("ROLLBACK")))?;
     }

@@ -4,19 +4,20 @@ use async_trait::async_trait;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use askd_core::{EventType, Outcome, Question, QuestionId, Resolution, Seq, SessionId, Status, Timestamp};
+use askd_core::{
+    EventType, Outcome, Question, QuestionId, Resolution, Seq, SessionId, Settlement, SourceId, Status,
+    Timestamp,
+};
 
-use super::rows::{load, parsed, record, rows, text, to_json};
+use super::rows::{QUESTION, load, parsed, record, rows, text, to_json};
 use super::writer::Tx;
 use super::{SqliteStore, events, settle};
+use crate::StoreResult;
 use crate::questions::{
-    Asked, Idempotency, NewQuestion, Order, Origin, QuestionFilter, QuestionPage, Questions, Record, Resolve,
-    Resolved, Retention,
+    Asked, Idempotency, MAX_OPEN_QUESTIONS, NewQuestion, Order, Origin, QuestionFilter, QuestionPage,
+    Questions, Record, Resolve, Resolved, Retention,
 };
-use crate::{Settlement, StoreResult};
 
-/// Open questions at one time: more than a company of agents can ask, few enough to list.
-pub const MAX_OPEN_QUESTIONS: i64 = 100_000;
 /// Questions deleted in one transaction, so that the retention never holds up an answer for long.
 const PRUNE_BATCH: i64 = 500;
 
@@ -139,11 +140,14 @@ fn by_native(conn: &Connection, session: &SessionId, native_id: &str) -> StoreRe
 fn resolve(tx: &mut Tx<'_>, wanted: Resolve) -> StoreResult<Resolved> {
     match key_use(tx, wanted.idempotency.as_ref())? {
         KeyUse::Fresh => {}
-        KeyUse::Repeated(found) => return Ok(Resolved::Same(found.question)),
-        KeyUse::Reused => return Ok(Resolved::KeyReused),
+        KeyUse::Repeated(found) if found.question.id == wanted.id => {
+            return Ok(Resolved::Same(found.question));
+        }
+        KeyUse::Repeated(_) | KeyUse::Reused => return Ok(Resolved::KeyReused),
     }
     let Some(record) = load(tx.conn, &wanted.id)? else { return Ok(Resolved::NotFound) };
-    let resolved = settle::resolve(tx, record, &wanted.resolution, wanted.by, wanted.at)?;
+    let resolved =
+        settle::resolve(tx, record, &wanted.resolution, wanted.by, wanted.at, wanted.claim.as_ref())?;
     if matches!(resolved, Resolved::Settled(_) | Resolved::Same(_)) {
         remember_key(tx, wanted.idempotency.as_ref(), &wanted.id, wanted.at)?;
     }
@@ -167,7 +171,9 @@ fn list(
         add("q.status =", text(status.as_str()));
     }
     if let Some(agent) = &filter.agent {
-        add("q.agent =", text(agent));
+        // An agent's open questions are few in a long history: they are found by their status.
+        let open = filter.status == Some(Status::Requested);
+        add(if open { "+q.agent =" } else { "q.agent =" }, text(agent));
     }
     if let Some(session) = &filter.session {
         add("q.session_id =", text(session));
@@ -184,7 +190,7 @@ fn list(
     }
     let sql = format!(
         "{} WHERE {} ORDER BY q.seq {direction} LIMIT {}",
-        super::rows::QUESTION,
+        QUESTION,
         conditions.join(" AND "),
         limit.saturating_add(1)
     );
@@ -265,6 +271,12 @@ impl Questions for SqliteStore {
         self.readers.read(move |conn| by_native(conn, &session, &native_id)).await
     }
 
+    async fn open_of_source(&self, source: &SourceId) -> StoreResult<Vec<Record>> {
+        let sql = format!("{QUESTION} WHERE q.source_id = ?1 AND q.status = 'requested' ORDER BY q.seq");
+        let source = text(source);
+        self.readers.read(move |conn| rows(conn, &sql, &[source], record)).await
+    }
+
     async fn native(&self, id: &QuestionId) -> StoreResult<Option<String>> {
         let id = id.clone();
         self.readers
@@ -301,7 +313,10 @@ impl Questions for SqliteStore {
         after: Option<Seq>,
         limit: usize,
     ) -> StoreResult<QuestionPage> {
-        self.readers.read(move |conn| list(conn, &filter, order, after, limit)).await
+        let page = self.readers.read(move |conn| list(conn, &filter, order, after, limit)).await?;
+        // A commit can be read a moment before it is published; a stream from here on must not be ahead of the log.
+        self.tail.published(page.seq).await;
+        Ok(page)
     }
 
     async fn next_deadline(&self) -> StoreResult<Option<Timestamp>> {
@@ -312,12 +327,14 @@ impl Questions for SqliteStore {
 
     async fn expire_due(&self, now: Timestamp) -> StoreResult<Vec<Question>> {
         self.write(move |tx| {
-            let sql = format!("{} WHERE q.deadline <= ?1 AND q.status = 'requested'", super::rows::QUESTION);
+            let sql = format!(
+                "{QUESTION} WHERE q.deadline <= ?1 AND q.status = 'requested' ORDER BY q.deadline, q.seq"
+            );
             let due = rows(tx.conn, &sql, &[Value::Integer(now.millis())], record)?;
             let mut expired = Vec::new();
             for record in due {
                 if let Resolved::Settled(question) =
-                    settle::resolve(tx, record, &Resolution::Expire, askd_core::By::hub(), now)?
+                    settle::resolve(tx, record, &Resolution::Expire, askd_core::By::hub(), now, None)?
                 {
                     expired.push(question);
                 }
@@ -351,5 +368,51 @@ impl Questions for SqliteStore {
         if let Some(writer) = self.writer.write().await.take() {
             writer.close().await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use askd_core::{AskInput, TokenId};
+
+    use super::super::{open::migrate, writer::Writer};
+    use super::*;
+    use crate::log::Tail;
+    use crate::seal::Sealer;
+
+    #[tokio::test]
+    async fn no_more_than_the_limit_are_open() {
+        let conn = Connection::open_in_memory().unwrap();
+        migrate(&conn, 0).unwrap();
+        let tail = Arc::new(Tail::starting_after(0));
+        let sealer = Arc::new(Sealer::new(&[7; 32]));
+        // As if all others had been asked before.
+        let writer = Writer::start(conn, Arc::clone(&tail), sealer, MAX_OPEN_QUESTIONS - 1).unwrap();
+        let asking = |n| {
+            let input: AskInput = serde_json::from_str(r#"{"questions":[{"question":"Which?"}]}"#).unwrap();
+            let new = NewQuestion {
+                id: QuestionId::from_bits(n),
+                ask: input.complete().unwrap(),
+                at: Timestamp::from_millis(0),
+                origin: Origin::Api { asker: TokenId::from_bits(1) },
+                idempotency: None,
+            };
+            writer.run(move |tx| ask(tx, new))
+        };
+        assert!(matches!(asking(1).await.unwrap(), Asked::New(_)));
+        assert_eq!(asking(2).await.unwrap(), Asked::TooManyOpen);
+        assert_eq!(tail.newest(), 1, "what was refused is not in the log");
+        let withdraw = Resolve {
+            id: QuestionId::from_bits(1),
+            resolution: Resolution::Expire,
+            by: askd_core::By::hub(),
+            at: Timestamp::from_millis(1),
+            idempotency: None,
+            claim: None,
+        };
+        writer.run(move |tx| resolve(tx, withdraw)).await.unwrap();
+        assert!(matches!(asking(3).await.unwrap(), Asked::New(_)));
     }
 }

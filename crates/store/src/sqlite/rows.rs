@@ -12,8 +12,24 @@ use askd_core::{Question, QuestionId, Status, Timestamp};
 use crate::{Record, StoreError, StoreResult};
 
 /// The columns of [`record`], in its order.
-pub(super) const QUESTION: &str = "SELECT q.seq, q.id, q.status, q.created_at, q.ask, q.outcome, d.body, q.asker, \
-     q.source_id, q.native_id FROM questions q LEFT JOIN deliveries d ON d.question_id = q.id";
+macro_rules! columns {
+    () => {
+        "q.seq, q.id, q.status, q.created_at, q.ask, q.outcome, d.body, q.asker, q.source_id, q.native_id"
+    };
+}
+
+/// Questions, with their deliveries where they have one.
+pub(super) const QUESTION: &str =
+    concat!("SELECT ", columns!(), " FROM questions q LEFT JOIN deliveries d ON d.question_id = q.id");
+/// Deliveries with their questions, and what is only needed to deliver. The cross join keeps the order of the two tables: a
+/// few deliveries are looked up in a long history, never the other way round.
+pub(super) const DELIVERY: &str = concat!(
+    "SELECT ",
+    columns!(),
+    ", d.id, q.native FROM deliveries d CROSS JOIN questions q ON q.id = d.question_id"
+);
+/// Deliveries that are not over, in the words of the index that finds them.
+pub(super) const PENDING: &str = "d.state IN ('queued', 'sent')";
 
 pub(super) fn corrupt(error: impl ToString) -> StoreError {
     StoreError::Corrupt(error.to_string())
@@ -86,4 +102,34 @@ pub(super) fn rows<T>(
 
 pub(super) fn text(value: impl ToString) -> Value {
     Value::Text(value.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How SQLite would carry out `sql` on an empty store.
+    fn plan(sql: &str) -> String {
+        let conn = Connection::open_in_memory().unwrap();
+        super::super::open::migrate(&conn, 0).unwrap();
+        let steps =
+            rows(&conn, &format!("EXPLAIN QUERY PLAN {sql}"), &[], |row| Ok(row.get::<_, String>(3)?));
+        steps.unwrap().join("; ")
+    }
+
+    #[test]
+    fn a_long_history_is_never_searched_for_what_is_under_way() {
+        for sql in [
+            format!("{DELIVERY} WHERE q.source_id = 'x' AND {PENDING} ORDER BY q.seq"),
+            format!("{DELIVERY} WHERE q.session_id = 'x' AND {PENDING} ORDER BY q.seq"),
+            format!("{DELIVERY} WHERE d.source_id = 'x' AND {PENDING} AND d.state = 'sent' ORDER BY q.seq"),
+            format!("{DELIVERY} WHERE d.state = 'queued' AND d.claim_owner IS NOT NULL ORDER BY q.seq"),
+        ] {
+            let plan = plan(&sql);
+            assert!(plan.contains("d USING INDEX deliveries_") && !plan.contains("SCAN q"), "{sql}: {plan}");
+        }
+        let open =
+            plan(&format!("{QUESTION} WHERE q.status = 'x' AND +q.agent = 'y' ORDER BY q.seq DESC LIMIT 9"));
+        assert!(open.contains("questions_by_status"), "{open}");
+    }
 }

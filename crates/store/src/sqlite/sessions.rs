@@ -5,9 +5,13 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use askd_core::delivery::DeliveryInput;
-use askd_core::{By, Cause, EventType, Session, SessionId, Source, SourceId, SourceState, Timestamp};
+use askd_core::{
+    By, Cause, EventType, Resolution, Session, SessionId, Source, SourceId, SourceState, Timestamp,
+};
 
-use super::rows::{at, corrupt, optional_json, parsed, record, rows, text, to_json};
+use super::rows::{
+    DELIVERY, PENDING, QUESTION, at, corrupt, optional_json, parsed, record, rows, text, to_json,
+};
 use super::writer::Tx;
 use super::{SqliteStore, settle};
 use crate::StoreResult;
@@ -89,7 +93,9 @@ fn set_state(
     error: Option<&str>,
     at: Timestamp,
 ) -> StoreResult<Option<Source>> {
-    let sql = "UPDATE sources SET state = ?2, since = iif(state = ?2, since, ?3), last_error = coalesce(?4, last_error) WHERE id = ?1";
+    // Gone for good is for good: the last task of a source may speak after it was ended.
+    let sql = "UPDATE sources SET state = ?2, since = iif(state = ?2, since, ?3), last_error = coalesce(?4, last_error) \
+               WHERE id = ?1 AND state <> 'ended'";
     conn.prepare_cached(sql)?.execute(params![id.as_str(), state_text(state), at.millis(), error])?;
     Ok(load_source(conn, id)?.map(|record| record.source))
 }
@@ -100,9 +106,10 @@ fn see(tx: &mut Tx<'_>, seen: SessionSeen) -> StoreResult<Session> {
     let news = known.as_ref().is_none_or(|session| !session.live);
     let id = match known {
         Some(known) => {
+            // The process of an ended session is gone, and its number may be another's by now.
             let sql = "UPDATE sessions SET cwd = coalesce(?2, cwd), title = coalesce(?3, title), \
-                       parent_id = coalesce(?4, parent_id), pid = coalesce(?5, pid), live = 1, ended_at = NULL, \
-                       ending = NULL WHERE id = ?1";
+                       parent_id = coalesce(?4, parent_id), pid = coalesce(?5, iif(live, pid, NULL)), live = 1, \
+                       ended_at = NULL, ending = NULL WHERE id = ?1";
             let parent = seen.parent.as_ref().map(SessionId::as_str);
             tx.conn.execute(sql, params![known.id.as_str(), seen.cwd, seen.title, parent, seen.pid])?;
             known.id
@@ -143,11 +150,11 @@ fn end_questions(
     cause: &Cause,
     at: Timestamp,
 ) -> StoreResult<()> {
-    let open = format!("{} WHERE {condition} AND q.status = 'requested'", super::rows::QUESTION);
+    let open = format!("{QUESTION} WHERE {condition} AND q.status = 'requested' ORDER BY q.seq");
     for record in rows(tx.conn, &open, std::slice::from_ref(&id), record)? {
-        settle::resolve(tx, record, &crate::questions::cancel(cause), By::hub(), at)?;
+        settle::resolve(tx, record, &Resolution::Cancel(cause.clone()), By::hub(), at, None)?;
     }
-    let pending = format!("{} WHERE {condition} AND d.state IN ('queued', 'sent')", super::rows::QUESTION);
+    let pending = format!("{DELIVERY} WHERE {condition} AND {PENDING} ORDER BY q.seq");
     let gone = DeliveryInput::AgentGone { detail: Some(describe(cause)) };
     for record in rows(tx.conn, &pending, &[id], record)? {
         settle::step(tx, &record.question, &gone, at)?;
@@ -172,10 +179,11 @@ fn end_session(
     at: Timestamp,
 ) -> StoreResult<Option<Session>> {
     let Some(session) = load_session(tx.conn, id)? else { return Ok(None) };
+    // Of an ended session too: its last words may have been read after its end was seen.
+    end_questions(tx, "q.session_id = ?1", text(id), cause, at)?;
     if !session.live {
         return Ok(Some(session));
     }
-    end_questions(tx, "q.session_id = ?1", text(id), cause, at)?;
     let sql = "UPDATE sessions SET live = 0, ended_at = ?2, ending = ?3 WHERE id = ?1";
     tx.conn.execute(sql, params![id.as_str(), at.millis(), to_json(cause)?])?;
     let session = Session { live: false, ended_at: Some(at), end: Some(cause.clone()), ..session };
@@ -232,6 +240,22 @@ impl Sessions for SqliteStore {
         self.write(move |tx| see(tx, seen)).await
     }
 
+    async fn name_session(&self, id: &SessionId, native_id: &str) -> StoreResult<Option<Session>> {
+        let (id, native_id) = (id.clone(), native_id.to_owned());
+        self.write(move |tx| {
+            let sql = "UPDATE sessions SET native_id = ?2 WHERE id = ?1";
+            tx.conn.execute(sql, params![id.as_str(), native_id])?;
+            load_session(tx.conn, &id)
+        })
+        .await
+    }
+
+    async fn sessions_of_source(&self, source: &SourceId) -> StoreResult<Vec<Session>> {
+        let source = text(source);
+        let sql = format!("{SESSION} WHERE source_id = ?1 ORDER BY number");
+        self.readers.read(move |conn| rows(conn, &sql, &[source], read_session)).await
+    }
+
     async fn session(&self, id: &SessionId) -> StoreResult<Option<Session>> {
         let id = id.clone();
         self.readers.read(move |conn| load_session(conn, &id)).await
@@ -260,7 +284,7 @@ impl Sessions for SqliteStore {
     async fn end_source(&self, id: &SourceId, cause: Cause, at: Timestamp) -> StoreResult<Option<Source>> {
         let id = id.clone();
         self.write(move |tx| {
-            let find = format!("{SESSION} WHERE source_id = ?1 AND live = 1");
+            let find = format!("{SESSION} WHERE source_id = ?1 AND live = 1 ORDER BY number");
             for session in rows(tx.conn, &find, &[text(&id)], read_session)? {
                 end_session(tx, &session.id, &cause, at)?;
             }

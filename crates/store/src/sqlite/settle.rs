@@ -6,18 +6,14 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use askd_core::delivery::{Delivery, DeliveryInput, DeliveryState, FailReason};
-use askd_core::lifecycle::{Current, Decision, Elsewhere, Resolution, decide};
+use askd_core::lifecycle::{Current, Decision, Resolution, decide};
 use askd_core::outcome::AgentReceived;
-use askd_core::{Answer, By, DeliveryId, EventType, Outcome, Question, QuestionId, Timestamp};
+use askd_core::{Answer, By, DeliveryId, EventType, Outcome, Question, QuestionId, Settlement, Timestamp};
 
 use super::rows::{corrupt, from_json, to_json};
 use super::writer::Tx;
 use crate::seal::Sealer;
-use crate::{Record, Resolved, Settlement, StoreResult};
-
-/// First pause before a delivery that could not be written is tried again; it doubles up to the longest.
-const RETRY_FIRST_MS: i64 = 250;
-const RETRY_LONGEST_MS: i64 = 30_000;
+use crate::{ClaimHolder, Record, Resolved, StoreResult};
 
 pub(super) fn resolve(
     tx: &mut Tx<'_>,
@@ -25,6 +21,7 @@ pub(super) fn resolve(
     resolution: &Resolution,
     by: By,
     at: Timestamp,
+    claim: Option<&ClaimHolder>,
 ) -> StoreResult<Resolved> {
     let mut question = record.question;
     let secret = question.secret_items();
@@ -33,7 +30,8 @@ pub(super) fn resolve(
         Some(outcome) => Current::Settled {
             outcome,
             delivery: question.delivery.as_ref(),
-            same_answer: is_same_answer(tx, &question, outcome, resolution)?,
+            secret: &secret,
+            same_answer: is_same_answer(tx, &question.id, resolution)?,
         },
     };
     match decide(current, resolution, by, at) {
@@ -42,16 +40,21 @@ pub(super) fn resolve(
             question.outcome = Some(*outcome);
             store_outcome(tx, &question, resolution, at)?;
             if let (true, Some(source)) = (deliver, &record.source) {
-                let delivery = Delivery::queued(at);
+                let queued = Delivery::queued(at);
+                let delivery =
+                    claim.and_then(|_| queued.after(&DeliveryInput::Claimed, at)).unwrap_or(queued);
                 let id = DeliveryId::from_bits(question.id.bits());
-                let sql = "INSERT INTO deliveries (question_id, id, source_id, state, body, not_before) VALUES (?1, ?2, ?3, 'queued', ?4, ?5)";
+                let sql = "INSERT INTO deliveries (question_id, id, source_id, state, body, not_before, claim_owner, claim_until) \
+                           VALUES (?1, ?2, ?3, 'queued', ?4, ?5, ?6, ?7)";
                 let body = to_json(&delivery)?;
                 tx.conn.prepare_cached(sql)?.execute(params![
                     question.id.as_str(),
                     id.as_str(),
                     source.as_str(),
                     body,
-                    at.millis()
+                    at.millis(),
+                    claim.map(|claim| claim.owner.as_str()),
+                    claim.map(|claim| claim.until.millis()),
                 ])?;
                 question.delivery = Some(delivery);
             }
@@ -92,43 +95,41 @@ fn store_outcome(
     at: Timestamp,
 ) -> StoreResult<()> {
     let id = question.id.as_str();
-    let answer = match resolution {
-        Resolution::Answer(answer) => Some(to_json(answer)?),
-        _ => None,
-    };
-    let mac = answer.as_ref().map(|answer| tx.sealer.mac(id, answer.as_bytes()));
-    let sql =
-        "UPDATE questions SET status = ?2, outcome = ?3, settled_at = ?4, answer_mac = ?5 WHERE id = ?1";
+    let (whole, picks) = macs(tx.sealer, id, resolution)?;
+    let sql = "UPDATE questions SET status = ?2, outcome = ?3, settled_at = ?4, answer_mac = ?5, picks_mac = ?6 WHERE id = ?1";
     let outcome = question.outcome.as_ref().map(to_json).transpose()?;
-    tx.conn.prepare_cached(sql)?.execute(params![id, question.status.as_str(), outcome, at.millis(), mac])?;
-    if let (Some(answer), true) = (answer, !question.secret_items().is_empty()) {
-        let sealed = tx.sealer.seal(id, answer.as_bytes()).map_err(corrupt)?;
+    let status = question.status.as_str();
+    tx.conn.prepare_cached(sql)?.execute(params![id, status, outcome, at.millis(), whole, picks])?;
+    // What was answered elsewhere is with the agent already: nobody has to be told it.
+    if let (Resolution::Answer(answer), false) = (resolution, question.secret_items().is_empty()) {
+        let sealed = tx.sealer.seal(id, to_json(answer)?.as_bytes()).map_err(corrupt)?;
         let sql = "INSERT INTO secrets (question_id, sealed) VALUES (?1, ?2)";
         tx.conn.prepare_cached(sql)?.execute(params![id, sealed])?;
     }
     Ok(())
 }
 
-fn is_same_answer(
-    tx: &Tx<'_>,
-    question: &Question,
-    outcome: &Outcome,
-    resolution: &Resolution,
-) -> StoreResult<bool> {
-    match resolution {
-        Resolution::Answer(answer) => {
-            let sql = "SELECT answer_mac FROM questions WHERE id = ?1";
-            let stored: Option<Vec<u8>> =
-                tx.conn.prepare_cached(sql)?.query_row([question.id.as_str()], |row| row.get(0))?;
-            let given = tx.sealer.mac(question.id.as_str(), to_json(answer)?.as_bytes());
-            Ok(stored.is_some_and(|stored| stored == given))
-        }
-        Resolution::Elsewhere(Elsewhere::Answered { answers, .. }) => {
-            let stored = settlement(tx.conn, tx.sealer, &question.id, outcome)?;
-            Ok(matches!(stored, Settlement::Answered(answer) if answer.answers == *answers))
-        }
-        _ => Ok(false),
-    }
+type Mac = Option<[u8; 32]>;
+
+/// The keyed hashes of the answer that a resolution carries, whole and its picks alone. They outlive a sealed answer.
+fn macs(sealer: &Sealer, id: &str, resolution: &Resolution) -> StoreResult<(Mac, Mac)> {
+    let Some(answer) = resolution.answer() else { return Ok((None, None)) };
+    let whole = sealer.mac(id, to_json(&answer)?.as_bytes());
+    let picks = sealer.mac(id, to_json(&answer.answers)?.as_bytes());
+    Ok((Some(whole), Some(picks)))
+}
+
+/// A person repeats an answer with all that belongs to it; an agent shows only the picks that it went on with.
+fn is_same_answer(tx: &Tx<'_>, id: &QuestionId, resolution: &Resolution) -> StoreResult<bool> {
+    let (whole, picks) = macs(tx.sealer, id.as_str(), resolution)?;
+    let (column, given) = match resolution {
+        Resolution::Elsewhere(_) => ("picks_mac", picks),
+        _ => ("answer_mac", whole),
+    };
+    let Some(given) = given else { return Ok(false) };
+    let sql = format!("SELECT {column} FROM questions WHERE id = ?1");
+    let stored: Mac = tx.conn.prepare_cached(&sql)?.query_row([id.as_str()], |row| row.get(0))?;
+    Ok(stored == Some(given))
 }
 
 /// Moves a delivery by core's rules and tells it by an event where people care.
@@ -143,10 +144,7 @@ pub(super) fn step(
     };
     let mut question = Question { delivery: Some(next.clone()), ..question.clone() };
     let not_before = match input {
-        DeliveryInput::NotWritten { .. } => {
-            let pause = RETRY_FIRST_MS.saturating_mul(1 << next.attempts.min(16)).min(RETRY_LONGEST_MS);
-            at.plus_millis(pause)
-        }
+        DeliveryInput::NotWritten { .. } => at.plus_millis(next.retry_pause()),
         _ => at,
     };
     let keep_claim = matches!(input, DeliveryInput::Claimed);

@@ -1,7 +1,8 @@
-//! Tokens in SQLite, with all of them in memory: this process is the only one that writes them.
+//! Tokens in SQLite, with all of them in memory: this process is the only one that writes them. Memory follows each commit in
+//! the writer's order, so it never says other than the store, even if whoever asked for the change has gone away.
 
 use std::collections::HashMap;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use async_trait::async_trait;
 use rusqlite::{Connection, params};
@@ -30,17 +31,18 @@ pub(super) fn load(conn: &Connection) -> StoreResult<HashMap<[u8; 32], TokenReco
 #[async_trait]
 impl Tokens for SqliteStore {
     async fn add_token(&self, record: TokenRecord) -> StoreResult<()> {
-        let stored = record.clone();
+        let tokens = Arc::clone(&self.tokens);
         self.write(move |tx| {
             let sql = "INSERT INTO tokens (id, name, rights, hash, created_at) VALUES (?1, ?2, ?3, ?4, ?5)";
-            let (id, rights) = (stored.id.as_str(), to_json(&stored.rights)?);
+            let (id, rights) = (record.id.as_str(), to_json(&record.rights)?);
             tx.conn
-                .execute(sql, params![id, stored.name, rights, stored.hash, stored.created_at.millis()])?;
+                .execute(sql, params![id, record.name, rights, record.hash, record.created_at.millis()])?;
+            tx.after_commit(move || {
+                tokens.write().unwrap_or_else(PoisonError::into_inner).insert(record.hash, record);
+            });
             Ok(())
         })
-        .await?;
-        self.tokens.write().unwrap_or_else(PoisonError::into_inner).insert(record.hash, record);
-        Ok(())
+        .await
     }
 
     fn token_by_hash(&self, hash: &[u8; 32]) -> Option<TokenRecord> {
@@ -55,11 +57,14 @@ impl Tokens for SqliteStore {
     }
 
     async fn revoke_token(&self, id: &TokenId) -> StoreResult<bool> {
-        let gone = id.clone();
-        let removed = self
-            .write(move |tx| Ok(tx.conn.execute("DELETE FROM tokens WHERE id = ?1", [gone.as_str()])? > 0))
-            .await?;
-        self.tokens.write().unwrap_or_else(PoisonError::into_inner).retain(|_, record| record.id != *id);
-        Ok(removed)
+        let (id, tokens) = (id.clone(), Arc::clone(&self.tokens));
+        self.write(move |tx| {
+            let removed = tx.conn.execute("DELETE FROM tokens WHERE id = ?1", [id.as_str()])? > 0;
+            tx.after_commit(move || {
+                tokens.write().unwrap_or_else(PoisonError::into_inner).retain(|_, record| record.id != id);
+            });
+            Ok(removed)
+        })
+        .await
     }
 }

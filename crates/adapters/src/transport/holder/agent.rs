@@ -142,34 +142,41 @@ impl Agent {
         self.collect();
         let Some(ending) = &self.ending else { return };
         let given_up = now >= ending.kill_at + KILL_PATIENCE;
-        self.over = given_up || (self.exit.is_some() && self.targets(ending.scope).is_empty());
+        let nobody_left =
+            || self.targets(ending.scope).map_or_else(|_| !group_exists(self.pid), |left| left.is_empty());
+        self.over = given_up || (self.exit.is_some() && nobody_left());
     }
 
-    /// Who is to be ended and has not ended yet, or has not been reaped by us yet. Without `/proc` nobody is known, and the
-    /// group is all there is.
-    fn targets(&self, scope: Scope) -> Vec<ProcessFacts> {
+    /// Who is to be ended and has not ended yet, or has not been reaped by us yet. An error where there is no `/proc`: then the
+    /// group is all that can be reached.
+    fn targets(&self, scope: Scope) -> io::Result<Vec<ProcessFacts>> {
         let own = i32::try_from(std::process::id()).unwrap_or(0);
-        let mut family = descendants(own).unwrap_or_default();
+        let mut family = descendants(own)?;
         family.retain(|process| {
             let there = !process.is_zombie() || process.parent == own;
             there && (scope == Scope::Tree || process.group == self.pid)
         });
-        family
+        Ok(family)
     }
 
     /// Errors are not looked at: what cannot be signalled is gone, or is seen by the next look.
     fn signal(&self, signal: Signal) {
         let Some(scope) = self.ending.as_ref().map(|ending| ending.scope) else { return };
-        let leader_is_ours = self.exit.is_none();
         let targets = self.targets(scope);
-        if leader_is_ours {
+        let as_group = self.exit.is_none() || targets.is_err();
+        if as_group {
             // All at once, also what is being started at this moment.
             let _ = signal_group(self.pid, signal);
         }
-        for process in targets {
-            if !(leader_is_ours && process.group == self.pid) {
+        for process in targets.unwrap_or_default() {
+            if !(as_group && process.group == self.pid) {
                 let _ = signal_same(&process, signal);
             }
         }
     }
+}
+
+fn group_exists(group: i32) -> bool {
+    rustix::process::Pid::from_raw(group)
+        .is_some_and(|group| rustix::process::test_kill_process_group(group).is_ok())
 }

@@ -249,3 +249,110 @@ pub(super) fn segments_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
     paths.sort();
     Ok(paths)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The lines in a run of frames.
+    fn parse(mut run: &[u8]) -> Vec<(u64, Vec<u8>)> {
+        let mut lines = Vec::new();
+        while !run.is_empty() {
+            let (_, payload, length) = split_frame(run).unwrap();
+            lines.push((line_number(payload).unwrap(), payload[8..].to_vec()));
+            run = &run[length..];
+        }
+        lines
+    }
+
+    fn on_disk(folder: &Path) -> u64 {
+        segments_in(folder).unwrap().iter().map(|path| fs::metadata(path).unwrap().len()).sum()
+    }
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Say(Vec<usize>),
+        Read(usize),
+        Ack(u64),
+        /// Another hub, which has so many lines less than the one before.
+        Attach(u64),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            proptest::collection::vec(prop_oneof![0usize..50, Just(70_000usize)], 0..6).prop_map(Step::Say),
+            (1usize..5000).prop_map(Step::Read),
+            (0u64..20).prop_map(Step::Ack),
+            (0u64..20).prop_map(Step::Attach),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+        #[test]
+        fn every_reader_gets_every_line_that_is_not_acknowledged(steps in proptest::collection::vec(step(), 0..60)) {
+            let folder = tempfile::tempdir().unwrap();
+            let limit = 4096;
+            let mut buffer = DiskBuffer::new(folder.path().to_owned(), limit);
+            let mut said: Vec<Vec<u8>> = Vec::new();
+            let mut cursor = Cursor::at(1);
+            let mut acked = 0;
+            for step in steps {
+                match step {
+                    Step::Say(lengths) => {
+                        for length in lengths {
+                            if buffer.has_room() {
+                                let line = vec![u8::try_from(said.len() % 251).unwrap(); length];
+                                buffer.stage(Framed::Line(&line));
+                                said.push(line);
+                            }
+                        }
+                        buffer.flush().unwrap();
+                    }
+                    Step::Read(budget) => {
+                        let from = cursor.line;
+                        let mut out = Vec::new();
+                        let some = buffer.read(&mut cursor, budget, &mut out).unwrap();
+                        let lines = parse(&out);
+                        prop_assert_eq!(some, from < buffer.next());
+                        prop_assert_eq!(some, !lines.is_empty());
+                        for (index, (n, bytes)) in lines.into_iter().enumerate() {
+                            prop_assert_eq!(n, from + index as u64);
+                            prop_assert_eq!(&bytes, &said[usize::try_from(n).unwrap() - 1]);
+                        }
+                    }
+                    Step::Ack(behind) => {
+                        acked = acked.max((cursor.line - 1).saturating_sub(behind));
+                        buffer.ack(acked).unwrap();
+                    }
+                    Step::Attach(missing) => {
+                        cursor = Cursor::at(cursor.line.saturating_sub(missing).max(buffer.first()));
+                    }
+                }
+                prop_assert_eq!(buffer.first(), acked + 1);
+                prop_assert_eq!(buffer.bytes(), on_disk(folder.path()));
+                prop_assert!(buffer.bytes() < limit + 70_000 + 64);
+            }
+            buffer.ack(u64::MAX).unwrap();
+            prop_assert!(buffer.all_acked() && buffer.has_room());
+        }
+    }
+
+    #[test]
+    fn what_the_disk_does_not_take_is_not_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = folder.path().join("not there yet");
+        let mut buffer = DiskBuffer::new(missing.clone(), 4096);
+        buffer.stage(Framed::Line(b"one"));
+        assert!(buffer.flush().is_err());
+        buffer.stage(Framed::Line(b"two"));
+        assert!(buffer.flush().is_err());
+        fs::create_dir(&missing).unwrap();
+        buffer.flush().unwrap();
+        let mut out = Vec::new();
+        assert!(buffer.read(&mut Cursor::at(1), 1, &mut out).unwrap());
+        assert_eq!(parse(&out), [(1, b"one".to_vec()), (2, b"two".to_vec())]);
+    }
+}

@@ -45,6 +45,7 @@ const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
 /// What a holder tells its hub.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HolderEvent {
+    /// Its bytes share memory with the lines that came together with it: copy what is to be kept.
     Line {
         n: u64,
         bytes: Bytes,

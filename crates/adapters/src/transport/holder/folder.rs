@@ -77,6 +77,8 @@ pub enum FolderError {
     Spec { path: PathBuf, source: SpecError },
     #[error("use the holder folder {0}: another holder lives in it")]
     Taken(PathBuf),
+    #[error("use the holder folder {0}: a holder has lived in it; forget it first")]
+    Used(PathBuf),
     #[error(
         "reach the socket {path}: it has {bytes} bytes of the {MAX_SOCKET_PATH_BYTES} that a socket path may have; use a shorter data folder"
     )]
@@ -199,6 +201,14 @@ impl Folder {
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(true),
             Err(source) => Err(io_at("lock", &path)(source.into())),
         }
+    }
+
+    /// A folder is for one agent's life: lines and deliveries of another must not be taken for its own.
+    pub(super) fn check_unused(&self) -> Result<(), FolderError> {
+        if self.read_running()?.is_some() || self.read_exit()?.is_some() {
+            return Err(FolderError::Used(self.0.clone()));
+        }
+        Ok(())
     }
 
     /// Calls `with` with a path to the socket that fits into a socket address.

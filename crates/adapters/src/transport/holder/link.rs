@@ -34,6 +34,8 @@ pub(super) struct Link {
     sent: usize,
     /// Bytes of answers put into `out` since it was last short enough for lines.
     answers: usize,
+    /// The other side takes nothing any more. What it said before it went is still to be read.
+    deaf: bool,
 }
 
 impl Link {
@@ -45,6 +47,7 @@ impl Link {
             out: Vec::new(),
             sent: 0,
             answers: 0,
+            deaf: false,
         })
     }
 
@@ -53,16 +56,16 @@ impl Link {
         self.decoder.allow_writes();
     }
 
-    /// Takes what has come. One read at a time, so that no connection can keep us.
-    pub(super) fn receive(&mut self) -> Result<(), LinkError> {
+    /// Takes what has come; `false`: nothing. One read at a time, so that no connection can keep us.
+    pub(super) fn receive(&mut self) -> Result<bool, LinkError> {
         let mut chunk = [0; READ_BYTES];
         match self.stream.read(&mut chunk) {
             Ok(0) => Err(LinkError::Closed),
             Ok(read) => {
                 self.decoder.push(&chunk[..read]);
-                Ok(())
+                Ok(true)
             }
-            Err(error) if is_not_now(&error) => Ok(()),
+            Err(error) if is_not_now(&error) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
@@ -73,6 +76,9 @@ impl Link {
 
     /// Puts an answer into the connection.
     pub(super) fn send(&mut self, message: &ToHub) -> Result<(), LinkError> {
+        if self.deaf {
+            return Ok(());
+        }
         // What we say ourselves can always be encoded; if not, the hub is better off with a closed connection.
         let before = self.out.len();
         message.encode(&mut self.out).map_err(|error| LinkError::Io(io::Error::other(error)))?;
@@ -86,7 +92,7 @@ impl Link {
     /// Where lines are put as frames, when there is room for them.
     pub(super) fn room_for_lines(&mut self) -> Option<(usize, &mut Vec<u8>)> {
         let unsent = self.unsent();
-        if unsent >= SEND_TARGET_BYTES {
+        if unsent >= SEND_TARGET_BYTES || self.deaf {
             return None;
         }
         self.answers = 0;
@@ -102,21 +108,22 @@ impl Link {
         self.out.len() - self.sent
     }
 
-    /// Writes as much as the other side takes.
-    pub(super) fn flush(&mut self) -> Result<(), LinkError> {
+    /// Writes as much as the other side takes. That it has gone is found by `receive`, after its last words.
+    pub(super) fn flush(&mut self) {
         while self.sent < self.out.len() {
             match self.stream.write(&self.out[self.sent..]) {
-                Ok(0) => return Err(LinkError::Closed),
-                Ok(written) => self.sent += written,
+                Ok(written) if written > 0 => self.sent += written,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if is_not_now(&error) => return Ok(()),
-                Err(error) => return Err(error.into()),
+                Err(error) if is_not_now(&error) => return,
+                Ok(_) | Err(_) => {
+                    self.deaf = true;
+                    break;
+                }
             }
         }
         self.out.clear();
         self.sent = 0;
         self.answers = 0;
-        Ok(())
     }
 }
 

@@ -1,7 +1,8 @@
 //! The holder: a small process between the hub and one managed agent, so that a restart of the hub ends no agent.
 //!
 //! `spec` and `folder` say what is started and where it lives, `protocol` what both sides say. `serve` is the holder
-//! process with its parts `agent`, `buffer`, `journal`, `stdin`, `stderr`, `link`; `client` and `find` are the hub's side.
+//! process: it waits, `holding` reacts, with its parts `agent`, `buffer`, `journal`, `stdin`, `stderr`, `link`. `spawn`,
+//! `client` and `find` are the hub's side.
 //!
 //! ```text
 //!  hub (tokio) == Unix socket, frames ==> holder (one thread, poll) == stdin, stdout, stderr ==> agent (own group)

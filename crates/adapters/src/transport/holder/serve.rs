@@ -37,6 +37,8 @@ use crate::transport::process::{ProcessExit, start_time};
 const MAX_UNGREETED: usize = 8;
 /// A connection that says nothing is closed after this.
 const GREETING_PATIENCE: Duration = Duration::from_secs(10);
+/// Reads of what a hub has said before another one came: more than its socket can hold.
+const MAX_LAST_READS: usize = 256;
 /// `list` looks whether a holder lives by trying its lock; a holder that starts at that moment tries again.
 const LOCK_ATTEMPTS: u32 = 50;
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
@@ -77,6 +79,7 @@ pub fn run(spec_path: &Path) -> Result<ExitCode, HolderError> {
     leave_the_terminal()?;
     let signals = Signals::register().map_err(doing("listen for signals"))?;
     let lock = take(&folder)?;
+    folder.check_unused()?;
     // A relative socket path is always short enough, and the data folder may be moved with us.
     std::env::set_current_dir(folder.path()).map_err(doing("enter the holder folder"))?;
     let listener = listen().map_err(doing("listen on the socket"))?;
@@ -150,11 +153,9 @@ fn turn(
     if ready.stderr {
         holding.read_stderr();
     }
-    for (index, is_ready) in ready.ungreeted.into_iter().enumerate().rev() {
-        if is_ready {
-            let connection = ungreeted.remove(index);
-            ungreeted.extend(hear_stranger(holding, connection));
-        }
+    // In the order in which they came: the newest that greets is the hub.
+    for (connection, is_ready) in std::mem::take(ungreeted).into_iter().zip(ready.ungreeted) {
+        ungreeted.extend(if is_ready { hear_stranger(holding, connection) } else { Some(connection) });
     }
     ungreeted.retain(|connection| now < connection.until);
     if ready.listener
@@ -233,13 +234,13 @@ impl Ready {
     }
 }
 
-/// All that the hub has sent.
-fn hear_hub(holding: &mut Holding, now: Instant) {
-    let received = holding.hub.as_mut().map_or(Ok(()), |hub| hub.link.receive());
+/// One read of what the hub has sent; `false`: there is no more.
+fn hear_hub(holding: &mut Holding, now: Instant) -> bool {
+    let received = holding.hub.as_mut().map_or(Ok(false), |hub| hub.link.receive());
     // What came before the end of a connection still counts.
     let lost = received.is_err();
     loop {
-        let Some(hub) = &mut holding.hub else { return };
+        let Some(hub) = &mut holding.hub else { return false };
         match hub.link.next_frame().map(|frame| frame.map(ToHolder::decode)) {
             Ok(None) => break,
             Ok(Some(Ok(Decoded::Known(message)))) => holding.hear(message, now),
@@ -254,6 +255,7 @@ fn hear_hub(holding: &mut Holding, now: Instant) {
     if lost {
         holding.lose_hub(now);
     }
+    received.unwrap_or(false)
 }
 
 /// Somebody who has not greeted: `Hello` makes him the hub, `Status` is answered, all else closes the connection.
@@ -263,6 +265,12 @@ fn hear_stranger(holding: &mut Holding, mut connection: Ungreeted) -> Option<Ung
         match connection.link.next_frame().ok()?.map(ToHolder::decode) {
             None => return Some(connection),
             Some(Ok(Decoded::Known(ToHolder::Hello(hello)))) => {
+                // The hub before may have said something before it went.
+                for _ in 0..MAX_LAST_READS {
+                    if !hear_hub(holding, Instant::now()) {
+                        break;
+                    }
+                }
                 holding.greet(connection.link, &hello);
                 // Frames that came with the greeting are already in the link.
                 hear_hub(holding, Instant::now());
@@ -270,11 +278,11 @@ fn hear_stranger(holding: &mut Holding, mut connection: Ungreeted) -> Option<Ung
             }
             Some(Ok(Decoded::Known(ToHolder::Status))) => {
                 connection.link.send(&ToHub::Status(holding.status())).ok()?;
-                connection.link.flush().ok()?;
+                connection.link.flush();
             }
             Some(Ok(Decoded::Unknown { kind })) => {
                 connection.link.send(&ToHub::Unsupported { kind }).ok()?;
-                connection.link.flush().ok()?;
+                connection.link.flush();
             }
             Some(_) => return None,
         }

@@ -52,10 +52,11 @@ pub enum SpawnError {
 /// Starts `exe holder <spec>` as a process of its own: no terminal, nothing of our environment, nothing of our streams.
 pub async fn spawn(exe: &Path, spec: HolderSpec) -> Result<HolderHandle, SpawnError> {
     let folder = Folder::new(spec.folder.clone());
-    folder.create(&spec)?;
     if folder.is_alive()? {
         return Err(FolderError::Taken(spec.folder).into());
     }
+    folder.check_unused()?;
+    folder.create(&spec)?;
     let log = log_file(&folder).map_err(SpawnError::Program)?;
     let mut holder = Command::new(exe)
         .arg("holder")

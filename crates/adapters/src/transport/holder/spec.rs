@@ -23,8 +23,8 @@ const DEFAULT_BUFFER_BYTES: u64 = 64 * 1024 * 1024;
 const MIN_BUFFER_BYTES: u64 = 4 * 1024;
 /// Enough to show a stack trace.
 const DEFAULT_STDERR_LINES: usize = 50;
-/// The tail travels in one frame and stays in memory.
-const MAX_STDERR_LINES: usize = 1000;
+/// The tail stays in memory and travels in one frame, with every byte escaped in the worst case.
+const MAX_STDERR_LINES: usize = 200;
 /// A holder that nobody asked for in a week is forgotten.
 const DEFAULT_LINGER_SECONDS: u64 = 7 * 24 * 60 * 60;
 

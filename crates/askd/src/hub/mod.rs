@@ -1,19 +1,29 @@
 //! Puts the parts together: data folder, store, engine, door. Runs until it is told to stop.
 
+mod demo;
+mod processes;
+mod up;
+
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use askd_adapters::Registry;
 use askd_core::{Right, Rights};
 use askd_store::sqlite::SqliteStore;
 
 use crate::data::{DataFolder, FolderLock, HubInfo, read_secret, write_secret};
-use crate::engine::{Engine, EngineSettings};
+use crate::engine::{Engine, EngineSettings, ManagedSettings};
 use crate::http::{AppState, Doors};
+
+pub use demo::demo;
+pub use processes::{holder, mock_agent};
+pub use up::up;
 
 /// How a hub is to be run.
 #[derive(Debug, Clone)]
@@ -24,6 +34,10 @@ pub struct HubOptions {
     /// Said a second time, for addresses that other machines can reach.
     pub beyond_loopback: bool,
     pub settings: EngineSettings,
+    /// Agents that the user registered: names and commands.
+    pub agents: Vec<(String, String)>,
+    /// How long a managed agent stays without a hub and without an open question.
+    pub linger: Duration,
 }
 
 /// A hub that answers.
@@ -51,7 +65,17 @@ impl Hub {
         let key = secret_key(&data.secret_key()).context("cannot use the key file of the data folder")?;
         let store = SqliteStore::open(&data.database(), &key)
             .with_context(|| format!("cannot open the store in {folder}"))?;
-        let engine = Engine::start(Arc::new(store), options.settings);
+        let mut registry = Registry::built_in();
+        for (name, command) in &options.agents {
+            registry.register(name, command).with_context(|| format!("cannot register the agent {name}"))?;
+        }
+        let managed = ManagedSettings {
+            registry,
+            data: std::path::absolute(data.path())?,
+            linger: options.linger,
+            exe: std::env::current_exe().context("cannot find the askd program itself")?,
+        };
+        let engine = Engine::start(Arc::new(store), options.settings, managed);
         token_file(&engine, &data.token(), "owner", Rights::all()).await?;
         token_file(&engine, &data.ask_token(), "hooks", Rights::new([Right::Ask])).await?;
 
@@ -67,6 +91,10 @@ impl Hub {
         let mut doors = options.doors;
         doors.hosts.push(options.listen.ip().to_string());
         let router = crate::http::router(AppState::new(engine.clone(), doors, &url));
+        let resumed = engine.resume_managed().await?;
+        if resumed > 0 {
+            tracing::info!(resumed, "took up the agents of an earlier hub");
+        }
         let stop = CancellationToken::new();
         let serving = tokio::spawn(crate::http::serve(listener, router, stop.clone()));
         Ok(Self { url, engine, data, stop, serving, _lock: lock })
@@ -89,12 +117,13 @@ impl Hub {
     }
 }
 
-/// Resolves at Ctrl-C or a polite request to end.
+/// Resolves at Ctrl-C, a polite request to end, or when the terminal is closed.
 pub async fn asked_to_stop() -> anyhow::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::select! { _ = terminate.recv() => (), _ = interrupt.recv() => () }
+    let mut hang_up = signal(SignalKind::hangup())?;
+    tokio::select! { _ = terminate.recv() => (), _ = interrupt.recv() => (), _ = hang_up.recv() => () }
     Ok(())
 }
 

@@ -1,0 +1,136 @@
+//! One agent: its descriptor, where its program is, how to start it, and a codec for each conversation.
+//!
+//! In: a search path, a request to launch. Out: programs found, a command line. No process is started here; who starts it
+//! (the holder) and who asks it for its version is the caller's matter.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::codec::Codec;
+use crate::descriptor::Descriptor;
+
+pub trait Adapter: Send + Sync {
+    fn descriptor(&self) -> &Descriptor;
+
+    /// The agent's programs in the given search path, best first.
+    fn find(&self, path_var: &OsStr) -> Vec<FoundProgram> {
+        find_programs(&self.descriptor().programs, path_var)
+    }
+
+    /// The command line that starts it under askd.
+    fn launch(&self, request: &LaunchRequest) -> Result<Launch, AdapterError>;
+
+    /// A codec for one conversation; none where the adapter is not built.
+    fn codec(&self) -> Result<Box<dyn Codec>, AdapterError>;
+}
+
+/// A program of an agent on this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FoundProgram {
+    #[schema(value_type = String)]
+    pub path: PathBuf,
+    /// Filled in by whoever has asked the program.
+    pub version: Option<String>,
+}
+
+/// What somebody wants started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaunchRequest {
+    pub cwd: PathBuf,
+    /// For agents that take their first prompt on the command line; others hear it from the codec.
+    pub prompt: Option<String>,
+    /// The user's own arguments, passed on as they are.
+    pub args: Vec<String>,
+    pub program: PathBuf,
+}
+
+/// What is to be started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launch {
+    pub command: PathBuf,
+    pub args: Vec<String>,
+    pub env: Vec<(String, String)>,
+    /// Names that must not reach the agent.
+    pub env_remove: Vec<String>,
+}
+
+/// askd's own variables that would let an agent answer for its human. Removed from every agent's environment.
+pub const SCRUBBED: [&str; 2] = ["ASKD_TOKEN", "ASKD_URL"];
+
+impl Launch {
+    pub fn new(command: &Path, args: Vec<String>) -> Self {
+        let env_remove = SCRUBBED.map(str::to_owned).to_vec();
+        Self { command: command.to_owned(), args, env: Vec::new(), env_remove }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AdapterError {
+    #[error("askd cannot run {agent} yet: {why}")]
+    NotBuilt { agent: String, why: String },
+    #[error("the command of an agent must not be empty")]
+    EmptyCommand,
+    #[error("the command has a quote that is not closed: {0}")]
+    OpenQuote(String),
+    #[error("{0:?} is not a name for an agent: 1 to 256 letters, digits, '.', '_' or '-'")]
+    BadName(String),
+    #[error("an agent called {0:?} exists already")]
+    NameTaken(String),
+}
+
+/// Looks for executable files of the given names in a search path. Absolute and relative paths are taken as they are.
+pub fn find_programs(names: &[String], path_var: &OsStr) -> Vec<FoundProgram> {
+    let mut found: Vec<FoundProgram> = Vec::new();
+    let mut add = |path: PathBuf| {
+        if is_executable(&path) && found.iter().all(|known| known.path != path) {
+            found.push(FoundProgram { path, version: None });
+        }
+    };
+    for name in names {
+        if Path::new(name).components().count() > 1 {
+            add(PathBuf::from(name));
+            continue;
+        }
+        for folder in std::env::split_paths(path_var).filter(|folder| !folder.as_os_str().is_empty()) {
+            add(folder.join(name));
+        }
+    }
+    found
+}
+
+fn is_executable(path: &Path) -> bool {
+    let Ok(metadata) = path.metadata() else { return false };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        metadata.is_file() && metadata.permissions().mode() & 0o111 != 0
+    }
+    #[cfg(not(unix))]
+    metadata.is_file()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_executable_files_are_programs_and_the_path_order_is_kept() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let (a, b) = (dir.path().join("a"), dir.path().join("b"));
+        for (folder, mode) in [(&a, 0o644), (&b, 0o755)] {
+            std::fs::create_dir_all(folder.join("folder-agent")).unwrap();
+            std::fs::write(folder.join("agent"), "#!/bin/sh\n").unwrap();
+            std::fs::set_permissions(folder.join("agent"), std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let path = std::env::join_paths([&a, &b]).unwrap();
+        let names = ["folder-agent", "agent", "agent"].map(str::to_owned);
+        let found = find_programs(&names, &path);
+        assert_eq!(found, [FoundProgram { path: b.join("agent"), version: None }]);
+        let absolute = [b.join("agent").to_string_lossy().into_owned()];
+        assert_eq!(find_programs(&absolute, OsStr::new("")), found);
+    }
+}

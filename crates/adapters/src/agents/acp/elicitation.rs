@@ -1,0 +1,200 @@
+//! `elicitation/create`: forms and links, translated both ways.
+//!
+//! In: the parameters of the request. Out: an [`Ask`], and `accept` with content, `decline` or `cancel`, which are three
+//! different things. Notes and reasons that the form has no field for travel in `_meta.askd`. A mode that askd does not know
+//! is shown raw and can be accepted, declined or cancelled.
+
+use std::time::Duration;
+
+use askd_core::ask::OPENED;
+use askd_core::question::{Body, BodyFormat, Input};
+use askd_core::{Answer, Ask, Kind, RejectMode};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::draft;
+use super::form::{self, Dialect, Field, Type};
+use crate::codec::{Settlement, Unspeakable};
+
+pub(crate) const METHOD: &str = "elicitation/create";
+pub(crate) const COMPLETE: &str = "elicitation/complete";
+
+const MODES: [RejectMode; 3] = [RejectMode::Decline, RejectMode::Cancel, RejectMode::Interrupt];
+/// The pick that accepts a form without fields or a mode that askd does not know.
+const ACCEPT: &str = "accept";
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Params {
+    #[serde(default)]
+    mode: Option<String>,
+    #[serde(default)]
+    message: Option<String>,
+    #[serde(default)]
+    requested_schema: Option<Value>,
+    #[serde(default)]
+    pub(crate) elicitation_id: Option<String>,
+    #[serde(default)]
+    url: Option<String>,
+    #[serde(default, rename = "_meta")]
+    meta: Option<Value>,
+}
+
+impl Params {
+    /// Whether the agent goes on with its work while this is open.
+    pub(crate) fn is_async(&self) -> bool {
+        self.codex("delivery").and_then(Value::as_str) == Some("async")
+    }
+
+    /// After how long the agent answers itself.
+    pub(crate) fn patience(&self) -> Option<Duration> {
+        self.codex("autoResolutionMs").and_then(Value::as_u64).map(Duration::from_millis)
+    }
+
+    fn codex(&self, key: &str) -> Option<&Value> {
+        self.meta.as_ref().and_then(|meta| meta.get("codex")).and_then(|meta| meta.get(key))
+    }
+
+    fn message(&self) -> &str {
+        self.message.as_deref().filter(|text| !text.trim().is_empty()).unwrap_or("The agent asks for input.")
+    }
+
+    fn fields(&self) -> Vec<Field> {
+        form::fields(self.requested_schema.as_ref(), self.message())
+    }
+
+    /// What stands above the fields: the message where no field shows it, and the schema's own title and description.
+    fn preface(&self, fields: &[Field]) -> Option<Body> {
+        let message = self.message();
+        let shown = fields.iter().any(|field| field.item.question == message);
+        let schema = self.requested_schema.as_ref();
+        let of_schema = |key: &str| schema.and_then(|schema| schema.get(key)).and_then(Value::as_str);
+        let parts = [(!shown).then_some(message), of_schema("title"), of_schema("description")];
+        let text: Vec<&str> = parts.into_iter().flatten().filter(|text| !text.trim().is_empty()).collect();
+        (!text.is_empty()).then(|| Body { format: BodyFormat::Text, text: text.join("\n\n") })
+    }
+}
+
+pub(crate) fn ask(agent: &str, params: &Params, raw: &RawValue) -> Ask {
+    match params.mode.as_deref() {
+        Some("form") | None => ask_form(agent, params),
+        Some("url") => {
+            let mut item = draft::item(params.message().to_owned());
+            item.input = Some(Input::Url);
+            item.url.clone_from(&params.url);
+            item.options = vec![draft::choice(OPENED, "I opened it")];
+            draft::ask(agent, Kind::Form, vec![item], &MODES)
+        }
+        Some(other) => {
+            let mut item = draft::item(params.message().to_owned());
+            item.options = vec![draft::choice(ACCEPT, &format!("Accept (mode {other:?}, unknown to askd)"))];
+            let mut ask = draft::ask(agent, Kind::Form, vec![item], &MODES);
+            ask.body = Some(Body { format: BodyFormat::Text, text: raw.get().to_owned() });
+            ask
+        }
+    }
+}
+
+fn ask_form(agent: &str, params: &Params) -> Ask {
+    let fields = params.fields();
+    let preface = params.preface(&fields);
+    if fields.is_empty() {
+        let mut item = draft::item(params.message().to_owned());
+        item.options = vec![draft::choice(ACCEPT, "Accept")];
+        return draft::ask(agent, Kind::Form, vec![item], &MODES);
+    }
+    let choices = fields.iter().all(|field| field.dialect != Dialect::Plain);
+    let kind = if choices { Kind::Choice } else { Kind::Form };
+    let mut ask = draft::ask(agent, kind, fields.into_iter().map(|field| field.item).collect(), &MODES);
+    ask.body = preface;
+    ask
+}
+
+/// The result that carries an outcome.
+pub(crate) fn outcome(params: &Params, settled: &Settlement) -> Result<Value, Unspeakable> {
+    let (mut result, meta) = match settled {
+        Settlement::Rejected { mode, reason } => {
+            let action = if *mode == RejectMode::Decline { "decline" } else { "cancel" };
+            let meta = reason.as_ref().map(|reason| json!({ "reason": reason }));
+            (json!({ "action": action }), meta)
+        }
+        Settlement::Answered(answer) => match params.mode.as_deref() {
+            Some("form") | None => {
+                let (content, left) = content(&params.fields(), answer)?;
+                (json!({ "action": "accept", "content": content }), left)
+            }
+            Some(_) => (json!({ "action": "accept" }), notes_meta(&answer.notes)),
+        },
+    };
+    if let (Some(meta), Some(result)) = (meta, result.as_object_mut()) {
+        result.insert("_meta".to_owned(), json!({ "askd": meta }));
+    }
+    Ok(result)
+}
+
+fn notes_meta(notes: &[Option<String>]) -> Option<Value> {
+    notes.iter().any(Option::is_some).then(|| json!({ "notes": notes }))
+}
+
+/// The content of an accepted form, and the notes that no field could take.
+fn content(fields: &[Field], answer: &Answer) -> Result<(Map<String, Value>, Option<Value>), Unspeakable> {
+    let mut content = Map::new();
+    let mut left = answer.notes.clone();
+    if fields.is_empty() {
+        return Ok((content, notes_meta(&left)));
+    }
+    if answer.answers.len() != fields.len() {
+        let (given, wanted) = (answer.answers.len(), fields.len());
+        return Err(Unspeakable::Misfit(format!("{given} answers for {wanted} fields")));
+    }
+    for (i, (field, picks)) in fields.iter().zip(&answer.answers).enumerate() {
+        let known = |pick: &&String| field.item.options.iter().any(|option| option.value == **pick);
+        let mut note = left.get_mut(i).filter(|_| field.companion.is_some()).and_then(Option::take);
+        let Some(companion) = &field.companion else {
+            if !picks.is_empty() {
+                content.insert(field.key.clone(), value(field, picks)?);
+            }
+            continue;
+        };
+        let (chosen, mut own): (Vec<&String>, Vec<&String>) = picks.iter().partition(known);
+        // Somebody may type the words of the option that stands for own words.
+        let none = field.none_of_these.as_ref();
+        let only_none = own.len() == 1 && none == own.first().copied();
+        if only_none {
+            own.clear();
+        }
+        let mut chosen: Vec<String> = chosen.into_iter().cloned().collect();
+        if let Some(none) = none.filter(|_| chosen.is_empty() && (only_none || !own.is_empty())) {
+            chosen.push(none.clone());
+        }
+        if !chosen.is_empty() {
+            content.insert(field.key.clone(), value(field, &chosen)?);
+        }
+        let mut words = own.iter().map(|text| text.as_str()).collect::<Vec<_>>().join(", ");
+        if let Some(note) = note.take() {
+            words = if words.is_empty() { note } else { format!("{words}\n{note}") };
+        }
+        if !words.is_empty() {
+            content.insert(companion.clone(), Value::String(words));
+        }
+    }
+    Ok((content, notes_meta(&left)))
+}
+
+fn value(field: &Field, picks: &[String]) -> Result<Value, Unspeakable> {
+    let first = picks.first().map(String::as_str).unwrap_or_default();
+    let misfit = || Unspeakable::Misfit(format!("{first:?} for {:?}", field.key));
+    match field.value_type {
+        Type::Multi => Ok(Value::from(picks)),
+        Type::Text => Ok(Value::from(first)),
+        Type::Unknown => Ok(serde_json::from_str(first).unwrap_or_else(|_| Value::from(first))),
+        Type::Boolean => first.parse::<bool>().map(Value::from).map_err(|_| misfit()),
+        Type::Number => {
+            let number = first.parse::<i64>().map(Value::from).ok();
+            let number =
+                number.or_else(|| first.parse::<f64>().ok().filter(|n| n.is_finite()).map(Value::from));
+            number.ok_or_else(misfit)
+        }
+    }
+}

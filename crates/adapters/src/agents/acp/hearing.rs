@@ -1,0 +1,316 @@
+//! What each message of the agent means to the conversation.
+//!
+//! In: requests, notifications and responses, read by `wire`. Out: [`Heard`]. The state that they change is in `codec`.
+
+use askd_core::Cause;
+use askd_core::delivery::FailReason;
+use askd_core::lifecycle::Elsewhere;
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::asking;
+use super::codec::{AcpCodec, PROTOCOL_VERSION};
+use super::ids::Ours;
+use super::observed::Request;
+use super::open::{Open, Progress, Way};
+use super::wire::{self, RpcError, RpcId};
+use super::{elicitation, update};
+use crate::codec::Start;
+use crate::heard::{Heard, Speech, TurnEnd, Voice};
+
+impl AcpCodec {
+    pub(super) fn hear_request(
+        &mut self,
+        line: &str,
+        id: RpcId,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Vec<Heard> {
+        let mut heard = Vec::new();
+        let Some(way) = Way::of(method) else {
+            if self.start == Start::Observed {
+                heard.push(chatter(None));
+                return heard;
+            }
+            let text = format!("askd does not serve {method}");
+            heard.push(write(wire::error(id.as_str(), wire::METHOD_NOT_FOUND, &text)));
+            heard.push(Heard::Unrecognised { why: format!("the agent requested {method}") });
+            return heard;
+        };
+        let asked = match asking::read(self, line, &id, way, params) {
+            Ok(asked) => asked,
+            Err(why) => {
+                if self.start != Start::Observed {
+                    heard.push(write(wire::error(id.as_str(), wire::INVALID_PARAMS, &why)));
+                }
+                heard.push(Heard::Unrecognised { why: format!("a {method} that cannot be shown: {why}") });
+                return heard;
+            }
+        };
+        if let Some(session) = asked.open.session.clone() {
+            let cwd = (self.start == Start::Fresh).then(|| self.cwd.clone());
+            self.meet(&session, cwd, &mut heard);
+        }
+        if self.open.by_rpc(&id).is_some_and(|known| known.native_id == asked.open.native_id) {
+            heard.push(Heard::Asked(Box::new(asked.asked)));
+            return heard;
+        }
+        // An agent that uses an id again has forgotten the question that had it; its answer must not go to the new one.
+        for old in self.open.take(|open| open.rpc == id) {
+            heard.push(match old.delivered {
+                Some(_) => Heard::Confirmed { native_id: old.native_id },
+                None => withdrawn(old.native_id, "the agent used the id of this question for another one"),
+            });
+        }
+        heard.extend(self.progress(asked.open.session.as_deref(), None));
+        self.open.push(asked.open);
+        heard.push(Heard::Asked(Box::new(asked.asked)));
+        heard
+    }
+
+    pub(super) fn hear_notification(&mut self, method: &str, params: Option<&RawValue>) -> Vec<Heard> {
+        match method {
+            "session/update" => self.hear_update(params),
+            "$/cancel_request" => self.hear_cancel(params),
+            elicitation::COMPLETE => self.hear_complete(params),
+            _ if method.starts_with(['_', '$']) => vec![chatter(None)],
+            _ => vec![Heard::Unrecognised { why: format!("the agent notified {method}") }],
+        }
+    }
+
+    fn hear_update(&mut self, params: Option<&RawValue>) -> Vec<Heard> {
+        let update::Params { session_id, update } = match wire::params(params) {
+            Ok(params) => params,
+            Err(why) => return vec![Heard::Unrecognised { why: format!("a session/update: {why}") }],
+        };
+        let mut heard = Vec::new();
+        let cwd = (self.start == Start::Fresh).then(|| self.cwd.clone());
+        self.meet(&session_id, cwd, &mut heard);
+        if update.shows_progress() {
+            heard.extend(self.progress(Some(&session_id), update.tool_call_id.as_deref()));
+        }
+        let (voice, text) = (update.voice(), update.text());
+        if let Some(session) = self.sessions.get_mut(&session_id) {
+            match (voice, &text, &update.tool_call_id) {
+                (Voice::Agent, Some(text), _) => session.says(text),
+                (Voice::Tool, _, Some(call)) => session.calls_tool(call, update.title.as_deref()),
+                _ => {}
+            }
+            if let Some(title) = update.new_title().filter(|title| session.title.as_deref() != Some(title)) {
+                session.title = Some(title.to_owned());
+                let native_id = session_id.clone();
+                heard.push(Heard::SessionUpdated { native_id, title: title.to_owned() });
+            }
+        }
+        heard.push(Heard::Chatter { native_session: Some(session_id), voice, text });
+        heard
+    }
+
+    fn hear_cancel(&mut self, params: Option<&RawValue>) -> Vec<Heard> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params<'a> {
+            #[serde(borrow)]
+            request_id: &'a RawValue,
+        }
+        let id = wire::params::<Params<'_>>(params).ok().and_then(|params| RpcId::read(params.request_id));
+        let Some(id) = id else {
+            return vec![Heard::Unrecognised { why: "a $/cancel_request without an id".to_owned() }];
+        };
+        let mut heard = Vec::new();
+        for open in self.open.take(|open| open.rpc == id) {
+            let native_id = open.native_id.clone();
+            match open.delivered {
+                None => {
+                    heard.push(withdrawn(native_id, "the agent cancelled its request"));
+                    heard.push(write(open.cancel_response()));
+                }
+                Some(delivered) if delivered.wanted_an_end() => heard.push(Heard::Confirmed { native_id }),
+                Some(_) => heard.push(Heard::NotTaken {
+                    native_id,
+                    reason: FailReason::Refused,
+                    detail: "the agent took its question back while the answer was on its way".to_owned(),
+                }),
+            }
+        }
+        heard.push(chatter(None));
+        heard
+    }
+
+    /// The link of an elicitation was followed to its end.
+    fn hear_complete(&mut self, params: Option<&RawValue>) -> Vec<Heard> {
+        let params: Result<elicitation::Params, String> = wire::params(params);
+        let Some(id) = params.ok().and_then(|params| params.elicitation_id) else {
+            return vec![Heard::Unrecognised { why: "an elicitation/complete without an id".to_owned() }];
+        };
+        let mut heard = Vec::new();
+        for open in self.open.take(|open| open.elicitation_id.as_deref() == Some(&id)) {
+            let native_id = open.native_id.clone();
+            if open.delivered.is_some() {
+                heard.push(Heard::Confirmed { native_id });
+                continue;
+            }
+            let answers = vec![vec![askd_core::ask::OPENED.to_owned()]];
+            let how = Elsewhere::Answered { answers, notes: vec![None], via: "link".to_owned() };
+            heard.push(Heard::AnsweredElsewhere { native_id, how });
+            if let Ok(id) = RawValue::from_string(open.rpc.as_str().to_owned()) {
+                heard.push(write(wire::response(&id, json!({ "action": "accept" }))));
+            }
+        }
+        heard.push(chatter(None));
+        heard
+    }
+
+    pub(super) fn hear_response(&mut self, id: &RawValue, result: Result<&RawValue, RpcError>) -> Vec<Heard> {
+        let mut heard = self.progress(None, None);
+        if let Some(ours) = Ours::read(id) {
+            match ours {
+                Ours::Initialize => self.hear_initialized(result, &mut heard),
+                Ours::NewSession => self.hear_session(result, Some(self.cwd.clone()), &mut heard),
+                Ours::Prompt(session) => self.turn_ended(&session, result, &mut heard),
+                Ours::Close(session) => {
+                    self.sessions.remove(&session);
+                    let cause = Cause::SessionEnded { detail: None };
+                    heard.push(Heard::SessionEnded { native_id: session, cause });
+                }
+            }
+            return heard;
+        }
+        match self.overheard.take(id) {
+            Some(Request::Session { cwd, native_id: None }) => self.hear_session(result, cwd, &mut heard),
+            Some(Request::Session { cwd, native_id: Some(id) }) if result.is_ok() => {
+                self.meet(&id, cwd, &mut heard);
+            }
+            Some(Request::Session { .. }) => {}
+            Some(Request::Prompt { session }) => self.turn_ended(&session, result, &mut heard),
+            None if self.start != Start::Observed => {
+                heard.push(Heard::Unrecognised { why: "a response to nothing that askd asked".to_owned() });
+                return heard;
+            }
+            None => {}
+        }
+        heard.push(chatter(None));
+        heard
+    }
+
+    fn hear_initialized(&mut self, result: Result<&RawValue, RpcError>, heard: &mut Vec<Heard>) {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Initialized {
+            protocol_version: u64,
+            #[serde(default)]
+            agent_capabilities: Option<serde_json::Value>,
+        }
+        let failed = |detail: String| Heard::Failed { step: "initialize", detail };
+        let initialized = match result.map(|raw| serde_json::from_str::<Initialized>(raw.get())) {
+            Ok(Ok(initialized)) => initialized,
+            Ok(Err(error)) => return heard.push(failed(error.to_string())),
+            Err(error) => return heard.push(failed(error.to_string())),
+        };
+        if initialized.protocol_version != PROTOCOL_VERSION {
+            let theirs = initialized.protocol_version;
+            return heard
+                .push(failed(format!("the agent speaks ACP {theirs}, askd speaks {PROTOCOL_VERSION}")));
+        }
+        let capabilities = initialized.agent_capabilities.unwrap_or_default();
+        self.closes =
+            capabilities.pointer("/sessionCapabilities/close").is_some_and(|close| !close.is_null());
+        let params = json!({ "cwd": self.cwd, "mcpServers": [] });
+        heard.push(self.request(&Ours::NewSession, "session/new", params));
+    }
+
+    fn hear_session(
+        &mut self,
+        result: Result<&RawValue, RpcError>,
+        cwd: Option<String>,
+        heard: &mut Vec<Heard>,
+    ) {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct NewSession {
+            session_id: String,
+        }
+        let detail = match result.map(|raw| serde_json::from_str::<NewSession>(raw.get())) {
+            Ok(Ok(new)) => {
+                self.meet(&new.session_id, cwd, heard);
+                for text in std::mem::take(&mut self.queued) {
+                    heard.push(self.send_prompt(&new.session_id, &text));
+                }
+                return;
+            }
+            Ok(Err(error)) => error.to_string(),
+            Err(error) => error.to_string(),
+        };
+        heard.push(Heard::Failed { step: "session/new", detail });
+    }
+
+    fn turn_ended(&mut self, session: &str, result: Result<&RawValue, RpcError>, heard: &mut Vec<Heard>) {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Ended {
+            #[serde(default)]
+            stop_reason: String,
+        }
+        let end = match result.map(|raw| serde_json::from_str::<Ended>(raw.get())) {
+            Ok(Ok(ended)) => match ended.stop_reason.as_str() {
+                "end_turn" => TurnEnd::Done,
+                "cancelled" => TurnEnd::Cancelled,
+                _ => TurnEnd::Stopped(ended.stop_reason),
+            },
+            Ok(Err(error)) => TurnEnd::Failed(error.to_string()),
+            Err(error) => TurnEnd::Failed(error.to_string()),
+        };
+        if let Some(session) = self.sessions.get_mut(session) {
+            session.busy = false;
+        }
+        let aborted = end == TurnEnd::Cancelled;
+        let here = |open: &Open| open.session.as_deref() == Some(session);
+        for open in self.open.take(|open| here(open) && (open.delivered.is_some() || aborted)) {
+            let native_id = open.native_id.clone();
+            match open.delivered {
+                Some(delivered) if !aborted || delivered.wanted_an_end() => {
+                    heard.push(Heard::Confirmed { native_id });
+                }
+                Some(_) => heard.push(Heard::NotTaken {
+                    native_id,
+                    reason: FailReason::Unconfirmed,
+                    detail: "the turn was cancelled before the agent showed that it went on".to_owned(),
+                }),
+                None => self.abandon(open, Cause::TurnAborted { detail: None }, heard),
+            }
+        }
+        heard.push(Heard::TurnEnded { native_session: Some(session.to_owned()), end });
+    }
+
+    /// A question ends because its turn or session does.
+    fn abandon(&self, open: Open, cause: Cause, heard: &mut Vec<Heard>) {
+        let response = open.cancel_response();
+        heard.push(Heard::Withdrawn { native_id: open.native_id, cause });
+        heard.push(write(response));
+    }
+
+    pub(super) fn abandon_all(&mut self, session: &str, cause: &Cause, heard: &mut Vec<Heard>) {
+        let here = |open: &Open| open.session.as_deref() == Some(session) && open.delivered.is_none();
+        for open in self.open.take(here) {
+            self.abandon(open, cause.clone(), heard);
+        }
+    }
+
+    fn progress(&mut self, session: Option<&str>, call_id: Option<&str>) -> Vec<Heard> {
+        let shown = self.open.evidenced(Progress { session, call_id });
+        shown.into_iter().map(|open| Heard::Confirmed { native_id: open.native_id }).collect()
+    }
+}
+
+pub(super) fn write(bytes: Vec<u8>) -> Heard {
+    Heard::Write(Speech::Bytes(bytes))
+}
+
+fn chatter(native_session: Option<String>) -> Heard {
+    Heard::Chatter { native_session, voice: Voice::Other, text: None }
+}
+
+fn withdrawn(native_id: String, detail: &str) -> Heard {
+    Heard::Withdrawn { native_id, cause: Cause::AgentWithdrew { detail: Some(detail.to_owned()) } }
+}

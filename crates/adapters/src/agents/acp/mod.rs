@@ -1,0 +1,22 @@
+//! The Agent Client Protocol: any agent that speaks it on its standard streams.
+
+mod agent;
+mod asking;
+mod codec;
+mod draft;
+mod elicitation;
+mod form;
+mod hearing;
+mod ids;
+mod observed;
+mod open;
+mod permission;
+mod question;
+mod session;
+mod tool_content;
+mod update;
+mod wire;
+
+pub use agent::AcpAgent;
+pub(crate) use agent::descriptor;
+pub use codec::AcpCodec;

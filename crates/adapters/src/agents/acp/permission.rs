@@ -1,0 +1,169 @@
+//! `session/request_permission`: a permission, or a plan where the tool call switches the mode and carries one.
+//!
+//! In: the tool call and the agent's options. Out: an [`Ask`], and `selected` with an option or `cancelled`. Declining picks
+//! the agent's own `reject_once` option and exists only where there is one; a lasting rejection is never picked for a human.
+
+use askd_core::ask::APPROVE;
+use askd_core::question::{Body, BodyFormat, Choice};
+use askd_core::{Ask, Kind, RejectMode};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::draft;
+use super::tool_content::body_of;
+use crate::codec::{Settlement, Unspeakable};
+
+pub(crate) const METHOD: &str = "session/request_permission";
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Params {
+    #[serde(default)]
+    tool_call: ToolCall,
+    #[serde(default)]
+    options: Vec<AskedOption>,
+    /// Second version of the protocol.
+    #[serde(default)]
+    title: Option<String>,
+    #[serde(default)]
+    description: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+struct ToolCall {
+    #[serde(default)]
+    title: Option<String>,
+    #[serde(default)]
+    kind: Option<String>,
+    #[serde(default)]
+    content: Option<Vec<Value>>,
+    #[serde(default)]
+    raw_input: Option<Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AskedOption {
+    option_id: String,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    kind: String,
+}
+
+impl AskedOption {
+    fn allows(&self) -> bool {
+        self.kind.starts_with("allow")
+    }
+
+    fn choice(&self) -> Choice {
+        draft::choice(&self.option_id, &self.name)
+    }
+}
+
+impl Params {
+    fn declining(&self) -> Option<&AskedOption> {
+        self.options.iter().find(|option| option.kind == "reject_once")
+    }
+
+    /// The option that `approve` means: called so by the agent, else the one that allows least.
+    fn approving(&self) -> Option<&AskedOption> {
+        let allowing = || self.options.iter().filter(|option| option.allows());
+        allowing()
+            .find(|option| option.option_id == APPROVE)
+            .or_else(|| allowing().find(|option| option.kind == "allow_once"))
+            .or_else(|| allowing().next())
+    }
+
+    fn plan(&self) -> Option<String> {
+        let call = &self.tool_call;
+        let raw = || call.raw_input.as_ref().and_then(|input| input.get("plan")).and_then(Value::as_str);
+        if call.kind.as_deref() != Some("switch_mode") || self.approving().is_none() {
+            return None;
+        }
+        let shown = body_of(call.content.as_deref().unwrap_or_default(), None);
+        shown
+            .map(|body| body.text)
+            .or_else(|| raw().map(str::to_owned))
+            .filter(|plan| !plan.trim().is_empty())
+    }
+
+    fn reject_modes(&self) -> Vec<RejectMode> {
+        let decline = self.declining().map(|_| RejectMode::Decline);
+        decline.into_iter().chain([RejectMode::Cancel, RejectMode::Interrupt]).collect()
+    }
+}
+
+/// `known_title` is what the agent called this tool call when it announced it.
+pub(crate) fn ask(agent: &str, params: &Params, known_title: Option<&str>) -> Result<Ask, String> {
+    if params.options.is_empty() {
+        return Err("a permission request without options".to_owned());
+    }
+    let call = &params.tool_call;
+    let title = params.title.as_deref().or(call.title.as_deref()).or(known_title);
+    let title = title.filter(|title| !title.trim().is_empty());
+    let mut item = draft::item(title.unwrap_or("May the agent do this?").to_owned());
+    let modes = params.reject_modes();
+    if let (Some(plan), Some(approving)) = (params.plan(), params.approving()) {
+        let others = params.options.iter().filter(|o| o.allows() && o.option_id != approving.option_id);
+        item.options = vec![Choice { value: APPROVE.to_owned(), ..approving.choice() }];
+        item.options.extend(others.map(AskedOption::choice));
+        item.options = draft::distinct(item.options);
+        let mut ask = draft::ask(agent, Kind::Plan, vec![item], &modes);
+        let allowing = params.options.iter().filter(|option| option.allows());
+        ask.next_modes = allowing.map(|option| option.option_id.clone()).collect();
+        ask.body = Some(Body { format: BodyFormat::Markdown, text: plan });
+        return Ok(ask);
+    }
+    item.options = draft::distinct(params.options.iter().map(AskedOption::choice).collect());
+    item.header = call.kind.clone();
+    let mut ask = draft::ask(agent, Kind::Permission, vec![item], &modes);
+    ask.body = body_of(call.content.as_deref().unwrap_or_default(), call.raw_input.as_ref());
+    if let Some(description) = params.description.as_ref().filter(|_| ask.body.is_none()) {
+        ask.body = Some(Body { format: BodyFormat::Text, text: description.clone() });
+    }
+    Ok(ask)
+}
+
+pub(crate) fn outcome(params: &Params, ask: &Ask, settled: &Settlement) -> Result<Value, Unspeakable> {
+    let selected = |id: &str| json!({ "outcome": { "outcome": "selected", "optionId": id } });
+    let (mut result, meta) = match settled {
+        Settlement::Answered(answer) => {
+            if answer.edited_plan.is_some() {
+                return Err(Unspeakable::CannotCarry("an edited plan"));
+            }
+            let pick = answer.answers.first().and_then(|picks| picks.first());
+            let Some(pick) = answer.next_mode.as_ref().or(pick) else {
+                return Err(Unspeakable::Misfit("a permission needs one pick".to_owned()));
+            };
+            let option = match params.approving() {
+                Some(approving) if ask.kind == Kind::Plan && pick == APPROVE => Some(approving),
+                _ => params.options.iter().find(|option| option.option_id == *pick),
+            };
+            let Some(option) = option else {
+                return Err(Unspeakable::Misfit(format!("{pick:?} is none of the agent's options")));
+            };
+            let note = answer.notes.first().and_then(Option::as_ref);
+            (selected(&option.option_id), note.map(|note| json!({ "notes": [note] })))
+        }
+        Settlement::Rejected { mode, reason } => {
+            let result = match (mode, params.declining()) {
+                (RejectMode::Decline, Some(option)) => selected(&option.option_id),
+                (RejectMode::Decline, None) => {
+                    return Err(Unspeakable::CannotCarry("a decline of this permission"));
+                }
+                (RejectMode::Cancel | RejectMode::Interrupt, _) => cancelled(),
+            };
+            (result, reason.as_ref().map(|reason| json!({ "reason": reason })))
+        }
+    };
+    if let (Some(meta), Some(result)) = (meta, result.as_object_mut()) {
+        result.insert("_meta".to_owned(), json!({ "askd": meta }));
+    }
+    Ok(result)
+}
+
+pub(crate) fn cancelled() -> Value {
+    json!({ "outcome": { "outcome": "cancelled" } })
+}

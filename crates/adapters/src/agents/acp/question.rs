@@ -1,0 +1,144 @@
+//! The extension `_sandboxagent/session/request_question`.
+//!
+//! In: `{sessionId, questionId, prompt, options: [["id","Label"], ...]}`, where options may also be plain labels or objects,
+//! and `questions` may carry several items with all that askd knows (header, multiple, custom, secret, ...). Out: an [`Ask`],
+//! and `{"status":"answered","answers":[[...]]}` or `{"status":"rejected"}` with notes and the reason where there are any.
+
+use askd_core::question::{Bounds, Choice, Input, Item};
+use askd_core::{Ask, Kind, RejectMode};
+use serde::{Deserialize, Serialize};
+
+use super::draft;
+use crate::codec::Settlement;
+
+pub(crate) const METHOD: &str = "_sandboxagent/session/request_question";
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Params {
+    #[serde(default)]
+    pub(crate) question_id: Option<String>,
+    #[serde(default)]
+    prompt: Option<String>,
+    #[serde(flatten)]
+    only: Fields,
+    /// askd's own addition: several items in one call.
+    #[serde(default)]
+    questions: Vec<AskedItem>,
+}
+
+#[derive(Deserialize)]
+struct AskedItem {
+    question: String,
+    #[serde(flatten)]
+    fields: Fields,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+struct Fields {
+    #[serde(default)]
+    header: Option<String>,
+    #[serde(default)]
+    options: Option<Vec<AskedOption>>,
+    #[serde(default, alias = "multiSelect")]
+    multiple: Option<bool>,
+    #[serde(default)]
+    custom: Option<bool>,
+    #[serde(default)]
+    secret: Option<bool>,
+    #[serde(default)]
+    required: Option<bool>,
+    #[serde(default)]
+    input: Option<Input>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum AskedOption {
+    Pair(String, String),
+    Label(String),
+    Whole {
+        label: String,
+        #[serde(default, alias = "id")]
+        value: Option<String>,
+        #[serde(default)]
+        description: Option<String>,
+        #[serde(default)]
+        preview: Option<String>,
+    },
+}
+
+impl From<AskedOption> for Choice {
+    fn from(option: AskedOption) -> Self {
+        match option {
+            AskedOption::Pair(value, label) => Self { label, value, description: None, preview: None },
+            AskedOption::Label(label) => {
+                Self { value: label.clone(), label, description: None, preview: None }
+            }
+            AskedOption::Whole { label, value, description, preview } => {
+                Self { value: value.unwrap_or_else(|| label.clone()), label, description, preview }
+            }
+        }
+    }
+}
+
+fn item(question: String, fields: Fields) -> Item {
+    let options: Vec<Choice> = fields.options.unwrap_or_default().into_iter().map(Choice::from).collect();
+    Item {
+        question,
+        header: fields.header,
+        // As everywhere in askd, own words are allowed unless the agent says otherwise and offers something to pick.
+        custom: fields.custom.unwrap_or(true) || options.is_empty(),
+        options: draft::distinct(options),
+        multiple: fields.multiple.unwrap_or(false),
+        secret: fields.secret.unwrap_or(false),
+        required: fields.required.unwrap_or(false),
+        input: fields.input,
+        default: None,
+        bounds: Bounds::default(),
+        url: None,
+        key: None,
+    }
+}
+
+pub(crate) fn ask(agent: &str, params: Params) -> Result<Ask, String> {
+    let questions: Vec<Item> = if params.questions.is_empty() {
+        let prompt = params.prompt.ok_or("a question without a prompt")?;
+        vec![item(prompt, params.only)]
+    } else {
+        params.questions.into_iter().map(|asked| item(asked.question, asked.fields)).collect()
+    };
+    let modes = [RejectMode::Decline, RejectMode::Cancel, RejectMode::Interrupt];
+    Ok(draft::ask(agent, Kind::Choice, questions, &modes))
+}
+
+#[derive(Serialize)]
+#[serde(tag = "status", rename_all = "lowercase")]
+pub(crate) enum Outcome<'a> {
+    Answered {
+        answers: &'a [Vec<String>],
+        #[serde(skip_serializing_if = "Option::is_none")]
+        notes: Option<&'a [Option<String>]>,
+    },
+    /// A plain `rejected` is a decline, as every client of the extension knows it.
+    Rejected {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        mode: Option<RejectMode>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<&'a str>,
+    },
+}
+
+pub(crate) fn outcome(settled: &Settlement) -> Outcome<'_> {
+    match settled {
+        Settlement::Answered(answer) => Outcome::Answered {
+            answers: &answer.answers,
+            notes: answer.notes.iter().any(Option::is_some).then_some(answer.notes.as_slice()),
+        },
+        Settlement::Rejected { mode, reason } => Outcome::Rejected {
+            mode: (*mode != RejectMode::Decline).then_some(*mode),
+            reason: reason.as_deref(),
+        },
+    }
+}

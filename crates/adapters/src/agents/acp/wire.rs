@@ -1,0 +1,218 @@
+//! JSON-RPC as ACP uses it on one line: the envelope in, requests, notifications and responses out.
+//!
+//! In: one line. Out: [`Message`] with borrowed raw parts, so that nothing is re-serialised. Ids are compared as values and
+//! echoed as the very text that came.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::IntoDeserializer;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+
+pub(crate) const METHOD_NOT_FOUND: i32 = -32601;
+pub(crate) const INVALID_PARAMS: i32 = -32602;
+pub(crate) const REQUEST_CANCELLED: i32 = -32800;
+
+/// The id of a request of the agent, as canonical JSON text: `7` is not `"7"`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct RpcId(String);
+
+impl RpcId {
+    /// Null, integers and strings are ids; anything else is not.
+    pub(crate) fn read(raw: &RawValue) -> Option<Self> {
+        #[derive(Deserialize, Serialize)]
+        #[serde(untagged)]
+        enum Id {
+            Null(()),
+            Int(i64),
+            Uint(u64),
+            Text(String),
+        }
+        let id: Id = serde_json::from_str(raw.get()).ok()?;
+        serde_json::to_string(&id).ok().map(Self)
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for RpcId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) enum Message<'a> {
+    Request { id: RpcId, method: Cow<'a, str>, params: Option<&'a RawValue> },
+    Notification { method: Cow<'a, str>, params: Option<&'a RawValue> },
+    Response { id: &'a RawValue, result: Result<&'a RawValue, RpcError> },
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct RpcError {
+    #[serde(default)]
+    pub(crate) code: i64,
+    #[serde(default)]
+    pub(crate) message: String,
+    #[serde(default)]
+    pub(crate) data: Option<serde_json::Value>,
+}
+
+impl fmt::Display for RpcError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.message, self.code)?;
+        match &self.data {
+            Some(data) => write!(f, ": {data}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Keeps `null` apart from absence: an id may be null, and so may a result.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+impl<'a> Message<'a> {
+    pub(crate) fn read(line: &'a str) -> Result<Self, String> {
+        let envelope: Envelope<'a> =
+            serde_json::from_str(line).map_err(|error| format!("not a JSON-RPC message: {error}"))?;
+        let Envelope { id, method, params, result, error } = envelope;
+        match (method, id) {
+            (Some(method), None) => Ok(Self::Notification { method, params }),
+            (Some(method), Some(id)) => match RpcId::read(id) {
+                Some(id) => Ok(Self::Request { id, method, params }),
+                None => Err(format!("a request {method:?} with an id that is not null, integer or string")),
+            },
+            (None, Some(id)) => match (result, error) {
+                (Some(result), _) => Ok(Self::Response { id, result: Ok(result) }),
+                (None, Some(error)) => {
+                    let error = serde_json::from_str(error.get()).unwrap_or_else(|_| RpcError {
+                        code: 0,
+                        message: error.get().to_owned(),
+                        data: None,
+                    });
+                    Ok(Self::Response { id, result: Err(error) })
+                }
+                (None, None) => Err("a response with neither result nor error".to_owned()),
+            },
+            (None, None) => Err("a JSON object that is no JSON-RPC message".to_owned()),
+        }
+    }
+}
+
+/// Reads parameters into a type; absent ones read as an empty object.
+pub(crate) fn params<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Result<T, String> {
+    match raw {
+        Some(raw) => serde_json::from_str(raw.get()).map_err(|error| error.to_string()),
+        None => {
+            let empty = std::iter::empty::<(&str, &str)>();
+            let empty: serde::de::value::MapDeserializer<'_, _, serde::de::value::Error> =
+                serde::de::value::MapDeserializer::new(empty.map(|(k, v)| (k.into_deserializer(), v)));
+            T::deserialize(empty).map_err(|error| error.to_string())
+        }
+    }
+}
+
+/// The id of a stored request, in the very text that the agent wrote.
+pub(crate) fn stored_id(native: &RawValue) -> Result<&RawValue, String> {
+    #[derive(Deserialize)]
+    struct OnlyId<'a> {
+        #[serde(borrow)]
+        id: &'a RawValue,
+    }
+    let stored: OnlyId<'_> = serde_json::from_str(native.get()).map_err(|error| error.to_string())?;
+    Ok(stored.id)
+}
+
+fn line(value: &impl Serialize) -> Vec<u8> {
+    // Only maps with keys that are not text can fail, and there are none.
+    let mut bytes = serde_json::to_vec(value).unwrap_or_default();
+    bytes.push(b'\n');
+    bytes
+}
+
+#[derive(Serialize)]
+struct Outgoing<'a, T: Serialize> {
+    jsonrpc: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    method: &'a str,
+    params: T,
+}
+
+/// A request of ours. Our ids are text that says what was asked, so that a restarted hub understands the response.
+pub(crate) fn request(id: &str, method: &str, params: impl Serialize) -> Vec<u8> {
+    line(&Outgoing { jsonrpc: "2.0", id: Some(id), method, params })
+}
+
+pub(crate) fn notification(method: &str, params: impl Serialize) -> Vec<u8> {
+    line(&Outgoing { jsonrpc: "2.0", id: None, method, params })
+}
+
+pub(crate) fn response(id: &RawValue, result: impl Serialize) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Response<'a, T: Serialize> {
+        jsonrpc: &'static str,
+        id: &'a RawValue,
+        result: T,
+    }
+    line(&Response { jsonrpc: "2.0", id, result })
+}
+
+pub(crate) fn error(id: &str, code: i32, message: &str) -> Vec<u8> {
+    let message = serde_json::Value::from(message);
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":{code},\"message\":{message}}}}}\n")
+        .into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn null_is_an_id_and_absence_is_not() {
+        assert!(matches!(Message::read(r#"{"id":null,"method":"m"}"#), Ok(Message::Request { .. })));
+        assert!(matches!(Message::read(r#"{"method":"m"}"#), Ok(Message::Notification { .. })));
+        assert!(matches!(Message::read(r#"{"id":1,"result":null}"#), Ok(Message::Response { .. })));
+        for line in
+            ["", "[]", "{}", "null", r#"{"id":{},"method":"m"}"#, r#"{"id":1}"#, r#"{"id":1.5,"method":"m"}"#]
+        {
+            assert!(Message::read(line).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_number_and_its_text_are_different_ids() {
+        let id = |text: &str| RpcId::read(&RawValue::from_string(text.to_owned()).unwrap()).unwrap();
+        assert_ne!(id("7"), id("\"7\""));
+        assert_eq!(id("\"a\""), id("\"\\u0061\""));
+    }
+
+    #[test]
+    fn absent_parameters_are_an_empty_object() {
+        #[derive(Deserialize)]
+        struct P {
+            #[serde(default)]
+            n: u8,
+        }
+        assert_eq!(params::<P>(None).unwrap().n, 0);
+    }
+}

@@ -1,0 +1,5 @@
+//! One folder per agent, with the same room names.
+
+pub mod acp;
+pub mod mock;
+pub mod unbuilt;

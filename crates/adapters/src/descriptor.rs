@@ -1,0 +1,110 @@
+//! What askd claims about an agent: product data (`GET /v1/agents`), test gate and documentation at once.
+//!
+//! In: nothing, it is written by hand in the agent's folder. Out: [`Descriptor`]. Every claim names a [`Capability`], every
+//! capability a scenario of the conformance suite; a claim whose scenario is missing or fails, fails the suite.
+
+use askd_core::delivery::Redeliver;
+use askd_core::{Kind, RejectMode};
+use serde::Serialize;
+
+use crate::capability::{Capability, CapabilityClaim, Claims};
+
+/// How sure askd is of something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ClaimState {
+    /// Seen working with this very program.
+    Proven,
+    /// The program, or its protocol, says so.
+    Declared,
+    No,
+}
+
+/// A claim and its reason, in a sentence for people.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Claim {
+    pub state: ClaimState,
+    pub why: String,
+}
+
+impl Claim {
+    pub fn proven(why: &str) -> Self {
+        Self { state: ClaimState::Proven, why: why.to_owned() }
+    }
+
+    pub fn declared(why: &str) -> Self {
+        Self { state: ClaimState::Declared, why: why.to_owned() }
+    }
+
+    pub fn no(why: &str) -> Self {
+        Self { state: ClaimState::No, why: why.to_owned() }
+    }
+}
+
+/// A way by which a question can be heard or answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Road {
+    /// The agent's own protocol on its standard streams, in a process that askd started.
+    ControlProtocol,
+    /// A hook that the agent calls.
+    Hook,
+    /// A file that the agent writes and askd reads.
+    Transcript,
+    /// Keys typed into the agent's terminal.
+    Keys,
+    /// The agent's own server.
+    Http,
+    /// The Agent Client Protocol on standard streams.
+    Acp,
+}
+
+/// Everything that askd says about one agent.
+#[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Descriptor {
+    pub name: String,
+    pub title: String,
+    /// Whether questions of this agent reach the inbox.
+    pub questions: Claim,
+    pub kinds: Vec<Kind>,
+    /// What a rejection can mean to this agent; a single question may offer fewer.
+    pub reject_modes: Vec<RejectMode>,
+    pub redeliver: Redeliver,
+    pub roads: Vec<Road>,
+    pub capabilities: Vec<CapabilityClaim>,
+    /// What a process of this agent is called in the process table.
+    pub process_names: Vec<String>,
+    /// The programs to look for, best first.
+    pub programs: Vec<String>,
+    /// How a person gets it.
+    pub install: Option<String>,
+    /// The folder of scenarios that judges it.
+    #[serde(skip)]
+    pub suite: &'static str,
+}
+
+impl Descriptor {
+    pub fn claim(&self, capability: Capability) -> Option<&CapabilityClaim> {
+        self.capabilities.iter().find(|claim| claim.capability == capability)
+    }
+
+    /// An agent whose name is known and whose adapter does not exist, with nothing claimed.
+    pub fn unsupported(name: &str, title: &str, why: &str, install: Option<&str>) -> Self {
+        Self {
+            name: name.to_owned(),
+            title: title.to_owned(),
+            questions: Claim::no(why),
+            kinds: Vec::new(),
+            reject_modes: Vec::new(),
+            redeliver: Redeliver::Never,
+            roads: Vec::new(),
+            capabilities: Claims::none(why).into(),
+            process_names: vec![name.to_owned()],
+            programs: vec![name.to_owned()],
+            install: install.map(str::to_owned),
+            suite: "",
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Every agent that askd knows: one line each.
+//!
+//! In: names, and commands that the user registers. Out: adapters. A name is unique.
+
+use std::ffi::OsStr;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::adapter::{Adapter, AdapterError, FoundProgram};
+use crate::agents::acp::AcpAgent;
+use crate::agents::mock::MockAgent;
+use crate::agents::unbuilt::Unbuilt;
+use crate::descriptor::Descriptor;
+use crate::process_names;
+
+const NOT_YET: &str = "the adapter is not built yet";
+const AMP: &str = "Amp has no way to ask or to be answered from outside";
+
+/// One agent as surfaces list it.
+#[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentListing {
+    #[serde(flatten)]
+    pub descriptor: Descriptor,
+    /// Its programs on this machine; empty where it is not installed.
+    pub found: Vec<FoundProgram>,
+}
+
+#[derive(Clone)]
+pub struct Registry {
+    adapters: Vec<Arc<dyn Adapter>>,
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Self::built_in()
+    }
+}
+
+impl Registry {
+    pub fn built_in() -> Self {
+        let adapters: Vec<Arc<dyn Adapter>> = vec![
+            Arc::new(MockAgent::new()),
+            Arc::new(Unbuilt::new(
+                "claude",
+                "Claude Code",
+                NOT_YET,
+                Some("npm install -g @anthropic-ai/claude-code"),
+            )),
+            Arc::new(Unbuilt::new("opencode", "OpenCode", NOT_YET, Some("npm install -g opencode-ai"))),
+            Arc::new(Unbuilt::new("codex", "Codex", NOT_YET, Some("npm install -g @openai/codex"))),
+            Arc::new(Unbuilt::new("amp", "Amp", AMP, Some("npm install -g @sourcegraph/amp"))),
+        ];
+        Self { adapters }
+    }
+
+    /// Adds an ACP agent of the user: a name and a command line (`--agent NAME=COMMAND`). A built-in agent that askd cannot
+    /// run gives its name away; the mock does not.
+    pub fn register(&mut self, name: &str, command: &str) -> Result<(), AdapterError> {
+        let agent = AcpAgent::custom(name, command)?;
+        match self.adapters.iter_mut().find(|adapter| adapter.descriptor().name == name) {
+            Some(place) if place.codec().is_err() => *place = Arc::new(agent),
+            Some(_) => return Err(AdapterError::NameTaken(name.to_owned())),
+            None => self.adapters.push(Arc::new(agent)),
+        }
+        Ok(())
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn Adapter>> {
+        self.adapters.iter().find(|adapter| adapter.descriptor().name == name)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Adapter>> {
+        self.adapters.iter()
+    }
+
+    /// What is known of every agent, and which of its programs are on this machine: the content of `GET /v1/agents`.
+    pub fn list(&self, path_var: &OsStr) -> Vec<AgentListing> {
+        let listing = |adapter: &Arc<dyn Adapter>| AgentListing {
+            descriptor: adapter.descriptor().clone(),
+            found: adapter.find(path_var),
+        };
+        self.adapters.iter().map(listing).collect()
+    }
+
+    pub fn names(&self) -> Vec<&str> {
+        self.adapters.iter().map(|adapter| adapter.descriptor().name.as_str()).collect()
+    }
+
+    /// The agent that a process is, if it is one.
+    pub fn agent_of_process(&self, process_name: &str, arguments: &[String]) -> Option<String> {
+        let known = self.adapters.iter().flat_map(|adapter| &adapter.descriptor().process_names);
+        process_names::agent_of(known.map(String::as_str), process_name, arguments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::descriptor::ClaimState;
+
+    #[test]
+    fn every_name_is_unique_and_only_the_mock_is_proven() {
+        let registry = Registry::built_in();
+        assert_eq!(registry.names(), ["mock", "claude", "opencode", "codex", "amp"]);
+        for adapter in registry.iter() {
+            let descriptor = adapter.descriptor();
+            assert_eq!(descriptor.questions.state == ClaimState::Proven, descriptor.name == "mock");
+            assert_eq!(descriptor.questions.state == ClaimState::No, adapter.codec().is_err());
+        }
+    }
+
+    #[test]
+    fn a_user_registers_an_agent_once_and_may_take_a_name_that_askd_cannot_run() {
+        let mut registry = Registry::built_in();
+        registry.register("claude", "claude-agent-acp --flag 'two words'").unwrap();
+        registry.register("mine", "mine --acp").unwrap();
+        assert_eq!(
+            registry.get("claude").unwrap().descriptor().questions.state,
+            ClaimState::Declared,
+            "a registered agent is never proven"
+        );
+        assert_eq!(registry.register("mine", "x"), Err(AdapterError::NameTaken("mine".to_owned())));
+        assert_eq!(registry.register("mock", "x"), Err(AdapterError::NameTaken("mock".to_owned())));
+        assert_eq!(registry.register("a b", "x"), Err(AdapterError::BadName("a b".to_owned())));
+        assert_eq!(registry.register("x", " "), Err(AdapterError::EmptyCommand));
+        assert_eq!(registry.names().len(), 6);
+    }
+
+    #[test]
+    fn a_listing_is_one_flat_object() {
+        let list = Registry::built_in().list(OsStr::new(""));
+        let mock = serde_json::to_value(&list[0]).unwrap();
+        assert_eq!(mock["name"], "mock");
+        assert_eq!(mock["questions"]["state"], "proven");
+        assert_eq!(mock["rejectModes"], serde_json::json!(["decline", "cancel", "interrupt"]));
+        assert_eq!(mock["capabilities"][0]["scenario"], "ask-and-answer");
+        assert_eq!(mock["found"].as_array().unwrap().len(), 1, "the mock is wherever askd is");
+        assert!(list[1..].iter().all(|agent| agent.found.is_empty()));
+    }
+
+    #[test]
+    fn the_shell_of_a_person_is_not_an_agent() {
+        let registry = Registry::built_in();
+        assert_eq!(registry.agent_of_process("opencode", &[]), Some("opencode".to_owned()));
+        assert_eq!(registry.agent_of_process("zsh", &["-zsh".to_owned()]), None);
+    }
+}

@@ -1,0 +1,141 @@
+//! The conformance suite at the level of codecs: every claim of every adapter against its scenario.
+//!
+//! In: the descriptors of the registry, and `conformance/<suite>/<scenario>[--variant].script`. Out: a table, and a failure
+//! where a claim has no scenario, a claimed scenario fails, or a scenario passes that the adapter says it cannot do.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+
+mod player;
+mod script;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use askd_adapters::capability::Level;
+use askd_adapters::{Adapter, Capability, ClaimState, Registry};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("conformance")
+}
+
+/// All scripts of a suite, by scenario.
+fn scripts(suite: &str) -> BTreeMap<String, Vec<PathBuf>> {
+    let mut scripts: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    let entries = std::fs::read_dir(folder().join(suite)).unwrap();
+    for entry in entries {
+        let path = entry.unwrap().path();
+        let stem = path.file_stem().unwrap().to_str().unwrap();
+        let scenario = stem.split("--").next().unwrap().to_owned();
+        scripts.entry(scenario).or_default().push(path);
+    }
+    scripts.values_mut().for_each(|paths| paths.sort());
+    scripts
+}
+
+/// The verdict on one claim: what the table shows, or what is wrong.
+fn judge(adapter: &dyn Adapter, capability: Capability, paths: &[PathBuf]) -> Result<String, String> {
+    let descriptor = adapter.descriptor();
+    let claim = descriptor.claim(capability).ok_or("no word about it in the descriptor")?;
+    if capability.level() == Level::Live {
+        return Ok("(live)".to_owned());
+    }
+    let codec = || adapter.codec().map_err(|error| error.to_string());
+    let mut failures = Vec::new();
+    for path in paths {
+        let text = std::fs::read_to_string(path).unwrap();
+        if let Err(why) = player::play(&text, codec) {
+            failures.push(format!("{}: {why}", path.file_name().unwrap().to_string_lossy()));
+        }
+    }
+    match (claim.state, paths.len(), failures.is_empty()) {
+        (ClaimState::No, 0, _) => Ok("no".to_owned()),
+        (ClaimState::No, _, false) => Ok("no (known gap)".to_owned()),
+        (ClaimState::No, _, true) => {
+            Err("it is said not to work and its scenario passes: claim it".to_owned())
+        }
+        (_, 0, _) => Err("it is claimed and has no scenario".to_owned()),
+        (_, _, false) => Err(failures.join("; ")),
+        (ClaimState::Proven, n, true) => Ok(format!("proven by {n}")),
+        (ClaimState::Declared, n, true) => Ok(format!("declared, {n}")),
+    }
+}
+
+#[test]
+fn every_claim_of_every_adapter_is_true() {
+    let mut registry = Registry::built_in();
+    registry.register("acp", "any-acp-agent --stdio").unwrap();
+    let built: Vec<_> = registry.iter().filter(|adapter| adapter.codec().is_ok()).collect();
+    let mut table = format!("{:26}", "scenario");
+    for adapter in &built {
+        write!(table, "{:18}", adapter.descriptor().name).unwrap();
+    }
+    let mut wrong = Vec::new();
+    for &capability in Capability::ALL {
+        write!(table, "\n{:26}", capability.scenario()).unwrap();
+        for adapter in &built {
+            let descriptor = adapter.descriptor();
+            let scripts = scripts(descriptor.suite);
+            let paths = scripts.get(capability.scenario()).map(Vec::as_slice).unwrap_or_default();
+            let verdict = judge(adapter.as_ref(), capability, paths);
+            let shown = verdict.as_deref().unwrap_or("WRONG");
+            write!(table, "{shown:18}").unwrap();
+            if let Err(why) = &verdict {
+                wrong.push(format!("{} / {}: {why}", descriptor.name, capability.scenario()));
+            }
+        }
+    }
+    // Written past the test harness, which hides what a passing test prints: the table is part of the result.
+    writeln!(std::io::stdout(), "\n{table}\n").unwrap();
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_script_belongs_to_a_capability_and_every_suite_to_an_adapter() {
+    let known: Vec<&str> = Capability::ALL.iter().map(|capability| capability.scenario()).collect();
+    let registry = Registry::built_in();
+    for entry in std::fs::read_dir(folder()).unwrap() {
+        let suite = entry.unwrap().file_name().into_string().unwrap();
+        assert!(
+            registry.iter().any(|adapter| adapter.descriptor().suite == suite),
+            "nobody is judged by {suite}"
+        );
+        for scenario in scripts(&suite).keys() {
+            assert!(known.contains(&scenario.as_str()), "{suite}/{scenario} belongs to no capability");
+        }
+    }
+}
+
+#[test]
+fn the_document_names_every_scenario() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/adapters.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let missing: Vec<&str> = Capability::ALL
+        .iter()
+        .map(|capability| capability.scenario())
+        .filter(|scenario| !text.contains(&format!("`{scenario}`")))
+        .collect();
+    assert!(missing.is_empty(), "docs/adapters.md does not name: {missing:?}");
+}
+
+#[test]
+fn the_player_notices_what_is_wrong() {
+    let registry = Registry::built_in();
+    let mock = registry.get("mock").unwrap();
+    let play = |text: &str| player::play(text, || mock.codec().map_err(|error| error.to_string()));
+    let ask = r#"< {"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"sessionId":"s","message":"Name?","requestedSchema":{"type":"object","properties":{"n":{"type":"string"}}}}}"#;
+    let begin = "begin {\"start\":\"observed\"}";
+    let met = "= {\"heard\":\"sessionStarted\"}";
+    let asked = "= {\"heard\":\"asked\",\"nativeId\":\"1\"}";
+    let answer = "answer {\"answers\":[[\"x\"]]}";
+    let bytes = r#"> {"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":{"n":"x"}}}"#;
+    let script = |lines: &[&str]| lines.join("\n");
+    assert_eq!(play(&script(&[begin, ask, met, asked, answer, bytes])), Ok(()));
+    assert!(play(&script(&[begin, ask, met])).unwrap_err().contains("asked"));
+    assert!(play(&script(&[begin, ask, met, asked, answer])).unwrap_err().contains("was not expected"));
+    let other = bytes.replace("\"x\"", "\"y\"");
+    assert!(play(&script(&[begin, ask, met, asked, answer, &other])).is_err());
+    assert!(play(&script(&[begin, ask, met, asked, "answer {\"answers\":[]}"])).is_err());
+    assert!(play("dance").is_err());
+}

@@ -1,0 +1,387 @@
+//! One task per managed agent: between its holder and the engine, with the agent's codec in the middle.
+//!
+//! In: lines of the agent, wishes of others. Out: what the lines mean, told to the engine in their order, and bytes for the
+//! agent. A line is acknowledged to the holder only after everything it meant is durable, so a killed hub hears it again.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::{mpsc, oneshot};
+
+use askd_adapters::transport::holder::protocol::WriteResult;
+use askd_adapters::transport::holder::{
+    AttachError, Attached, Completed, ExitRecord, Folder, HolderConnection, HolderEvent, HolderEvents,
+    HolderId, attach, forget, leftover, look,
+};
+use askd_adapters::{Begin, Codec, Heard, Speech, Unspeakable};
+use askd_core::delivery::{FailReason, Redeliver};
+use askd_core::{Cause, QuestionId, Session, SessionId, Source, SourceState};
+use askd_store::{ClaimedDelivery, NewEntry};
+
+use super::command::Command;
+use super::mouth::HeldMouth;
+use crate::engine::{Engine, EngineError, Said};
+
+/// How long an agent may take to end after it was asked to, before its group is killed.
+const END_GRACE: Duration = Duration::from_secs(2);
+/// Pause before a holder that lives but does not answer is tried again.
+const ATTACH_AGAIN: Duration = Duration::from_millis(500);
+/// Lines of a dead holder that are read at once.
+const LEFTOVER_LINES: usize = 1024;
+
+pub(super) struct Attendant {
+    pub(super) engine: Engine,
+    pub(super) source: Source,
+    /// The session that this agent was started for.
+    pub(super) main: Session,
+    pub(super) codec: Box<dyn Codec>,
+    redeliver: Redeliver,
+    folder: Folder,
+    /// askd's sessions by the agent's own names.
+    pub(super) sessions: HashMap<String, SessionId>,
+    /// Questions whose end the codec watches for, by the agent's own names.
+    pub(super) questions: HashMap<String, QuestionId>,
+    /// What was said and is not yet stored, in order.
+    pub(super) unsaved: Vec<(SessionId, NewEntry)>,
+    /// Bytes that the codec wants written.
+    pub(super) to_write: Vec<Bytes>,
+    /// Why the agent is being ended, if it is.
+    pub(super) ending: Option<String>,
+    writes: HashMap<u64, oneshot::Sender<Said>>,
+    probes: HashMap<String, oneshot::Sender<Option<bool>>>,
+    next_tag: u64,
+}
+
+/// Why a connection to the holder is over.
+enum Over {
+    /// The agent is gone, and everything about it is stored.
+    Agent,
+    /// Only the connection: try again.
+    Connection,
+}
+
+impl Attendant {
+    pub(super) fn new(
+        engine: Engine,
+        source: Source,
+        main: Session,
+        codec: Box<dyn Codec>,
+        redeliver: Redeliver,
+        folder: Folder,
+    ) -> Self {
+        Self {
+            engine,
+            source,
+            main,
+            codec,
+            redeliver,
+            folder,
+            sessions: HashMap::new(),
+            questions: HashMap::new(),
+            unsaved: Vec::new(),
+            to_write: Vec::new(),
+            ending: None,
+            writes: HashMap::new(),
+            probes: HashMap::new(),
+            next_tag: 1,
+        }
+    }
+
+    pub(super) fn source(&self) -> &Source {
+        &self.source
+    }
+
+    pub(super) fn main(&self) -> &SessionId {
+        &self.main.id
+    }
+
+    /// Attends the agent until it is gone.
+    pub(super) async fn run(
+        mut self,
+        begin: Begin,
+        commands: mpsc::Sender<Command>,
+        mut wishes: mpsc::Receiver<Command>,
+    ) {
+        let mut greeting = self.codec.begin(begin);
+        loop {
+            let over = match attach(&self.folder, 0).await {
+                Ok(attached) => {
+                    let mouth = HeldMouth { commands: commands.clone(), redeliver: self.redeliver };
+                    self.engine.connect_mouth(self.source.id.clone(), std::sync::Arc::new(mouth));
+                    self.set_state(SourceState::Connected, None).await;
+                    let over = self.serve(attached, std::mem::take(&mut greeting), &mut wishes).await;
+                    self.engine.disconnect_mouth(&self.source.id);
+                    over
+                }
+                Err(error) => self.without_holder(error).await,
+            };
+            // Whoever waits for a write learns that its end is unknown.
+            self.writes.clear();
+            self.probes.clear();
+            match over {
+                Ok(Over::Agent) => return,
+                Ok(Over::Connection) => {}
+                Err(error) => {
+                    tracing::error!(%error, source = %self.source.id, "cannot store what an agent said; trying again");
+                    self.unsaved.clear();
+                }
+            }
+            tokio::time::sleep(ATTACH_AGAIN).await;
+        }
+    }
+
+    async fn set_state(&self, state: SourceState, error: Option<String>) {
+        if let Err(error) = self.engine.source_state(&self.source.id, state, error).await {
+            tracing::error!(%error, source = %self.source.id, "cannot store the state of a source");
+        }
+    }
+
+    async fn serve(
+        &mut self,
+        attached: Attached,
+        greeting: Vec<Heard>,
+        wishes: &mut mpsc::Receiver<Command>,
+    ) -> Result<Over, EngineError> {
+        let Attached { connection, mut events, .. } = attached;
+        self.apply_all(greeting, None).await?;
+        self.apply_connected().await?;
+        self.flush(&connection, None).await?;
+        loop {
+            tokio::select! {
+                batch = events.next_batch() => {
+                    let Some(batch) = batch else { return Ok(Over::Connection) };
+                    if let Some(over) = self.take_batch(batch, &connection, &mut events).await? {
+                        return Ok(over);
+                    }
+                }
+                Some(command) = wishes.recv() => self.obey(command, &connection).await?,
+            }
+        }
+    }
+
+    async fn apply_connected(&mut self) -> Result<(), EngineError> {
+        let heard = self.codec.connected();
+        self.apply_all(heard, None).await
+    }
+
+    async fn take_batch(
+        &mut self,
+        batch: Vec<HolderEvent>,
+        connection: &HolderConnection,
+        events: &mut HolderEvents,
+    ) -> Result<Option<Over>, EngineError> {
+        let mut last_line = None;
+        for event in batch {
+            match event {
+                HolderEvent::Line { n, bytes } => {
+                    self.hear_line(n, &bytes).await?;
+                    last_line = Some(n);
+                }
+                HolderEvent::Oversized { n, total_bytes, prefix } => {
+                    self.hear_oversized(n, total_bytes, &prefix);
+                    last_line = Some(n);
+                }
+                HolderEvent::Written(written) => {
+                    if let Some(said) = said_of(&written.result)
+                        && let Some(reply) = self.writes.remove(&written.tag)
+                    {
+                        drop(reply.send(said));
+                    }
+                }
+                HolderEvent::Probed(probe) => {
+                    if let Some(reply) = self.probes.remove(&probe.delivery) {
+                        let _ = reply.send(was_written(probe.journaled, probe.completed));
+                    }
+                }
+                HolderEvent::Exited(record) => {
+                    self.flush(connection, last_line).await?;
+                    self.agent_gone(&record).await?;
+                    let _ = connection.end(None, true).await;
+                    // The holder closes when it goes; then its folder is of no more use.
+                    while events.next_batch().await.is_some() {}
+                    self.forget_holder().await;
+                    return Ok(Some(Over::Agent));
+                }
+                HolderEvent::Closed(why) => {
+                    tracing::debug!(%why, source = %self.source.id, "the connection to a holder ended");
+                    self.flush(connection, last_line).await?;
+                    return Ok(Some(Over::Connection));
+                }
+                HolderEvent::Status(_) | HolderEvent::Unsupported { .. } => {}
+            }
+        }
+        self.flush(connection, last_line).await?;
+        Ok(None)
+    }
+
+    /// Stores what was said, writes what the codec wants written, then lets the holder forget the lines.
+    async fn flush(
+        &mut self,
+        connection: &HolderConnection,
+        through: Option<u64>,
+    ) -> Result<(), EngineError> {
+        self.save().await?;
+        for bytes in std::mem::take(&mut self.to_write) {
+            let _ = connection.write(0, None, bytes).await;
+        }
+        let open = u32::try_from(self.questions.len()).unwrap_or(u32::MAX);
+        let _ = connection.set_open_questions(open).await;
+        if let Some(through) = through {
+            let _ = connection.ack(through).await;
+        }
+        if self.ending.is_some() {
+            let _ = connection.end(Some(END_GRACE), false).await;
+        }
+        Ok(())
+    }
+
+    async fn obey(&mut self, command: Command, connection: &HolderConnection) -> Result<(), EngineError> {
+        match command {
+            Command::Speak { delivery, reply } => self.speak(&delivery, reply, connection).await?,
+            Command::Probe { delivery, reply } => {
+                let _ = connection.probe(&delivery).await;
+                self.probes.insert(delivery, reply);
+            }
+            Command::Prompt { session, text, reply } => {
+                let result = match self.codec.prompt(session.as_deref(), &text) {
+                    Ok(heard) => {
+                        self.note_prompt(session.as_deref(), text);
+                        self.apply_all(heard, None).await?;
+                        Ok(())
+                    }
+                    Err(error) => Err(error.to_string()),
+                };
+                drop(reply.send(result));
+            }
+            Command::End { detail } => {
+                self.ending = Some(detail);
+                let heard = self.codec.close(None);
+                self.apply_all(heard, None).await?;
+            }
+        }
+        self.flush(connection, None).await
+    }
+
+    async fn speak(
+        &mut self,
+        delivery: &ClaimedDelivery,
+        reply: oneshot::Sender<Said>,
+        connection: &HolderConnection,
+    ) -> Result<(), EngineError> {
+        let refused = |error: String| Said::Failed { reason: FailReason::Refused, detail: error };
+        let native = match serde_json::value::RawValue::from_string(delivery.native.clone()) {
+            Ok(native) => native,
+            Err(error) => {
+                drop(reply.send(refused(error.to_string())));
+                return Ok(());
+            }
+        };
+        let bytes = match self.codec.speak(&native, &delivery.question.ask, &delivery.settlement) {
+            Ok(Speech::Bytes(bytes)) => bytes,
+            Ok(Speech::Call(_)) => {
+                drop(reply.send(refused("a held agent has no server to call".to_owned())));
+                return Ok(());
+            }
+            Err(Unspeakable::NotNow(why)) => {
+                drop(reply.send(Said::NotNow(why.to_owned())));
+                return Ok(());
+            }
+            Err(error) => {
+                drop(reply.send(refused(error.to_string())));
+                return Ok(());
+            }
+        };
+        // Before the bytes go: whatever is heard from now on may be evidence.
+        let heard = self.codec.delivered(&delivery.native_id, &delivery.settlement);
+        self.questions.insert(delivery.native_id.clone(), delivery.question.id.clone());
+        let tag = self.next_tag;
+        self.next_tag += 1;
+        self.writes.insert(tag, reply);
+        if connection.write(tag, Some(delivery.id.as_str()), Bytes::from(bytes)).await.is_err() {
+            self.writes.remove(&tag);
+        }
+        self.apply_all(heard, None).await
+    }
+
+    /// Nobody answers at the holder's socket: it has gone, or it is not up yet, or something is in the way.
+    async fn without_holder(&mut self, error: AttachError) -> Result<Over, EngineError> {
+        let folder = self.folder.clone();
+        let id = folder
+            .path()
+            .file_name()
+            .and_then(|name| name.to_str())
+            .and_then(|name| HolderId::new(name).ok());
+        let found = id.and_then(|id| look(&folder, id).ok());
+        if found.as_ref().is_some_and(|found| found.alive) || !error.nobody_there() {
+            self.set_state(SourceState::Lost, Some(error.to_string())).await;
+            return Ok(Over::Connection);
+        }
+        // What the agent had said and no hub had heard is still on the disk.
+        let mut after = 0;
+        while let Ok(left) = leftover(&folder, after, LEFTOVER_LINES) {
+            for line in left.lines {
+                after = self.hear_leftover(line, after).await?;
+            }
+            self.save().await?;
+            if !left.more {
+                break;
+            }
+        }
+        match found.and_then(|found| found.exit) {
+            Some(record) => self.agent_gone(&record).await?,
+            None => {
+                let detail = "the holder of the agent was killed".to_owned();
+                self.engine.end_source(&self.source.id, Cause::SourceLost { detail: Some(detail) }).await?;
+            }
+        }
+        self.forget_holder().await;
+        Ok(Over::Agent)
+    }
+
+    async fn agent_gone(&mut self, record: &ExitRecord) -> Result<(), EngineError> {
+        let cause = match &self.ending {
+            Some(detail) => Cause::SessionEnded { detail: Some(detail.clone()) },
+            None => Cause::AgentExited {
+                code: record.exit.code,
+                signal: record.exit.signal,
+                stderr: record.stderr_tail.clone(),
+            },
+        };
+        self.engine.end_source(&self.source.id, cause).await?;
+        Ok(())
+    }
+
+    async fn forget_holder(&self) {
+        for _ in 0..50 {
+            if forget(&self.folder).is_ok() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        tracing::warn!(folder = %self.folder.path().display(), "the folder of an ended agent could not be removed");
+    }
+}
+
+fn said_of(result: &WriteResult) -> Option<Said> {
+    match result {
+        WriteResult::Done { .. } => Some(Said::Written),
+        WriteResult::UnderWay => None,
+        WriteResult::Busy => Some(Said::NotNow("the agent does not read at this moment".to_owned())),
+        WriteResult::Failed { reason, .. } => {
+            Some(Said::Failed { reason: FailReason::AgentGone, detail: reason.clone() })
+        }
+        WriteResult::Refused { reason } => {
+            Some(Said::Failed { reason: FailReason::Refused, detail: reason.clone() })
+        }
+    }
+}
+
+fn was_written(journaled: bool, completed: Completed) -> Option<bool> {
+    match (journaled, completed) {
+        (false, Completed::Unknown) => None,
+        (false, _) => Some(false),
+        (true, Completed::Yes) => Some(true),
+        (true, _) => None,
+    }
+}

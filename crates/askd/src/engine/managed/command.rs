@@ -1,0 +1,18 @@
+//! What others want of an attendant. Every wish has an answer, or its channel is dropped when the attendant is gone.
+
+use tokio::sync::oneshot;
+
+use askd_store::ClaimedDelivery;
+
+use crate::engine::Said;
+
+pub(super) enum Command {
+    /// Bring an outcome to the agent.
+    Speak { delivery: Box<ClaimedDelivery>, reply: oneshot::Sender<Said> },
+    /// Find out whether a delivery was written before.
+    Probe { delivery: String, reply: oneshot::Sender<Option<bool>> },
+    /// Say something to a session of the agent.
+    Prompt { session: Option<String>, text: String, reply: oneshot::Sender<Result<(), String>> },
+    /// End the agent and its process group.
+    End { detail: String },
+}

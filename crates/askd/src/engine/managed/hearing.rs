@@ -1,0 +1,287 @@
+//! What an agent's lines mean to the engine: questions, sessions, evidence, and talk for the transcript.
+
+use bytes::Bytes;
+
+use askd_adapters::transport::holder::protocol::ToHub;
+use askd_adapters::{Asked, Heard, Speech, TurnEnd, Voice};
+use askd_core::delivery::DeliveryInput;
+use askd_core::{QuestionId, SessionId};
+use askd_store::{NewEntry, SessionSeen};
+
+use super::attendant::Attendant;
+use crate::engine::{AgentQuestion, EngineError, new_bits, now};
+
+/// The road by which a managed agent's questions are sighted.
+const ROAD: &str = "control";
+
+impl Attendant {
+    pub(super) async fn hear_line(&mut self, n: u64, bytes: &[u8]) -> Result<(), EngineError> {
+        let heard = self.codec.hear(bytes);
+        self.note_line(n, bytes, &heard);
+        self.apply_all(heard, Some(n)).await
+    }
+
+    pub(super) fn hear_oversized(&mut self, n: u64, total_bytes: u64, prefix: &[u8]) {
+        let text = format!("a line of {total_bytes} bytes was too long to be heard");
+        let entry = NewEntry {
+            line: Some(n),
+            at: now(),
+            voice: "error",
+            text: Some(text),
+            raw: Some(String::from_utf8_lossy(prefix).into_owned()),
+        };
+        self.unsaved.push((self.main.id.clone(), entry));
+    }
+
+    /// A line that a dead holder left; gives back the last number that was heard.
+    pub(super) async fn hear_leftover(&mut self, line: ToHub, after: u64) -> Result<u64, EngineError> {
+        match line {
+            ToHub::Line { n, bytes } => {
+                self.hear_line(n, &bytes).await?;
+                Ok(n)
+            }
+            ToHub::Oversized { n, total_bytes, prefix } => {
+                self.hear_oversized(n, total_bytes, &prefix);
+                Ok(n)
+            }
+            _ => Ok(after),
+        }
+    }
+
+    /// Every line goes into the transcript of the session that it is about, whatever it means.
+    fn note_line(&mut self, n: u64, bytes: &[u8], heard: &[Heard]) {
+        let mut entry = NewEntry {
+            line: Some(n),
+            at: now(),
+            voice: "other",
+            text: None,
+            raw: Some(String::from_utf8_lossy(bytes).into_owned()),
+        };
+        let mut native_session = None;
+        for value in heard {
+            match value {
+                Heard::Chatter { native_session: session, voice, text } => {
+                    entry.voice = voice_name(*voice);
+                    entry.text.clone_from(text);
+                    native_session.clone_from(session);
+                }
+                Heard::Asked(asked) => {
+                    entry.voice = "question";
+                    native_session.clone_from(&asked.native_session);
+                }
+                Heard::TurnEnded { native_session: session, end } => {
+                    entry.voice = "turn";
+                    entry.text = Some(turn_text(end));
+                    native_session.clone_from(session);
+                }
+                Heard::Failed { step, detail } => {
+                    entry.voice = "error";
+                    entry.text = Some(format!("{step}: {detail}"));
+                }
+                _ => {}
+            }
+        }
+        let session = self.session_of(native_session.as_deref());
+        self.unsaved.push((session, entry));
+    }
+
+    pub(super) fn note_prompt(&mut self, native_session: Option<&str>, text: String) {
+        let session = self.session_of(native_session);
+        let entry = NewEntry { line: None, at: now(), voice: "user", text: Some(text), raw: None };
+        self.unsaved.push((session, entry));
+    }
+
+    fn session_of(&self, native: Option<&str>) -> SessionId {
+        native.and_then(|native| self.sessions.get(native)).unwrap_or(&self.main.id).clone()
+    }
+
+    /// Stores what was said so far, so that whatever is stored next comes after it.
+    pub(super) async fn save(&mut self) -> Result<(), EngineError> {
+        let mut unsaved = std::mem::take(&mut self.unsaved).into_iter().peekable();
+        while let Some((session, entry)) = unsaved.next() {
+            let mut entries = vec![entry];
+            while let Some((_, entry)) = unsaved.next_if(|(next, _)| *next == session) {
+                entries.push(entry);
+            }
+            self.engine.store().append(&session, entries).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn apply_all(
+        &mut self,
+        heard: Vec<Heard>,
+        line: Option<u64>,
+    ) -> Result<(), EngineError> {
+        for value in heard {
+            self.apply(value, line).await?;
+        }
+        Ok(())
+    }
+
+    async fn apply(&mut self, heard: Heard, line: Option<u64>) -> Result<(), EngineError> {
+        match heard {
+            Heard::Asked(asked) => self.asked(*asked).await?,
+            Heard::Withdrawn { native_id, cause } => {
+                if let Some(id) = self.questions.remove(&native_id) {
+                    self.engine.cancel(&id, cause).await?;
+                }
+            }
+            Heard::AnsweredElsewhere { native_id, how } => {
+                if let Some(id) = self.questions.remove(&native_id) {
+                    self.engine.elsewhere(&id, how).await?;
+                }
+            }
+            Heard::Confirmed { native_id } => self.evidence(&native_id, DeliveryInput::Confirmed).await?,
+            Heard::NotTaken { native_id, reason, detail } => {
+                self.evidence(&native_id, DeliveryInput::Failed { reason, detail: Some(detail) }).await?;
+            }
+            Heard::SessionStarted { native_id, title, cwd, parent } => {
+                self.session_started(native_id, title, cwd, parent).await?;
+            }
+            Heard::SessionUpdated { native_id, title } => {
+                self.see(native_id, Some(title), None, None).await?;
+            }
+            Heard::SessionEnded { native_id, cause } => {
+                let session = self.session_of(Some(&native_id));
+                if session != self.main.id {
+                    self.engine.end_session(&session, cause).await?;
+                }
+            }
+            Heard::Failed { step, detail } => self.ending = Some(format!("{step}: {detail}")),
+            Heard::Write(Speech::Bytes(bytes)) => self.to_write.push(Bytes::from(bytes)),
+            Heard::Write(Speech::Call(call)) => {
+                tracing::error!(path = call.path, "a held agent has no server to call");
+            }
+            Heard::Unrecognised { why } => {
+                tracing::info!(
+                    agent = self.source.agent,
+                    line,
+                    why,
+                    "an agent said something that askd does not know"
+                );
+            }
+            Heard::TurnEnded { .. } | Heard::Chatter { .. } => {}
+        }
+        Ok(())
+    }
+
+    async fn asked(&mut self, asked: Asked) -> Result<(), EngineError> {
+        self.save().await?;
+        let session = self.session_of(asked.native_session.as_deref());
+        let mut ask = asked.ask;
+        ask.context.cwd = ask.context.cwd.or_else(|| self.main.cwd.clone());
+        ask.context.title = ask.context.title.or_else(|| self.main.title.clone());
+        if let Some(patience) = asked.patience {
+            ask.deadline = Some(now().plus_millis(i64::try_from(patience.as_millis()).unwrap_or(i64::MAX)));
+        }
+        let question = AgentQuestion {
+            source: self.source.id.clone(),
+            session,
+            native_id: asked.native_id.clone(),
+            road: ROAD.to_owned(),
+            native: asked.native.get().to_owned(),
+            ask,
+        };
+        match self.engine.hear(question).await {
+            Ok(question) => {
+                if question.is_open()
+                    || question.delivery.as_ref().is_some_and(|delivery| delivery.is_pending())
+                {
+                    self.questions.insert(asked.native_id, question.id);
+                } else {
+                    self.codec.forget(&asked.native_id);
+                }
+                Ok(())
+            }
+            // The agent asked something that nobody could answer; it is told in the transcript, and the agent waits.
+            Err(EngineError::Invalid(errors)) => {
+                let text = format!("a question could not be taken: {errors}");
+                let entry = NewEntry { line: None, at: now(), voice: "error", text: Some(text), raw: None };
+                self.unsaved.push((self.main.id.clone(), entry));
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn evidence(&mut self, native_id: &str, input: DeliveryInput) -> Result<(), EngineError> {
+        if let Some(id) = self.question_of(native_id).await? {
+            self.engine.store().step(&id, input, now()).await?;
+            self.questions.remove(native_id);
+        }
+        Ok(())
+    }
+
+    async fn question_of(&self, native_id: &str) -> Result<Option<QuestionId>, EngineError> {
+        if let Some(id) = self.questions.get(native_id) {
+            return Ok(Some(id.clone()));
+        }
+        let record = self.engine.store().question_by_native(&self.main.id, native_id).await?;
+        Ok(record.map(|record| record.question.id))
+    }
+
+    /// The first session is the one that the agent was started for.
+    async fn session_started(
+        &mut self,
+        native_id: String,
+        title: Option<String>,
+        cwd: Option<String>,
+        parent: Option<String>,
+    ) -> Result<(), EngineError> {
+        if self.sessions.is_empty() {
+            if let Some(session) = self.engine.store().name_session(&self.main.id, &native_id).await? {
+                self.main = session;
+            }
+            self.sessions.insert(native_id, self.main.id.clone());
+            return Ok(());
+        }
+        self.see(native_id, title, cwd, parent).await
+    }
+
+    async fn see(
+        &mut self,
+        native_id: String,
+        title: Option<String>,
+        cwd: Option<String>,
+        parent: Option<String>,
+    ) -> Result<(), EngineError> {
+        let seen = SessionSeen {
+            id: SessionId::from_bits(new_bits()),
+            source: self.source.id.clone(),
+            agent: self.source.agent.clone(),
+            native_id: native_id.clone(),
+            cwd,
+            title,
+            parent: parent.and_then(|parent| self.sessions.get(&parent).cloned()),
+            pid: None,
+            managed: true,
+            at: now(),
+        };
+        let session = self.engine.see_session(seen).await?;
+        self.sessions.insert(native_id, session.id.clone());
+        if session.id == self.main.id {
+            self.main = session;
+        }
+        Ok(())
+    }
+}
+
+fn voice_name(voice: Voice) -> &'static str {
+    match voice {
+        Voice::Agent => "agent",
+        Voice::Thought => "thought",
+        Voice::Tool => "tool",
+        Voice::User => "user",
+        Voice::Other => "other",
+    }
+}
+
+fn turn_text(end: &TurnEnd) -> String {
+    match end {
+        TurnEnd::Done => "done".to_owned(),
+        TurnEnd::Cancelled => "cancelled".to_owned(),
+        TurnEnd::Stopped(why) => format!("stopped: {why}"),
+        TurnEnd::Failed(why) => format!("failed: {why}"),
+    }
+}

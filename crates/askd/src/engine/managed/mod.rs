@@ -1,0 +1,75 @@
+//! Managed sessions: agents that askd starts, each in a holder of its own, each attended by one task.
+//!
+//! In: a wish to start, to say something, to end; and what the holder tells. Out: sessions, questions and transcripts in the
+//! store, answers written to the agent. The hub may die at any point: the holder goes on, and [`resume`] takes up what it finds.
+
+mod attendant;
+mod command;
+mod hearing;
+mod mouth;
+mod resume;
+mod start;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use tokio::sync::mpsc;
+
+use askd_adapters::Registry;
+use askd_core::{SessionId, SourceId};
+
+pub use resume::HeldAgent;
+pub use start::{StartError, StartRequest};
+
+use command::Command;
+
+/// The kind of source that a managed agent is.
+pub(super) const MANAGED: &str = "managed";
+/// Wishes that wait for one attendant.
+const COMMANDS: usize = 64;
+
+/// What is needed to manage agents.
+pub struct ManagedSettings {
+    pub registry: Registry,
+    /// The data folder: holders live in it.
+    pub data: PathBuf,
+    /// The askd binary, which is also the holder.
+    pub exe: PathBuf,
+    /// How long a holder stays without a hub and without an open question.
+    pub linger: std::time::Duration,
+}
+
+/// The agents that are attended at this moment.
+pub(super) struct Managed {
+    pub(super) settings: ManagedSettings,
+    attended: Mutex<HashMap<SourceId, Attended>>,
+}
+
+#[derive(Clone)]
+struct Attended {
+    main: SessionId,
+    commands: mpsc::Sender<Command>,
+}
+
+impl Managed {
+    pub(super) fn new(settings: ManagedSettings) -> Self {
+        Self { settings, attended: Mutex::default() }
+    }
+
+    fn add(&self, source: SourceId, attended: Attended) {
+        self.attended.lock().unwrap_or_else(PoisonError::into_inner).insert(source, attended);
+    }
+
+    fn remove(&self, source: &SourceId) {
+        self.attended.lock().unwrap_or_else(PoisonError::into_inner).remove(source);
+    }
+
+    fn get(&self, source: &SourceId) -> Option<Attended> {
+        self.attended.lock().unwrap_or_else(PoisonError::into_inner).get(source).cloned()
+    }
+
+    fn sources(&self) -> Vec<SourceId> {
+        self.attended.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+    }
+}

@@ -1,0 +1,38 @@
+//! The way of an outcome to a managed agent: through its attendant, whose holder writes each delivery at most once.
+
+use async_trait::async_trait;
+use tokio::sync::{mpsc, oneshot};
+
+use askd_core::delivery::Redeliver;
+use askd_store::ClaimedDelivery;
+
+use super::command::Command;
+use crate::engine::{Mouth, Said};
+
+pub(super) struct HeldMouth {
+    pub(super) commands: mpsc::Sender<Command>,
+    pub(super) redeliver: Redeliver,
+}
+
+#[async_trait]
+impl Mouth for HeldMouth {
+    fn redeliver(&self) -> Redeliver {
+        self.redeliver
+    }
+
+    async fn speak(&self, delivery: &ClaimedDelivery) -> Said {
+        let (reply, said) = oneshot::channel();
+        let command = Command::Speak { delivery: Box::new(delivery.clone()), reply };
+        if self.commands.send(command).await.is_err() {
+            return Said::NotNow("the agent is not attended at this moment".to_owned());
+        }
+        // A dropped channel means that the connection was lost in the middle: the holder's journal will tell.
+        said.await.unwrap_or(Said::Unknown)
+    }
+
+    async fn was_written(&self, delivery: &ClaimedDelivery) -> Option<bool> {
+        let (reply, found) = oneshot::channel();
+        self.commands.send(Command::Probe { delivery: delivery.id.to_string(), reply }).await.ok()?;
+        found.await.ok()?
+    }
+}

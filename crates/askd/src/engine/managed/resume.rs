@@ -1,0 +1,144 @@
+//! After a restart: the managed agents that earlier hubs started, each taken up where it was left.
+
+use std::collections::HashMap;
+
+use askd_adapters::transport::holder::{Folder, look};
+use askd_adapters::{Begin, KnownSession, Pending, Start};
+use askd_core::{Cause, QuestionId, SessionId, SourceState};
+use askd_store::SourceRecord;
+
+use super::MANAGED;
+use super::attendant::Attendant;
+use super::start::HeldSettings;
+use crate::engine::{Engine, EngineError};
+
+/// A managed agent, for `askd doctor` and for what Ctrl-C says.
+#[derive(Debug, Clone, serde::Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HeldAgent {
+    pub session_id: SessionId,
+    pub agent: String,
+    pub alive: bool,
+    pub holder_pid: Option<i32>,
+    pub agent_pid: Option<i32>,
+}
+
+impl Engine {
+    /// Takes up every managed agent that is not known to have ended.
+    pub async fn resume_managed(&self) -> Result<usize, EngineError> {
+        let mut resumed = 0;
+        for record in self.store().sources().await? {
+            if record.source.kind == MANAGED && record.source.state != SourceState::Ended {
+                match self.resume(&record).await {
+                    Ok(()) => resumed += 1,
+                    Err(why) => {
+                        tracing::error!(source = %record.source.id, why, "a managed agent cannot be taken up again");
+                        let cause = Cause::SourceLost { detail: Some(why) };
+                        self.end_source(&record.source.id, cause).await?;
+                    }
+                }
+            }
+        }
+        Ok(resumed)
+    }
+
+    async fn resume(&self, record: &SourceRecord) -> Result<(), String> {
+        let text = |error: &dyn std::error::Error| error.to_string();
+        let held: HeldSettings = serde_json::from_str(&record.settings).map_err(|error| text(&error))?;
+        let managed = &self.inner.managed;
+        let adapter = managed
+            .settings
+            .registry
+            .get(&record.source.agent)
+            .ok_or("its agent is not registered any more")?;
+        let codec = adapter.codec().map_err(|error| text(&error))?;
+        let main = self.store().session(&held.main).await.map_err(|error| text(&error))?;
+        let main = main.ok_or("its session was not stored")?;
+        let folder = Folder::in_data(&managed.settings.data, &held.holder);
+        let sessions =
+            self.store().sessions_of_source(&record.source.id).await.map_err(|error| text(&error))?;
+        let named = sessions.into_iter().filter(|session| session.native_id != session.id.as_str());
+        let named: Vec<_> = named.collect();
+        let (pending, questions) = self.pending_of(record, &named).await.map_err(|error| text(&error))?;
+        let known = |session: &askd_core::Session| KnownSession {
+            native_id: session.native_id.clone(),
+            cwd: session.cwd.clone(),
+            title: session.title.clone(),
+        };
+        let begin = Begin {
+            start: Start::Resumed,
+            // Distinct for every hub that attaches: the ids of its requests must not meet those of an earlier one.
+            epoch: std::process::id(),
+            cwd: held.cwd,
+            prompt: held.prompt,
+            sessions: named.iter().map(known).collect(),
+            pending,
+        };
+        let mut attendant = Attendant::new(
+            self.clone(),
+            record.source.clone(),
+            main,
+            codec,
+            adapter.descriptor().redeliver,
+            folder,
+        );
+        attendant.sessions = named.into_iter().map(|session| (session.native_id, session.id)).collect();
+        attendant.questions = questions;
+        self.attend(attendant, begin);
+        Ok(())
+    }
+
+    async fn pending_of(
+        &self,
+        record: &SourceRecord,
+        sessions: &[askd_core::Session],
+    ) -> Result<(Vec<Pending>, HashMap<String, QuestionId>), EngineError> {
+        let native_session = |id: Option<&SessionId>| {
+            sessions.iter().find(|session| Some(&session.id) == id).map(|session| session.native_id.clone())
+        };
+        let mut pending = Vec::new();
+        let mut questions = HashMap::new();
+        for open in self.store().open_of_source(&record.source.id).await? {
+            let native = self.store().native(&open.question.id).await?.unwrap_or_default();
+            let Some(native_id) = open.native_id else { continue };
+            let Ok(native) = serde_json::value::RawValue::from_string(native) else { continue };
+            let native_session = native_session(open.question.ask.session_id.as_ref());
+            questions.insert(native_id.clone(), open.question.id);
+            pending.push(Pending { native_id, native_session, native, written: None });
+        }
+        for sent in self.store().awaiting_evidence(&record.source.id).await? {
+            let Ok(native) = serde_json::value::RawValue::from_string(sent.native) else { continue };
+            let native_session = native_session(sent.question.ask.session_id.as_ref());
+            questions.insert(sent.native_id.clone(), sent.question.id);
+            pending.push(Pending {
+                native_id: sent.native_id,
+                native_session,
+                native,
+                written: Some(sent.settlement),
+            });
+        }
+        Ok((pending, questions))
+    }
+
+    /// The managed agents and whether their processes live.
+    pub async fn held_agents(&self) -> Result<Vec<HeldAgent>, EngineError> {
+        let mut agents = Vec::new();
+        for record in self.store().sources().await? {
+            if record.source.kind != MANAGED || record.source.state == SourceState::Ended {
+                continue;
+            }
+            let Ok(held) = serde_json::from_str::<HeldSettings>(&record.settings) else { continue };
+            let folder = Folder::in_data(&self.inner.managed.settings.data, &held.holder);
+            let found = look(&folder, held.holder).ok();
+            let running = found.as_ref().and_then(|found| found.running.as_ref());
+            agents.push(HeldAgent {
+                session_id: held.main,
+                agent: record.source.agent,
+                alive: found.as_ref().is_some_and(|found| found.alive),
+                holder_pid: running.map(|running| running.holder_pid),
+                agent_pid: running.map(|running| running.agent_pid),
+            });
+        }
+        Ok(agents)
+    }
+}

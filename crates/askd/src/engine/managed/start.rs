@@ -1,0 +1,284 @@
+//! Starting an agent: find its program, hold its process, attend it.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::{mpsc, oneshot};
+
+use askd_adapters::transport::holder::{Folder, HolderId, HolderLimits, HolderSpec, SESSION_VARIABLE, spawn};
+use askd_adapters::{Adapter, AdapterError, Begin, LaunchRequest, Start};
+use askd_core::field::Collector;
+use askd_core::{Cause, FieldErrors, Right, Session, SessionId};
+use askd_store::SessionSeen;
+
+use super::attendant::Attendant;
+use super::command::Command;
+use super::{Attended, COMMANDS, MANAGED};
+use crate::engine::questions::Caller;
+use crate::engine::{Engine, EngineError, NewSource, new_bits, now};
+
+/// Characters of a prompt that make a session's title.
+const TITLE_CHARS: usize = 80;
+/// Variables of askd itself that must not reach an agent: with a token it could answer for its human.
+const OWN_VARIABLES: &str = "ASKD_";
+
+/// A wish to start an agent.
+#[derive(Debug, Clone, Default)]
+pub struct StartRequest {
+    pub agent: String,
+    /// The agent's folder; the hub's own unless given.
+    pub cwd: Option<PathBuf>,
+    pub prompt: Option<String>,
+    pub args: Vec<String>,
+    pub env: BTreeMap<String, String>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("there is no agent {name:?}; the agents are {known}")]
+    UnknownAgent { name: String, known: String },
+    #[error("{0}")]
+    NotBuilt(AdapterError),
+    #[error("the program of {agent} was not found; install it with: {install}")]
+    NotInstalled { agent: String, install: String },
+    #[error("cannot start {agent}: {why}")]
+    Failed { agent: String, why: String },
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+impl From<FieldErrors> for StartError {
+    fn from(errors: FieldErrors) -> Self {
+        Self::Engine(errors.into())
+    }
+}
+
+/// What a managed source has to remember for the next hub.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct HeldSettings {
+    pub(super) holder: HolderId,
+    pub(super) main: SessionId,
+    pub(super) cwd: String,
+    /// Said when the agent has a session; a hub that died before that leaves it to the next one.
+    pub(super) prompt: Option<String>,
+}
+
+impl Engine {
+    /// Starts an agent. It runs when this returns; what it says and asks comes by the streams.
+    pub async fn start_session(&self, caller: &Caller, request: StartRequest) -> Result<Session, StartError> {
+        caller.needs(Right::Manage)?;
+        let managed = &self.inner.managed;
+        let adapter = managed.settings.registry.get(&request.agent).cloned().ok_or_else(|| {
+            let known = managed.settings.registry.names().join(", ");
+            StartError::UnknownAgent { name: request.agent.clone(), known }
+        })?;
+        let codec = adapter.codec().map_err(StartError::NotBuilt)?;
+        let cwd = folder_of(&request)?;
+        let session_id = SessionId::from_bits(new_bits());
+        let spec = self.holder_spec(adapter.as_ref(), &request, &cwd, &session_id)?;
+        let held = HeldSettings {
+            holder: spec.id.clone(),
+            main: session_id.clone(),
+            cwd: cwd.display().to_string(),
+            prompt: request.prompt.clone(),
+        };
+        let new = NewSource {
+            kind: MANAGED.to_owned(),
+            agent: request.agent.clone(),
+            label: std::iter::once(&spec.command)
+                .chain(&spec.args)
+                .map(String::as_str)
+                .collect::<Vec<_>>()
+                .join(" "),
+            settings: serde_json::to_string(&held).unwrap_or_default(),
+        };
+        let source = self.add_source(new).await?;
+        let failed = |why: String| StartError::Failed { agent: request.agent.clone(), why };
+        let handle = match spawn(&managed.settings.exe, spec).await {
+            Ok(handle) => handle,
+            Err(error) => {
+                let cause = Cause::SourceLost { detail: Some(error.to_string()) };
+                self.end_source(&source.id, cause).await?;
+                return Err(failed(error.to_string()));
+            }
+        };
+        let seen = SessionSeen {
+            id: session_id.clone(),
+            source: source.id.clone(),
+            agent: request.agent.clone(),
+            // Until the agent names it.
+            native_id: session_id.to_string(),
+            cwd: Some(held.cwd.clone()),
+            title: request.prompt.as_deref().map(title_of),
+            parent: None,
+            pid: u32::try_from(handle.agent_pid).ok(),
+            managed: true,
+            at: now(),
+        };
+        let session = self.see_session(seen).await?;
+        let begin = Begin {
+            start: Start::Fresh,
+            epoch: 0,
+            cwd: held.cwd,
+            prompt: request.prompt,
+            sessions: Vec::new(),
+            pending: Vec::new(),
+        };
+        let attendant = Attendant::new(
+            self.clone(),
+            source,
+            session.clone(),
+            codec,
+            adapter.descriptor().redeliver,
+            handle.folder,
+        );
+        self.attend(attendant, begin);
+        Ok(session)
+    }
+
+    /// Runs an attendant until its agent is gone or the hub stops.
+    pub(super) fn attend(&self, attendant: Attendant, begin: Begin) {
+        let (commands, wishes) = mpsc::channel(COMMANDS);
+        let source = attendant.source().clone();
+        let attended = Attended { main: attendant.main().clone(), commands: commands.clone() };
+        self.inner.managed.add(source.id.clone(), attended);
+        self.spawn(move |engine| async move {
+            attendant.run(begin, commands, wishes).await;
+            engine.inner.managed.remove(&source.id);
+        });
+    }
+
+    fn holder_spec(
+        &self,
+        adapter: &dyn Adapter,
+        request: &StartRequest,
+        cwd: &std::path::Path,
+        session: &SessionId,
+    ) -> Result<HolderSpec, StartError> {
+        let agent = &request.agent;
+        let path = request
+            .env
+            .get("PATH")
+            .map(OsString::from)
+            .or_else(|| std::env::var_os("PATH"))
+            .unwrap_or_default();
+        let program = adapter.find(&path).into_iter().next().ok_or_else(|| {
+            let install =
+                adapter.descriptor().install.clone().unwrap_or_else(|| "its maker's instructions".to_owned());
+            StartError::NotInstalled { agent: agent.clone(), install }
+        })?;
+        let launch = adapter
+            .launch(&LaunchRequest {
+                cwd: cwd.to_owned(),
+                prompt: request.prompt.clone(),
+                args: request.args.clone(),
+                program: program.path,
+            })
+            .map_err(|error| StartError::Failed { agent: agent.clone(), why: error.to_string() })?;
+        let inherited = std::env::vars().filter(|(name, _)| !name.starts_with(OWN_VARIABLES));
+        let mut env: BTreeMap<String, String> = inherited.collect();
+        env.extend(request.env.clone());
+        env.extend(launch.env);
+        env.retain(|name, _| !name.starts_with(OWN_VARIABLES) && !launch.env_remove.contains(name));
+        env.insert(SESSION_VARIABLE.to_owned(), session.to_string());
+        // Short, because it is part of a socket's path; the session's own digits keep it unique.
+        let digits = session.as_str().trim_start_matches("ses_");
+        let id = HolderId::new(digits.to_ascii_lowercase())
+            .map_err(|error| StartError::Failed { agent: agent.clone(), why: error.to_string() })?;
+        let data = &self.inner.managed.settings.data;
+        Ok(HolderSpec {
+            folder: Folder::in_data(data, &id).path().to_owned(),
+            id,
+            command: launch.command.display().to_string(),
+            args: launch.args,
+            cwd: cwd.to_owned(),
+            env,
+            // The journal must survive hub and holder; if the machine dies, the agent dies with it and nothing is redelivered.
+            limits: HolderLimits {
+                journal_sync: false,
+                linger_seconds: self.inner.managed.settings.linger.as_secs(),
+                ..HolderLimits::default()
+            },
+        })
+    }
+
+    /// Says something to a managed session.
+    pub async fn prompt_session(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        text: String,
+    ) -> Result<(), StartError> {
+        caller.needs(Right::Manage)?;
+        let (session, attended) = self.attended(id).await?;
+        let native = (session.native_id != session.id.as_str()).then_some(session.native_id);
+        let (reply, answer) = oneshot::channel();
+        let failed = |why: String| StartError::Failed { agent: session.agent.clone(), why };
+        let gone = || failed("it is not reachable at this moment".to_owned());
+        attended.commands.send(Command::Prompt { session: native, text, reply }).await.map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?.map_err(failed)
+    }
+
+    async fn attended(&self, id: &SessionId) -> Result<(Session, Attended), StartError> {
+        let session = self.store().session(id).await.map_err(EngineError::from)?;
+        let session = session.ok_or(EngineError::NotFound("session"))?;
+        match self.inner.managed.get(&session.source_id) {
+            Some(attended) => Ok((session, attended)),
+            None => Err(StartError::Failed {
+                agent: session.agent,
+                why: if session.managed { "it has ended" } else { "askd did not start it" }.to_owned(),
+            }),
+        }
+    }
+
+    /// Ends a session: the process group of a managed one too. Its open questions are cancelled when this returns.
+    pub async fn stop_session(&self, caller: &Caller, id: &SessionId) -> Result<(), StartError> {
+        caller.needs(Right::Manage)?;
+        let session = self.store().session(id).await.map_err(EngineError::from)?;
+        let session = session.ok_or(EngineError::NotFound("session"))?;
+        let detail = format!("ended by {}", caller.token.name);
+        if let Some(attended) =
+            self.inner.managed.get(&session.source_id).filter(|attended| attended.main == *id)
+        {
+            drop(attended.commands.send(Command::End { detail: detail.clone() }).await);
+        }
+        self.end_session(id, Cause::SessionEnded { detail: Some(detail) }).await?;
+        Ok(())
+    }
+
+    /// Ends every managed agent, for a hub that is to leave nothing behind.
+    pub async fn stop_all_sessions(&self) {
+        for source in self.inner.managed.sources() {
+            if let Some(attended) = self.inner.managed.get(&source) {
+                drop(attended.commands.send(Command::End { detail: "the hub was stopped".to_owned() }).await);
+            }
+        }
+        while !self.inner.managed.sources().is_empty() {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    }
+}
+
+fn folder_of(request: &StartRequest) -> Result<PathBuf, StartError> {
+    let mut errors = Collector::default();
+    let cwd = match &request.cwd {
+        Some(cwd) => cwd.clone(),
+        None => std::env::current_dir().unwrap_or_default(),
+    };
+    if !cwd.is_absolute() {
+        errors.add("cwd", "not_absolute", "must be an absolute path");
+    } else if !cwd.is_dir() {
+        errors.add("cwd", "not_found", format!("{} is not a folder", cwd.display()));
+    }
+    for name in request.env.keys().filter(|name| name.starts_with(OWN_VARIABLES)) {
+        errors.add(format!("env.{name}"), "reserved", "askd sets its own variables itself");
+    }
+    Ok(errors.finish(cwd)?)
+}
+
+fn title_of(prompt: &str) -> String {
+    prompt.lines().next().unwrap_or("").chars().take(TITLE_CHARS).collect()
+}

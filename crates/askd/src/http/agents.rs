@@ -1,0 +1,30 @@
+//! `/v1/agents`: what askd claims about each agent, and where its programs are on this machine.
+
+use axum::extract::State;
+use axum::response::Response;
+use http::StatusCode;
+use serde::Serialize;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use askd_adapters::AgentListing;
+
+use super::problem::Problem;
+use super::state::AppState;
+use super::wait::json;
+use crate::engine::Caller;
+
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(agents))
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+struct AgentList {
+    agents: Vec<AgentListing>,
+}
+
+/// The agents that askd knows. `proven` was seen working with that very program, `declared` is what it says of itself.
+#[utoipa::path(get, path = "/v1/agents", tag = "agents", responses((status = 200, body = AgentList)))]
+async fn agents(State(state): State<AppState>, caller: Caller) -> Result<Response, Problem> {
+    Ok(json(StatusCode::OK, &AgentList { agents: state.engine.agents(&caller)? }))
+}

@@ -1,0 +1,238 @@
+//! Managed sessions: start an agent, talk to it, read what it says, end it.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::path::PathBuf;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::stream;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use serde::{Deserialize, Serialize};
+use tokio::sync::{OwnedSemaphorePermit, watch};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use askd_core::limits::MAX_TEXT_BYTES;
+use askd_core::{Right, Session, SessionId};
+
+use super::extract::{Id, Json, Query};
+use super::limits::KEEP_ALIVE;
+use super::problem::{Code, Problem};
+use super::state::AppState;
+use super::wait::json;
+use crate::engine::{Caller, Engine, HeldAgent, StartError, StartRequest};
+
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(start))
+        .routes(routes!(say))
+        .routes(routes!(transcript))
+        .routes(routes!(end))
+        .routes(routes!(holders))
+}
+
+#[derive(Debug, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct SessionInput {
+    /// The agent's name, as `GET /v1/agents` lists it.
+    agent: String,
+    /// The agent's folder, absolute; the hub's own unless given.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    cwd: Option<PathBuf>,
+    #[serde(default)]
+    prompt: Option<String>,
+    /// Passed on to the agent's command.
+    #[serde(default)]
+    args: Vec<String>,
+    /// Added to the hub's environment; names that begin with `ASKD_` are refused.
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+}
+
+/// Start an agent that askd manages. It outlives the hub.
+#[utoipa::path(post, path = "/v1/sessions", tag = "sessions", request_body = SessionInput, responses((status = 201, body = Session)))]
+async fn start(
+    State(state): State<AppState>,
+    caller: Caller,
+    Json(input): Json<SessionInput>,
+) -> Result<Response, Problem> {
+    let request = StartRequest {
+        agent: input.agent,
+        cwd: input.cwd,
+        prompt: input.prompt,
+        args: input.args,
+        env: input.env,
+    };
+    Ok(json(StatusCode::CREATED, &state.engine.start_session(&caller, request).await?))
+}
+
+#[derive(Debug, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+struct MessageInput {
+    #[schema(min_length = 1)]
+    text: String,
+}
+
+/// Say something to a managed session.
+#[utoipa::path(post, path = "/v1/sessions/{id}/messages", params(("id" = String, Path)), tag = "sessions",
+    request_body = MessageInput, responses((status = 202)))]
+async fn say(
+    State(state): State<AppState>,
+    caller: Caller,
+    Id(id): Id<SessionId>,
+    Json(input): Json<MessageInput>,
+) -> Result<Response, Problem> {
+    if input.text.trim().is_empty() {
+        return Err(Problem::field("text", "empty", "must not be empty"));
+    }
+    if input.text.len() > MAX_TEXT_BYTES {
+        return Err(Problem::field(
+            "text",
+            "too_long",
+            format!("at most {MAX_TEXT_BYTES} bytes are allowed"),
+        ));
+    }
+    state.engine.prompt_session(&caller, &id, input.text).await?;
+    Ok(StatusCode::ACCEPTED.into_response())
+}
+
+/// End a session; a managed agent's process group ends with it. Open questions are cancelled.
+#[utoipa::path(delete, path = "/v1/sessions/{id}", params(("id" = String, Path)), tag = "sessions", responses((status = 204)))]
+async fn end(
+    State(state): State<AppState>,
+    caller: Caller,
+    Id(id): Id<SessionId>,
+) -> Result<Response, Problem> {
+    state.engine.stop_session(&caller, &id).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+struct HolderList {
+    holders: Vec<HeldAgent>,
+}
+
+/// The managed agents whose processes are held.
+#[utoipa::path(get, path = "/v1/holders", tag = "sessions", responses((status = 200, body = HolderList)))]
+async fn holders(State(state): State<AppState>, caller: Caller) -> Result<Response, Problem> {
+    caller.needs(Right::Manage)?;
+    Ok(json(StatusCode::OK, &HolderList { holders: state.engine.held_agents().await? }))
+}
+
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct TranscriptQuery {
+    /// Go on after this entry; the stream starts at the beginning unless given.
+    after: Option<u64>,
+    /// Whether each entry carries the agent's own line.
+    raw: Option<bool>,
+}
+
+/// What a managed agent said and says, live. `id:` is the number of the entry within this session.
+#[utoipa::path(get, path = "/v1/sessions/{id}/transcript", tag = "sessions",
+    params(("id" = String, Path), TranscriptQuery, ("Last-Event-ID" = Option<String>, Header)),
+    responses((status = 200, content_type = "text/event-stream", body = String)))]
+async fn transcript(
+    State(state): State<AppState>,
+    caller: Caller,
+    Id(id): Id<SessionId>,
+    Query(query): Query<TranscriptQuery>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    state.engine.get_session(&caller, &id).await?;
+    let last = headers.get("last-event-id").map(|value| {
+        let number = value.to_str().ok().and_then(|text| text.trim().parse::<u64>().ok());
+        number.ok_or_else(|| Problem::field("Last-Event-ID", "invalid", "must be the number of an entry"))
+    });
+    let after = last.transpose()?.or(query.after).unwrap_or(0);
+    let page = state.engine.store().entries_after(&id, after).await?;
+    if after > page.newest {
+        let message = format!("{after} is beyond the newest entry, {}", page.newest);
+        return Err(Problem::field("after", "beyond_newest", message));
+    }
+    let too_many = || Problem::new(Code::TooManyStreams, "close some streams, or try again a little later");
+    let turn = state.streams.clone().try_acquire_owned().map_err(|_| too_many())?;
+    let reader = Reader {
+        watch: state.engine.store().watch_transcripts(),
+        engine: state.engine,
+        session: id,
+        raw: query.raw.unwrap_or(false),
+        cursor: after,
+        _turn: turn,
+    };
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+    ];
+    let body = stream::unfold(Some((true, reader)), |place| async {
+        let (first, mut reader) = place?;
+        let bytes = if first { Bytes::from_static(b": connected\n\n") } else { reader.next().await? };
+        Some((Ok::<_, Infallible>(bytes), Some((false, reader))))
+    });
+    Ok((headers, Body::from_stream(body)).into_response())
+}
+
+struct Reader {
+    engine: Engine,
+    watch: watch::Receiver<u64>,
+    session: SessionId,
+    raw: bool,
+    cursor: u64,
+    _turn: OwnedSemaphorePermit,
+}
+
+impl Reader {
+    async fn next(&mut self) -> Option<Bytes> {
+        let stop = self.engine.stopping();
+        loop {
+            self.watch.borrow_and_update();
+            let page = self.engine.store().entries_after(&self.session, self.cursor).await.ok()?;
+            let mut text = String::new();
+            if self.cursor < page.trimmed_through {
+                let (after, through) = (self.cursor, page.trimmed_through);
+                text.push_str(&format!(
+                    "event: trimmed\ndata: {{\"after\":{after},\"through\":{through}}}\n\n"
+                ));
+                self.cursor = through;
+            }
+            for mut entry in page.entries {
+                self.cursor = entry.number;
+                if !self.raw {
+                    entry.raw = None;
+                }
+                let data = serde_json::to_string(&entry).ok()?;
+                text.push_str(&format!("id: {}\nevent: {}\ndata: {data}\n\n", entry.number, entry.voice));
+            }
+            if !text.is_empty() {
+                return Some(Bytes::from(text));
+            }
+            let live = self.engine.store().session(&self.session).await.ok()??.live;
+            if !live {
+                return None;
+            }
+            tokio::select! {
+                changed = self.watch.changed() => changed.ok()?,
+                () = tokio::time::sleep(KEEP_ALIVE) => return Some(Bytes::from_static(b": still here\n\n")),
+                () = stop.cancelled() => return None,
+            }
+        }
+    }
+}
+
+impl From<StartError> for Problem {
+    fn from(error: StartError) -> Self {
+        let detail = error.to_string();
+        match error {
+            StartError::UnknownAgent { .. } => Self::new(Code::NotFound, detail),
+            StartError::NotBuilt(_) | StartError::NotInstalled { .. } | StartError::Failed { .. } => {
+                Self::new(Code::AgentUnavailable, detail)
+            }
+            StartError::Engine(error) => error.into(),
+        }
+    }
+}

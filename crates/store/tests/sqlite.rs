@@ -1,0 +1,308 @@
+//! What only the embedded store can show: its file, its schema, a disk that fails, a crash.
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::{Arc, Mutex};
+
+    use askd_core::delivery::DeliveryInput;
+    use askd_core::{
+        Answer, AskInput, By, Question, QuestionId, Resolution, SourceId, Status, Surface, Timestamp, TokenId,
+    };
+    use askd_store::sqlite::SqliteStore;
+    use askd_store::{
+        Asked, Claim, Deliveries, EventLog, NewQuestion, Origin, Questions, Resolve, Resolved, StoreError,
+    };
+    use rusqlite::Connection;
+    use tempfile::TempDir;
+
+    const KEY: [u8; 32] = [7; 32];
+
+    fn open(folder: &Path) -> Result<SqliteStore, StoreError> {
+        SqliteStore::open(&folder.join("askd.db"), &KEY)
+    }
+
+    fn folder() -> TempDir {
+        tempfile::tempdir().unwrap()
+    }
+
+    /// A look at the file beside the store.
+    #[expect(clippy::disallowed_methods, reason = "the test looks behind the store's only door")]
+    fn beside(folder: &Path) -> Connection {
+        Connection::open(folder.join("askd.db")).unwrap()
+    }
+
+    fn schema(conn: &Connection) -> Vec<String> {
+        let mut statement = conn.prepare("SELECT sql FROM sqlite_schema ORDER BY name").unwrap();
+        let rows = statement.query_map([], |row| row.get::<_, Option<String>>(0)).unwrap();
+        rows.filter_map(Result::unwrap).collect()
+    }
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millis(1_800_000_000_000 + millis)
+    }
+
+    fn asking(n: u128, origin: Origin, json: &str) -> NewQuestion {
+        let ask = serde_json::from_str::<AskInput>(json).unwrap().complete().unwrap();
+        NewQuestion { id: QuestionId::from_bits(n), ask, at: at(0), origin, idempotency: None }
+    }
+
+    async fn ask(store: &SqliteStore, n: u128) -> Result<Question, StoreError> {
+        let origin = Origin::Api { asker: TokenId::from_bits(1) };
+        match store.ask(asking(n, origin, r#"{"questions":[{"question":"Which?"}]}"#)).await? {
+            Asked::New(question) => Ok(question),
+            other => panic!("not new: {other:?}"),
+        }
+    }
+
+    async fn answer(store: &SqliteStore, id: &QuestionId, pick: &str) -> Result<Question, StoreError> {
+        let answers = vec![vec![pick.to_owned()]];
+        let answer = Answer { answers, notes: vec![None], edited_plan: None, next_mode: None };
+        let by = By { surface: Surface::Cli, actor: None };
+        let resolution = Resolution::Answer(answer);
+        let wanted = Resolve { id: id.clone(), resolution, by, at: at(1), idempotency: None, claim: None };
+        match store.resolve(wanted).await? {
+            Resolved::Settled(question) => Ok(question),
+            other => panic!("not settled: {other:?}"),
+        }
+    }
+
+    async fn stored(store: &SqliteStore, id: &QuestionId) -> Option<Question> {
+        store.question(id).await.unwrap().map(|record| record.question)
+    }
+
+    fn contains(folder: &Path, needle: &[u8]) -> bool {
+        let holds = |path: &Path| {
+            let bytes = std::fs::read(path).unwrap();
+            bytes.windows(needle.len()).any(|window| window == needle)
+        };
+        std::fs::read_dir(folder).unwrap().any(|file| holds(&file.unwrap().path()))
+    }
+
+    #[tokio::test]
+    async fn an_empty_file_becomes_a_store() {
+        let folder = folder();
+        std::fs::write(folder.path().join("askd.db"), b"").unwrap();
+        let store = open(folder.path()).unwrap();
+        ask(&store, 1).await.unwrap();
+        let conn = beside(folder.path());
+        let pragma = |name: &str| -> String {
+            conn.query_row(&format!("SELECT cast({name} AS TEXT) FROM pragma_{name}"), [], |row| row.get(0))
+                .unwrap()
+        };
+        // Every file of the folder was carried out.
+        let migrations =
+            std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations")).unwrap().count();
+        assert_eq!(
+            (pragma("user_version"), pragma("journal_mode")),
+            (migrations.to_string(), "wal".to_owned())
+        );
+        // The same schema whether it is made at once or opened again.
+        let made = schema(&conn);
+        store.close().await;
+        let store = open(folder.path()).unwrap();
+        assert_eq!((schema(&conn), store.newest()), (made, 1));
+    }
+
+    #[tokio::test]
+    async fn an_older_store_is_brought_up_to_date() {
+        let (new, old) = (folder(), folder());
+        beside(old.path())
+            .execute_batch(include_str!("../migrations/0001_start.sql"))
+            .and_then(|()| beside(old.path()).execute_batch("PRAGMA user_version = 1"))
+            .unwrap();
+        for path in [new.path(), old.path()] {
+            let store = open(path).unwrap();
+            ask(&store, 1).await.unwrap();
+            store.close().await;
+        }
+        assert_eq!(schema(&beside(old.path())), schema(&beside(new.path())));
+    }
+
+    #[tokio::test]
+    async fn a_store_of_a_newer_askd_is_refused_and_left_as_it_is() {
+        let folder = folder();
+        beside(folder.path()).execute_batch("CREATE TABLE future (x); PRAGMA user_version = 4711;").unwrap();
+        let before = std::fs::read(folder.path().join("askd.db")).unwrap();
+        let error = open(folder.path()).err().unwrap();
+        assert!(matches!(error, StoreError::TooNew { found: 4711, .. }), "{error}");
+        assert_eq!(std::fs::read(folder.path().join("askd.db")).unwrap(), before);
+    }
+
+    #[tokio::test]
+    async fn what_is_no_store_is_refused_as_unreadable() {
+        let folder = folder();
+        std::fs::write(folder.path().join("askd.db"), [b'x'; 8192]).unwrap();
+        let error = open(folder.path()).err().unwrap();
+        assert!(matches!(error, StoreError::Corrupt(_)), "{error}");
+        let error = open(&folder.path().join("missing")).err().unwrap();
+        assert!(matches!(error, StoreError::Unavailable(_)), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_deleted_secret_leaves_no_sealed_bytes_behind() {
+        let folder = folder();
+        let store = open(folder.path()).unwrap();
+        let source = SourceId::from_bits(1);
+        let origin = Origin::Agent {
+            source: source.clone(),
+            native_id: "1".to_owned(),
+            road: "control".to_owned(),
+            native: "{}".to_owned(),
+        };
+        let new = asking(1, origin, r#"{"questions":[{"question":"Password?","secret":true}]}"#);
+        let id = new.id.clone();
+        store.ask(new).await.unwrap();
+        answer(&store, &id, &"hunter2".repeat(40)).await.unwrap();
+        let sealed: Vec<u8> =
+            beside(folder.path()).query_row("SELECT sealed FROM secrets", [], |row| row.get(0)).unwrap();
+        assert!(contains(folder.path(), &sealed));
+        let until = at(9999);
+        let claim = Claim { owner: "hub".to_owned(), sources: vec![source], now: at(2), until, limit: 1 };
+        assert_eq!(store.claim(claim).await.unwrap().len(), 1);
+        store.step(&id, DeliveryInput::Confirmed, at(3)).await.unwrap().unwrap();
+        store.close().await;
+        assert!(!contains(folder.path(), &sealed[24..56]));
+    }
+
+    /// A crash leaves the files as they are at some moment. Nothing is folded into the main file here (see the assertion on
+    /// the log's length), so it does not change, the log only grows, and a copy of both is such a moment.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn after_a_crash_every_acknowledged_write_is_there() {
+        const WRITERS: u128 = 8;
+        const QUESTIONS: u128 = 20;
+        let folder = folder();
+        let store = Arc::new(open(folder.path()).unwrap());
+        let acknowledged = Arc::new(Mutex::new(Vec::<Question>::new()));
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|writer| {
+                let (store, acknowledged) = (Arc::clone(&store), Arc::clone(&acknowledged));
+                tokio::spawn(async move {
+                    for n in 0..QUESTIONS {
+                        let asked = ask(&store, writer * QUESTIONS + n).await.unwrap();
+                        acknowledged.lock().unwrap().push(asked.clone());
+                        let answered = answer(&store, &asked.id, "mine").await.unwrap();
+                        acknowledged.lock().unwrap().push(answered);
+                    }
+                })
+            })
+            .collect();
+        let mut crashes = 0;
+        loop {
+            let over = writers.iter().all(|writer| writer.is_finished());
+            let told = acknowledged.lock().unwrap().clone();
+            let newest = store.newest();
+            let copy = self::folder();
+            for file in ["askd.db", "askd.db-wal"] {
+                std::fs::copy(folder.path().join(file), copy.path().join(file)).unwrap();
+            }
+            let log = std::fs::metadata(copy.path().join("askd.db-wal")).unwrap().len();
+            assert!(log < 4000 * 4096, "too many writes for this test: the log was folded in");
+            let after = open(copy.path()).unwrap();
+            assert!(after.newest() >= newest);
+            for question in &told {
+                let found = stored(&after, &question.id).await.unwrap();
+                // What was told as open may have been answered since.
+                let wanted = if question.is_open() && !found.is_open() {
+                    Question { status: Status::Requested, outcome: None, ..found.clone() }
+                } else {
+                    found.clone()
+                };
+                assert_eq!(wanted, *question);
+            }
+            crashes += 1;
+            if over {
+                assert_eq!((told.len() as u128, after.newest() as u128), (320, 2 * WRITERS * QUESTIONS));
+                break;
+            }
+        }
+        assert!(crashes > 1);
+        for writer in writers {
+            writer.await.unwrap();
+        }
+    }
+
+    const FULL: &str = "ASKD_TEST_WITH_A_FULL_DISK";
+
+    /// The disk is full for root too: a child of this test runs with a limit on the size of its files.
+    #[cfg(unix)]
+    #[test]
+    fn a_full_disk_loses_nothing_that_was_acknowledged() {
+        let run = r#"trap '' XFSZ; ulimit -S -f 1024; exec "$0" --exact tests::the_child_with_a_full_disk --nocapture"#;
+        let output = std::process::Command::new("sh")
+            .arg("-c")
+            .arg(run)
+            .arg(std::env::current_exe().unwrap())
+            .env(FULL, "1")
+            .output()
+            .unwrap();
+        let said =
+            format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success() && said.contains("the disk was full"), "{said}");
+    }
+
+    #[cfg(unix)]
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn the_child_with_a_full_disk() {
+        const AT_ONCE: u128 = 16;
+        const LIMIT: u128 = 20_000;
+        if std::env::var_os(FULL).is_none() {
+            return;
+        }
+        let folder = folder();
+        let store = Arc::new(open(folder.path()).unwrap());
+        let (mut acknowledged, mut refused) = (Vec::new(), Vec::new());
+        let mut next = 0;
+        while refused.is_empty() {
+            assert!(next < LIMIT, "the disk never became full");
+            let asking: Vec<_> = (next..next + AT_ONCE)
+                .map(|n| {
+                    let store = Arc::clone(&store);
+                    tokio::spawn(async move { (QuestionId::from_bits(n), ask(&store, n).await) })
+                })
+                .collect();
+            next += AT_ONCE;
+            for asked in asking {
+                match asked.await.unwrap() {
+                    (_, Ok(question)) => acknowledged.push(question),
+                    (id, Err(StoreError::Unavailable(_))) => refused.push(id),
+                    (_, Err(other)) => panic!("{other}"),
+                }
+            }
+        }
+        let newest = store.newest();
+        assert_eq!(newest, acknowledged.len() as u64);
+        // A smaller write may still fit; then the health goes red.
+        let mut probes = 0;
+        let red = loop {
+            match store.probe().await {
+                Ok(()) => probes += 1,
+                Err(error) => break error,
+            }
+            assert!(probes < LIMIT, "the disk never became full");
+        };
+        assert!(matches!(red, StoreError::Unavailable(_)), "{red}");
+        // It can still be read, and what was refused did not happen.
+        for id in &refused {
+            assert_eq!(stored(&store, id).await, None);
+        }
+
+        println!("the disk was full after {} questions, {} were refused", acknowledged.len(), refused.len());
+        let whole = rustix::process::getrlimit(rustix::process::Resource::Fsize).maximum;
+        let limit = rustix::process::Rlimit { current: whole, maximum: whole };
+        rustix::process::setrlimit(rustix::process::Resource::Fsize, limit).unwrap();
+        store.probe().await.unwrap();
+        let again = ask(&store, LIMIT).await.unwrap();
+        assert_eq!(again.seq, newest + 1);
+        acknowledged.push(again);
+        store.close().await;
+        let store = open(folder.path()).unwrap();
+        assert_eq!(store.newest(), newest + 1);
+        for question in &acknowledged {
+            assert_eq!(stored(&store, &question.id).await.as_ref(), Some(question));
+        }
+        for id in &refused {
+            assert_eq!(stored(&store, id).await, None);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Retention: everything is kept unless told otherwise, and what is under way is never touched.
+
+use askd_core::delivery::DeliveryInput;
+use askd_core::{EventType, Resolution};
+use askd_store::{
+    Asked, Deliveries, EventLog, Idempotency, NewQuestion, Order, QuestionFilter, Questions, Resolve,
+    Resolved, Retention,
+};
+
+use super::props::*;
+use super::stage::Stage;
+
+fn settled_before(millis: i64) -> Retention {
+    Retention { settled_before: Some(at(millis)), ..Retention::default() }
+}
+
+pub(crate) async fn everything_is_kept_unless_told_otherwise<S: Stage>() {
+    let stage = S::fresh().await;
+    let store = stage.store();
+    let asked = ask(&**store, by_api(1, with_secret())).await;
+    let question = settled(reply(&**store, &asked.id, &["a", "b"]).await);
+    let whole = store.reveal(&asked.id, at(150)).await.unwrap();
+    let log = events(&**store, 0).await;
+    assert_eq!(store.prune(Retention::default()).await.unwrap(), 0);
+    assert_eq!(stored(&**store, &asked.id).await, question);
+    assert_eq!(store.reveal(&asked.id, at(160)).await.unwrap(), whole);
+    assert_eq!(events(&**store, 0).await, log);
+    assert_eq!(store.trimmed_through().await.unwrap(), 0);
+}
+
+pub(crate) async fn only_what_is_settled_and_finished_is_removed<S: Stage>() {
+    let mut stage = S::fresh().await;
+    let store = stage.store();
+    let agent = agent(&**store, 1).await;
+    // 1 is open, 2 queued, 3 sent, 4 confirmed, 5 of a program, 6 of a program but settled later.
+    for n in 1..=4 {
+        ask(&**store, agent.asks(n, plain())).await;
+    }
+    for n in [3, 4, 2] {
+        reply(&**store, &question_id(n), &["JWT"]).await;
+        if n != 2 {
+            claim(&**store, &agent.source, 100).await;
+            store.step(&question_id(n), DeliveryInput::Written, at(150)).await.unwrap().unwrap();
+        }
+    }
+    store.step(&question_id(4), DeliveryInput::Confirmed, at(160)).await.unwrap().unwrap();
+    for n in [5, 6] {
+        ask(&**store, by_api(n, plain())).await;
+    }
+    reply(&**store, &question_id(5), &["JWT"]).await;
+    let gone_through = store.newest();
+    let late = Resolve { at: at(200), ..resolving(&question_id(6), Resolution::Answer(answer(&["JWT"]))) };
+    store.resolve(late).await.unwrap();
+
+    assert_eq!(store.prune(settled_before(100)).await.unwrap(), 0, "settled at 100, not before");
+    assert_eq!(store.prune(settled_before(101)).await.unwrap(), 2);
+    assert_eq!(store.trimmed_through().await.unwrap(), gone_through);
+    for n in [4, 5] {
+        assert_eq!(store.question(&question_id(n)).await.unwrap(), None);
+        assert_eq!(reply(&**store, &question_id(n), &["JWT"]).await, Resolved::NotFound);
+    }
+    assert_eq!(store.question_by_native(&agent.session, "toolu_4").await.unwrap(), None);
+
+    let newest = store.newest();
+    stage.reopen().await;
+    let store = stage.store();
+    assert_eq!((store.newest(), store.trimmed_through().await.unwrap()), (newest, gone_through));
+    let list = store.list(QuestionFilter::default(), Order::Asc, None, 10).await.unwrap();
+    let kept: Vec<_> = list.questions.iter().map(|question| question.id.clone()).collect();
+    assert_eq!(kept, [1, 2, 3, 6].map(question_id));
+    let told: Vec<_> = happened(&**store, 0).await;
+    assert_eq!(told[0].0, EventType::SessionStarted);
+    assert!(told[1..].iter().all(|(_, question)| question.as_ref().is_some_and(|id| kept.contains(id))));
+    assert_eq!(told.len(), 1 + 1 + 2 + 3 + 2);
+    // A number is never given twice, whatever was deleted.
+    assert_eq!(ask(&**store, by_api(7, plain())).await.seq, newest + 1);
+    assert_eq!(store.prune(settled_before(9999)).await.unwrap(), 1);
+}
+
+pub(crate) async fn forgotten_keys_can_be_used_again<S: Stage>() {
+    let stage = S::fresh().await;
+    let store = stage.store();
+    let with_key = |n, request| {
+        let idempotency = Some(Idempotency { token: token(1), key: "k".to_owned(), digest: [request; 32] });
+        NewQuestion { idempotency, ..by_api(n, plain()) }
+    };
+    ask(&**store, with_key(1, 1)).await;
+    let keys_before = |millis| Retention { keys_before: Some(at(millis)), ..Retention::default() };
+    store.prune(keys_before(0)).await.unwrap();
+    assert_eq!(store.ask(with_key(2, 2)).await.unwrap(), Asked::KeyReused);
+    store.prune(keys_before(1)).await.unwrap();
+    assert_eq!(ask(&**store, with_key(3, 2)).await.id, question_id(3));
+}
