@@ -110,13 +110,22 @@ impl Engine {
 
     /// A code that a browser can exchange, once, for a token with the caller's rights.
     pub fn login_code(&self, rights: Rights) -> Result<LoginCode, EngineError> {
-        self.login_code_for(rights, CODE_LIFE)
+        self.inner.login_codes.make(rights, CODE_LIFE)
     }
 
-    fn login_code_for(&self, rights: Rights, life: Duration) -> Result<LoginCode, EngineError> {
+    /// `None` if the code is unknown, used or too old.
+    pub async fn log_in(&self, code: &str) -> Result<Option<NewToken>, EngineError> {
+        let Some(rights) = self.inner.login_codes.take(code) else { return Ok(None) };
+        self.check_room()?;
+        Ok(Some(self.make_token("browser", rights).await?))
+    }
+}
+
+impl LoginCodes {
+    fn make(&self, rights: Rights, life: Duration) -> Result<LoginCode, EngineError> {
         let code = random_text()?;
-        let mut codes = self.inner.login_codes.codes.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
+        let mut codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
         codes.retain(|_, (end, _)| now < *end);
         if codes.len() >= MAX_CODES {
             let oldest = codes.iter().min_by_key(|(_, (end, _))| *end).map(|(code, _)| code.clone());
@@ -126,16 +135,9 @@ impl Engine {
         Ok(LoginCode { code, life })
     }
 
-    /// `None` if the code is unknown, used or too old.
-    pub async fn log_in(&self, code: &str) -> Result<Option<NewToken>, EngineError> {
-        let taken = self.inner.login_codes.codes.lock().unwrap_or_else(PoisonError::into_inner).remove(code);
-        match taken {
-            Some((end, rights)) if Instant::now() < end => {
-                self.check_room()?;
-                Ok(Some(self.make_token("browser", rights).await?))
-            }
-            _ => Ok(None),
-        }
+    fn take(&self, code: &str) -> Option<Rights> {
+        let taken = self.codes.lock().unwrap_or_else(PoisonError::into_inner).remove(code);
+        taken.filter(|(end, _)| Instant::now() < *end).map(|(_, rights)| rights)
     }
 }
 
@@ -153,24 +155,24 @@ fn check_token(name: &str, rights: &Rights) -> Result<(), FieldErrors> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use askd_store::sqlite::SqliteStore;
-
     use super::*;
-    use crate::engine::EngineSettings;
 
-    #[tokio::test]
-    async fn a_login_code_is_good_once_and_not_for_ever() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(&dir.path().join("askd.db"), &[7; 32]).unwrap();
-        let engine = Engine::start(Arc::new(store), EngineSettings::default());
-        let good = engine.login_code(Rights::all()).unwrap();
-        let old = engine.login_code_for(Rights::all(), Duration::ZERO).unwrap();
-        assert!(engine.log_in(&old.code).await.unwrap().is_none());
-        let token = engine.log_in(&good.code).await.unwrap().unwrap();
-        assert_eq!(engine.authenticate(&token.token).unwrap().rights, Rights::all());
-        assert!(engine.log_in(&good.code).await.unwrap().is_none());
-        engine.stop().await;
+    #[test]
+    fn a_login_code_is_good_once_and_not_for_ever() {
+        let codes = LoginCodes::default();
+        let old = codes.make(Rights::all(), Duration::ZERO).unwrap();
+        assert_eq!(codes.take(&old.code), None);
+        let good = codes.make(Rights::all(), CODE_LIFE).unwrap();
+        assert_eq!(codes.take(&good.code), Some(Rights::all()));
+        assert_eq!(codes.take(&good.code), None);
+    }
+
+    #[test]
+    fn codes_that_nobody_uses_make_room() {
+        let codes = LoginCodes::default();
+        let first = codes.make(Rights::all(), CODE_LIFE).unwrap();
+        let last = (0..MAX_CODES).map(|_| codes.make(Rights::all(), CODE_LIFE).unwrap()).last().unwrap();
+        assert_eq!(codes.take(&first.code), None);
+        assert_eq!(codes.take(&last.code), Some(Rights::all()));
     }
 }

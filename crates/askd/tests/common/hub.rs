@@ -92,6 +92,13 @@ impl Starting {
         Hub { url, owner, asker, data: self.data, child, _lines: lines, _folder: self.folder }
     }
 
+    /// Starts a hub and kills it after that time, wherever it is by then.
+    pub async fn killed_after(self, life: std::time::Duration) {
+        let mut child = self.command().stdout(Stdio::null()).spawn().unwrap();
+        tokio::time::sleep(life).await;
+        child.kill().await.unwrap();
+    }
+
     /// Starts a hub that must refuse to run, and gives back what it said about that.
     pub async fn refused(self) -> String {
         let mut child = self.command().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -28,6 +28,18 @@ async fn a_killed_hub_leaves_no_lock_behind() {
 }
 
 #[tokio::test]
+async fn a_hub_killed_while_it_starts_starts_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    for millis in [0, 5, 10, 20, 30, 40, 60, 80] {
+        Starting::on(&data).killed_after(std::time::Duration::from_millis(millis)).await;
+    }
+    let hub = Starting::on(&data).start().await;
+    hub.owner.get("/v1/questions").await.ok(200);
+    hub.asker.ask_text("Which?").await;
+}
+
+#[tokio::test]
 async fn token_files_are_there_before_the_port_opens() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");

@@ -7,8 +7,9 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use askd::engine::{Engine, EngineSettings};
+use askd::engine::{Engine, EngineSettings, ManagedSettings};
 use askd::http::{AppState, Doors};
+use askd_adapters::Registry;
 use askd_core::Rights;
 use askd_store::sqlite::SqliteStore;
 
@@ -27,7 +28,13 @@ impl InProcess {
     pub async fn start(streams: usize, waits: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(&folder.path().join("askd.db"), &[7; 32]).unwrap();
-        let engine = Engine::start(Arc::new(store), EngineSettings::default());
+        let managed = ManagedSettings {
+            registry: Registry::built_in(),
+            data: folder.path().to_owned(),
+            exe: env!("CARGO_BIN_EXE_askd").into(),
+            linger: std::time::Duration::from_secs(1),
+        };
+        let engine = Engine::start(Arc::new(store), EngineSettings::default(), managed);
         let token = engine.make_token("owner", Rights::all()).await.unwrap().token;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());

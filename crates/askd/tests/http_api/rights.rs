@@ -71,6 +71,13 @@ async fn every_route_wants_its_right_and_no_other() {
         route("GET", "/v1/events", &["answer", "read"], 200),
         route("GET", "/v1/sessions", &["answer", "read"], 200),
         route("GET", &format!("/v1/sessions/ses_{nothing}"), &["answer", "read"], 404),
+        route("GET", &format!("/v1/sessions/ses_{nothing}/transcript"), &["answer", "read"], 404),
+        route("POST", "/v1/sessions", &["manage"], 404).with(json!({"agent": "nobody"})),
+        route("POST", &format!("/v1/sessions/ses_{nothing}/messages"), &["manage"], 404)
+            .with(json!({"text": "x"})),
+        route("DELETE", &format!("/v1/sessions/ses_{nothing}"), &["manage"], 404),
+        route("GET", "/v1/holders", &["manage"], 200),
+        route("GET", "/v1/agents", &["answer", "read"], 200),
         route("GET", "/v1/sources", &["manage"], 200),
         route("DELETE", &format!("/v1/sources/src_{nothing}"), &["manage"], 404),
         route("GET", "/v1/tokens", &["manage"], 200),
