@@ -33,9 +33,13 @@ pub fn routes() -> OpenApiRouter<AppState> {
 struct EventsQuery {
     /// Go on after this event; without it (and without `Last-Event-ID`) the stream starts now.
     after: Option<u64>,
+    /// Only events of questions that stood like this.
     status: Option<Status>,
+    /// Only events of this agent.
     agent: Option<String>,
+    /// Only events of this session.
     session: Option<SessionId>,
+    /// Only events of questions of this tool call.
     call_id: Option<String>,
 }
 
@@ -52,8 +56,8 @@ impl EventsQuery {
 }
 
 /// The live stream of events. `id:` is the sequence number, for `Last-Event-ID` or `?after=`.
-#[utoipa::path(get, path = "/v1/events", tag = "events",
-    params(EventsQuery, ("Last-Event-ID" = Option<String>, Header, description = "As the browser's EventSource sends it; goes before `after`.")),
+#[utoipa::path(get, path = "/v1/events", operation_id = "streamEvents", tag = "events",
+    params(EventsQuery, ("Last-Event-ID" = Option<u64>, Header, description = "As the browser's EventSource sends it; goes before `after`.")),
     responses((status = 200, content_type = "text/event-stream", body = Event)))]
 async fn events(
     State(state): State<AppState>,

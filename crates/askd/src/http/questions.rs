@@ -36,13 +36,19 @@ pub fn routes() -> OpenApiRouter<AppState> {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ListQuery {
+    /// Only questions that stand like this.
     status: Option<Status>,
+    /// Only questions of this agent.
     agent: Option<String>,
+    /// Only questions of this session.
     session: Option<SessionId>,
+    /// Only the question of this tool call.
     call_id: Option<String>,
+    /// `desc`, the newest first, unless given.
     order: Option<OrderName>,
     /// `nextCursor` of the page before.
     cursor: Option<String>,
+    /// Questions of one page; 50 unless given.
     #[param(minimum = 1, maximum = 500)]
     limit: Option<usize>,
 }
@@ -65,7 +71,7 @@ struct QuestionList {
 }
 
 /// List questions, newest first unless `order=asc`.
-#[utoipa::path(get, path = "/v1/questions", params(ListQuery), tag = "questions",
+#[utoipa::path(get, path = "/v1/questions", operation_id = "listQuestions", params(ListQuery), tag = "questions",
     responses((status = 200, body = QuestionList)))]
 async fn list(
     State(state): State<AppState>,
@@ -143,7 +149,7 @@ async fn settled(
 }
 
 /// Ask. Any program with the right `ask` may; the question is stored before the answer to this request is sent.
-#[utoipa::path(post, path = "/v1/questions", params(WaitQuery, IdempotencyHeader), tag = "questions",
+#[utoipa::path(post, path = "/v1/questions", operation_id = "askQuestion", params(WaitQuery, IdempotencyHeader), tag = "questions",
     request_body = AskInput, responses((status = 201, body = Question)))]
 async fn ask(
     State(state): State<AppState>,
@@ -166,12 +172,23 @@ async fn ask(
 #[into_params(parameter_in = Header)]
 #[expect(dead_code, reason = "only its description is used; the header is read by extract::Key")]
 struct IdempotencyHeader {
+    /// Names this request, so that sending it again does it once.
     #[param(rename = "Idempotency-Key", min_length = 1, max_length = 255)]
     idempotency_key: Option<String>,
 }
 
+/// From which surface a person speaks, for the outcome.
+#[derive(utoipa::IntoParams)]
+#[into_params(parameter_in = Header)]
+#[expect(dead_code, reason = "only its description is used; the header is read with the token")]
+struct SurfaceHeader {
+    /// `web`, `terminal`, `cli`, `notification` or `api`, which it is unless given.
+    #[param(rename = "Askd-Surface", pattern = "^(web|terminal|cli|notification|api)$")]
+    surface: Option<String>,
+}
+
 /// One question with its outcome and delivery.
-#[utoipa::path(get, path = "/v1/questions/{id}", params(("id" = String, Path), WaitQuery), tag = "questions",
+#[utoipa::path(get, path = "/v1/questions/{id}", operation_id = "getQuestion", params(("id" = QuestionId, Path, description = "The id of the question."), WaitQuery), tag = "questions",
     responses((status = 200, body = Question)))]
 async fn show(
     State(state): State<AppState>,
@@ -184,7 +201,7 @@ async fn show(
 }
 
 /// The agent's own words for a question, byte for byte; `null` for one that came through the API.
-#[utoipa::path(get, path = "/v1/questions/{id}/native", params(("id" = String, Path)), tag = "questions",
+#[utoipa::path(get, path = "/v1/questions/{id}/native", operation_id = "getNativeQuestion", params(("id" = QuestionId, Path, description = "The id of the question.")), tag = "questions",
     responses((status = 200, content_type = "application/json", body = serde_json::Value)))]
 async fn native(
     State(state): State<AppState>,
@@ -199,7 +216,7 @@ async fn native(
 }
 
 /// Answer. The first valid answer wins; the same one again succeeds again; another one gets 409 with the winner.
-#[utoipa::path(post, path = "/v1/questions/{id}/reply", params(("id" = String, Path), IdempotencyHeader), tag = "questions",
+#[utoipa::path(post, path = "/v1/questions/{id}/reply", operation_id = "replyToQuestion", params(("id" = QuestionId, Path, description = "The id of the question."), IdempotencyHeader, SurfaceHeader), tag = "questions",
     request_body = Reply, responses((status = 200, body = Question)))]
 async fn reply(
     State(state): State<AppState>,
@@ -212,7 +229,7 @@ async fn reply(
 }
 
 /// Reject. `rejectModes` of the question says what the agent can be told.
-#[utoipa::path(post, path = "/v1/questions/{id}/reject", params(("id" = String, Path), IdempotencyHeader), tag = "questions",
+#[utoipa::path(post, path = "/v1/questions/{id}/reject", operation_id = "rejectQuestion", params(("id" = QuestionId, Path, description = "The id of the question."), IdempotencyHeader, SurfaceHeader), tag = "questions",
     request_body = Option<Rejection>, responses((status = 200, body = Question)))]
 async fn reject(
     State(state): State<AppState>,
@@ -232,7 +249,7 @@ struct Withdrawal {
 }
 
 /// The asker takes its own question back: it ends as `cancelled`.
-#[utoipa::path(post, path = "/v1/questions/{id}/withdraw", params(("id" = String, Path)), tag = "questions",
+#[utoipa::path(post, path = "/v1/questions/{id}/withdraw", operation_id = "withdrawQuestion", params(("id" = QuestionId, Path, description = "The id of the question."), SurfaceHeader), tag = "questions",
     request_body = Option<Withdrawal>, responses((status = 200, body = Question)))]
 async fn withdraw(
     State(state): State<AppState>,
