@@ -64,6 +64,7 @@ mod tests {
             for parameter in operation.get("parameters").and_then(Value::as_array).unwrap_or(&Vec::new()) {
                 let described = parameter["description"].as_str().is_some_and(|text| !text.is_empty());
                 assert!(described, "{name}: {} has no description", parameter["name"]);
+                assert!(!parameter["schema"].to_string().contains("null"), "{name}: {parameter}");
             }
         }
         let all = names.len();
@@ -71,6 +72,31 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), all, "two operations have the same id");
         assert_eq!(document["components"]["securitySchemes"]["token"]["scheme"], "bearer");
+    }
+
+    fn references<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+        match value {
+            Value::Object(fields) => {
+                found.extend(fields.get("$ref").and_then(Value::as_str));
+                fields.values().for_each(|field| references(field, found));
+            }
+            Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn every_reference_leads_somewhere() {
+        let document = document();
+        let mut found = Vec::new();
+        references(&document, &mut found);
+        assert!(found.len() > 20);
+        for name in found {
+            assert!(
+                document.pointer(name.trim_start_matches('#')).is_some(),
+                "{name} is not in the document"
+            );
+        }
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! The API document: made from the routes, completed with what every route can answer.
 
 use utoipa::openapi::path::Operation;
+use utoipa::openapi::schema::{SchemaType, Type};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
+use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder, Schema};
 use utoipa::{OpenApi, ToSchema};
 
 use super::problem::ProblemBody;
+use super::questions::OrderName;
 
 #[derive(OpenApi)]
 #[openapi(
@@ -14,7 +16,7 @@ use super::problem::ProblemBody;
         description = "One durable inbox for every question that coding agents ask their human. Errors are application/problem+json with a stable `code`.",
         license(name = "MIT OR Apache-2.0")
     ),
-    components(schemas(ProblemBody))
+    components(schemas(ProblemBody, OrderName))
 )]
 struct Document;
 
@@ -104,6 +106,9 @@ fn complete_operation(path: &str, operation: &mut Operation) {
     for (_, more) in SOMETIMES.iter().filter(|(name, _)| *name == id) {
         statuses.extend(*more);
     }
+    for parameter in operation.parameters.iter_mut().flatten() {
+        parameter.schema = parameter.schema.take().map(without_null);
+    }
     let responses = &mut operation.responses.responses;
     for (status, response) in responses.iter_mut() {
         let said = SUCCESSES.iter().find(|(known, _)| known == status);
@@ -117,6 +122,29 @@ fn complete_operation(path: &str, operation: &mut Operation) {
         let shared = RefOr::Ref(Ref::from_response_name(component(status)));
         responses.entry(status.to_owned()).or_insert(shared);
     }
+}
+
+/// A parameter can be left out, but there is no way to write a null into an address or a header.
+fn without_null(schema: RefOr<Schema>) -> RefOr<Schema> {
+    match schema {
+        RefOr::T(Schema::Object(mut object)) => {
+            if let SchemaType::Array(types) = &object.schema_type
+                && let [only] = types.iter().filter(|kind| **kind != Type::Null).collect::<Vec<_>>()[..]
+            {
+                object.schema_type = SchemaType::Type(only.clone());
+            }
+            RefOr::T(Schema::Object(object))
+        }
+        RefOr::T(Schema::OneOf(mut choice)) => {
+            choice.items.retain(|item| !is_null(item));
+            if choice.items.len() == 1 { choice.items.remove(0) } else { RefOr::T(Schema::OneOf(choice)) }
+        }
+        other => other,
+    }
+}
+
+fn is_null(schema: &RefOr<Schema>) -> bool {
+    matches!(schema, RefOr::T(Schema::Object(object)) if object.schema_type == SchemaType::Type(Type::Null))
 }
 
 fn problem(description: &str) -> Response {

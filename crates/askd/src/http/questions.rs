@@ -56,7 +56,7 @@ struct ListQuery {
 /// Newest first, or oldest first.
 #[derive(Debug, Clone, Copy, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
-enum OrderName {
+pub(super) enum OrderName {
     Desc,
     Asc,
 }
