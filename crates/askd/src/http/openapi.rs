@@ -107,7 +107,9 @@ fn complete_operation(path: &str, operation: &mut Operation) {
         statuses.extend(*more);
     }
     for parameter in operation.parameters.iter_mut().flatten() {
-        parameter.schema = parameter.schema.take().map(without_null);
+        if let RefOr::T(parameter) = parameter {
+            parameter.schema = parameter.schema.take().map(without_null);
+        }
     }
     let responses = &mut operation.responses.responses;
     for (status, response) in responses.iter_mut() {
