@@ -1,5 +1,6 @@
 //! The only public door: HTTP and server-sent events. It asks the engine and never calls an adapter.
 
+mod acp;
 mod agents;
 mod cursor;
 mod events;
@@ -34,6 +35,7 @@ fn api() -> (Router<AppState>, utoipa::openapi::OpenApi) {
         .merge(events::routes())
         .merge(sessions::routes())
         .merge(managed::routes())
+        .merge(acp::routes())
         .merge(agents::routes())
         .merge(tokens::routes())
         .split_for_parts();
