@@ -13,6 +13,7 @@ mod openapi;
 mod page;
 mod problem;
 mod questions;
+mod sandbox_agent;
 mod server;
 mod sessions;
 mod state;
@@ -36,6 +37,7 @@ fn api() -> (Router<AppState>, utoipa::openapi::OpenApi) {
         .merge(sessions::routes())
         .merge(managed::routes())
         .merge(acp::routes())
+        .merge(sandbox_agent::routes())
         .merge(agents::routes())
         .merge(tokens::routes())
         .split_for_parts();

@@ -91,23 +91,12 @@ impl Place {
 
     pub fn stream(&self, after: Option<u64>) -> Stream {
         let headers = after.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
-        let stream = self.connect("GET", "", &headers, "");
-        let (sender, events) = channel();
-        std::thread::spawn(move || {
-            let (mut id, mut name) = (0, String::new());
-            for line in BufReader::new(stream).lines().map_while(Result::ok) {
-                if let Some(number) = line.strip_prefix("id: ") {
-                    id = number.parse().unwrap();
-                } else if let Some(event) = line.strip_prefix("event: ") {
-                    event.clone_into(&mut name);
-                } else if let Some(data) = line.strip_prefix("data: ")
-                    && sender.send(Event { id, name: name.clone(), data: data.to_owned() }).is_err()
-                {
-                    return;
-                }
-            }
-        });
-        Stream { events, seen: Vec::new() }
+        Paused(Some(self.connect("GET", "", &headers, ""))).read()
+    }
+
+    /// A stream that is connected and not read from yet.
+    pub fn paused_stream(&self) -> Paused {
+        Paused(Some(self.connect("GET", "", "", "")))
     }
 
     /// Starts the agent and opens a session; gives its id.
@@ -152,6 +141,31 @@ fn finish(mut stream: TcpStream) -> Option<(u16, String)> {
     let (head, body) = text.split_once("\r\n\r\n")?;
     let status = head.split(' ').nth(1)?.parse().ok()?;
     Some((status, body.trim_start().to_owned()))
+}
+
+/// A connection to the stream.
+pub struct Paused(Option<TcpStream>);
+
+impl Paused {
+    pub fn read(&mut self) -> Stream {
+        let stream = self.0.take().unwrap();
+        let (sender, events) = channel();
+        std::thread::spawn(move || {
+            let (mut id, mut name) = (0, String::new());
+            for line in BufReader::new(stream).lines().map_while(Result::ok) {
+                if let Some(number) = line.strip_prefix("id: ") {
+                    id = number.parse().unwrap();
+                } else if let Some(event) = line.strip_prefix("event: ") {
+                    event.clone_into(&mut name);
+                } else if let Some(data) = line.strip_prefix("data: ")
+                    && sender.send(Event { id, name: name.clone(), data: data.to_owned() }).is_err()
+                {
+                    return;
+                }
+            }
+        });
+        Stream { events, seen: Vec::new() }
+    }
 }
 
 /// A reader of the stream.
