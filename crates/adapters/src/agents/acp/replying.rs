@@ -1,0 +1,152 @@
+//! What a client's own JSON-RPC response to a question means: the way back of `question`, `elicitation` and `permission`.
+//!
+//! In: the stored request and the client's result. Out: a [`ClientSays`] that goes through the same validation as every other
+//! answer. A result of another form is an error that says what is wrong with it; nothing is guessed.
+
+use askd_core::answer::Rejection;
+use askd_core::{Ask, RejectMode, Reply};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::open::Way;
+use super::wire::{self, Message};
+use super::{elicitation, permission};
+use crate::codec::{ClientSays, Unspeakable};
+
+/// Understands a client's response to the request that `native` is.
+pub(super) fn understand(native: &RawValue, ask: &Ask, response: &str) -> Result<ClientSays, Unspeakable> {
+    let unreadable = |why: String| Unspeakable::Unreadable(why);
+    let misfit = |why: String| Unspeakable::Misfit(why);
+    let Message::Request { method, params, .. } = Message::read(native.get()).map_err(unreadable)? else {
+        return Err(Unspeakable::Unreadable("it is not a request".to_owned()));
+    };
+    let result = match Message::read(response).map_err(misfit)? {
+        Message::Response { result: Ok(result), .. } => result,
+        Message::Response { result: Err(error), .. } => return Ok(ClientSays::Failed(error.to_string())),
+        _ => return Err(Unspeakable::Misfit("it is not a response".to_owned())),
+    };
+    match Way::of(&method) {
+        Some(Way::Question) => question(result).map_err(misfit),
+        Some(Way::Elicitation) => {
+            let params: elicitation::Params = wire::params(params).map_err(unreadable)?;
+            form(&params, result).map_err(misfit)
+        }
+        Some(Way::Permission) => {
+            let params: permission::Params = wire::params(params).map_err(unreadable)?;
+            pick(&params, ask, result).map_err(misfit)
+        }
+        None => Err(Unspeakable::Unreadable(format!("{method} is not a question"))),
+    }
+}
+
+fn reject(mode: RejectMode, reason: Option<String>) -> ClientSays {
+    ClientSays::Reject(Rejection { mode: Some(mode), reason })
+}
+
+fn question(result: &RawValue) -> Result<ClientSays, String> {
+    #[derive(Deserialize)]
+    #[serde(tag = "status", rename_all = "lowercase")]
+    enum Given {
+        Answered {
+            answers: Vec<Vec<String>>,
+            #[serde(default)]
+            notes: Option<Vec<Option<String>>>,
+        },
+        Rejected {
+            #[serde(default)]
+            mode: Option<RejectMode>,
+            #[serde(default)]
+            reason: Option<String>,
+        },
+    }
+    let given = serde_json::from_str(result.get()).map_err(|error| {
+        format!(
+            "{error}; give {{\"status\":\"answered\",\"answers\":[[...]]}} or {{\"status\":\"rejected\"}}"
+        )
+    })?;
+    Ok(match given {
+        Given::Answered { answers, notes } => {
+            ClientSays::Reply(Reply { answers, notes, edited_plan: None, next_mode: None })
+        }
+        Given::Rejected { mode, reason } => reject(mode.unwrap_or(RejectMode::Decline), reason),
+    })
+}
+
+/// What a client may say besides the outcome, under `_meta.askd`.
+#[derive(Deserialize, Default)]
+struct Meta {
+    #[serde(default)]
+    askd: Beside,
+}
+
+#[derive(Deserialize, Default)]
+struct Beside {
+    #[serde(default)]
+    reason: Option<String>,
+    #[serde(default)]
+    notes: Option<Vec<Option<String>>>,
+}
+
+fn form(params: &elicitation::Params, result: &RawValue) -> Result<ClientSays, String> {
+    #[derive(Deserialize)]
+    struct Given {
+        action: String,
+        #[serde(default)]
+        content: Option<serde_json::Map<String, Value>>,
+        #[serde(default, rename = "_meta")]
+        meta: Option<Meta>,
+    }
+    let given: Given = serde_json::from_str(result.get())
+        .map_err(|error| format!("{error}; give an action (accept, decline or cancel), and content"))?;
+    let beside = given.meta.unwrap_or_default().askd;
+    match given.action.as_str() {
+        "accept" => {
+            let (answers, notes) = elicitation::answers(params, given.content.unwrap_or_default())?;
+            let notes = notes.or(beside.notes);
+            Ok(ClientSays::Reply(Reply { answers, notes, edited_plan: None, next_mode: None }))
+        }
+        "decline" => Ok(reject(RejectMode::Decline, beside.reason)),
+        "cancel" => Ok(reject(RejectMode::Cancel, beside.reason)),
+        other => Err(format!("the action {other:?} is none of accept, decline, cancel")),
+    }
+}
+
+fn pick(params: &permission::Params, ask: &Ask, result: &RawValue) -> Result<ClientSays, String> {
+    #[derive(Deserialize)]
+    struct Given {
+        outcome: Picked,
+        #[serde(default, rename = "_meta")]
+        meta: Option<Meta>,
+    }
+    #[derive(Deserialize)]
+    #[serde(tag = "outcome", rename_all = "lowercase")]
+    enum Picked {
+        Selected {
+            #[serde(rename = "optionId")]
+            option_id: String,
+        },
+        Cancelled,
+    }
+    let given: Given = serde_json::from_str(result.get()).map_err(|error| {
+        format!(
+            "{error}; give {{\"outcome\":{{\"outcome\":\"selected\",\"optionId\":...}}}} or \"cancelled\""
+        )
+    })?;
+    let beside = given.meta.unwrap_or_default().askd;
+    match given.outcome {
+        Picked::Cancelled => Ok(reject(RejectMode::Cancel, beside.reason)),
+        Picked::Selected { option_id } => match permission::picked(params, ask, &option_id) {
+            Some(value) => {
+                let answers = vec![vec![value]];
+                Ok(ClientSays::Reply(Reply {
+                    answers,
+                    notes: beside.notes,
+                    edited_plan: None,
+                    next_mode: None,
+                }))
+            }
+            None => Ok(reject(RejectMode::Decline, beside.reason)),
+        },
+    }
+}
