@@ -1,19 +1,21 @@
 //! `/v1/acp` with the mock agent: the question flow of sandbox-agent's extension, elicitations and permissions, and who may settle them.
 
+#![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
+
 mod acp;
 
-use acp::{Place, assert_no_hole, eventually, result};
+use acp::{Guarded, Place, assert_no_hole, eventually, result};
 use askd_testkit::hub::Hub;
 use serde_json::{Value, json};
 
 const EXTENSION: &str = "_sandboxagent/session/request_question";
 
-fn hub() -> Hub {
-    Hub::builder(env!("CARGO_BIN_EXE_askd")).arg("--end-agents").start().unwrap()
+fn hub() -> Guarded {
+    acp::start(acp::builder())
 }
 
 /// A hub, its mock server, a session.
-fn mock() -> (Hub, Place, String) {
+fn mock() -> (Guarded, Place, String) {
     let hub = hub();
     let place = Place::new(&hub, "wire");
     let session = place.open("mock", "/tmp");

@@ -31,7 +31,7 @@ fn events(hub: &Hub, session: &str, count: usize, after: Option<u64>) -> Vec<Val
 
 #[test]
 fn a_client_of_sandbox_agent_v1_sees_and_answers_questions() {
-    let hub = Hub::builder(env!("CARGO_BIN_EXE_askd")).arg("--end-agents").start().unwrap();
+    let hub = acp::start(acp::builder());
     let place = Place::new(&hub, "v1");
     let session = place.open("mock", "/tmp");
     let mut stream = place.stream(None);

@@ -1,19 +1,21 @@
 //! `/v1/acp` as a server of agents: starting and ending them, several clients, what passes through unchanged, and what survives.
 
+#![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
+
 mod acp;
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use acp::{Place, assert_no_hole, eventually, prompt, result};
+use acp::{Guarded, Place, assert_no_hole, eventually, prompt, result};
 use askd_testkit::hub::Hub;
 use serde_json::{Value, json};
 
 const EXTENSION: &str = "_sandboxagent/session/request_question";
 const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}"#;
 
-fn hub() -> Hub {
-    Hub::builder(env!("CARGO_BIN_EXE_askd")).arg("--end-agents").start().unwrap()
+fn hub() -> Guarded {
+    acp::start(acp::builder())
 }
 
 fn questions(hub: &Hub, status: &str) -> Vec<Value> {
@@ -33,12 +35,9 @@ fn agent_pid(hub: &Hub) -> i64 {
 
 #[test]
 fn what_cannot_be_started_says_why_and_nothing_is_started_by_mistake() {
-    let hub = Hub::builder(env!("CARGO_BIN_EXE_askd"))
-        .arg("--end-agents")
-        .arg("--agent=absent=no-such-program-anywhere --acp")
-        .env("PATH", "/usr/bin:/bin")
-        .start()
-        .unwrap();
+    let hub = acp::start(
+        acp::builder().arg("--agent=absent=no-such-program-anywhere --acp").env("PATH", "/usr/bin:/bin"),
+    );
     let place = Place::new(&hub, "one");
     for (query, status, wanted) in [
         ("", 404, "?agent=NAME"),
@@ -267,12 +266,9 @@ done
 fn what_passes_through_keeps_its_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let heard = folder.path().join("heard");
-    let hub = Hub::builder(env!("CARGO_BIN_EXE_askd"))
-        .arg("--end-agents")
-        .arg(format!("--agent=odd={}", scripted_agent(folder.path())))
-        .env("HEARD", &heard)
-        .start()
-        .unwrap();
+    let hub = acp::start(
+        acp::builder().arg(format!("--agent=odd={}", scripted_agent(folder.path()))).env("HEARD", &heard),
+    );
     let place = Place::new(&hub, "bytes");
     let hello = "{\"method\":\"initialize\",\n \"x\":[1, 2.50],\"id\":\"h\",\"params\":{\"_meta\":{\"q\":null},\"clientCapabilities\":{\"z\":true}},\"jsonrpc\":\"2.0\"}";
     let (status, body) = place.post("?agent=odd", hello);

@@ -1,14 +1,15 @@
 //! Real ACP agents behind `/v1/acp`, with the scripted model behind them: `claude-agent-acp` with Claude Code and `codex-acp`
 //! with Codex. What the model saw as the result of its question is the proof of the whole way.
 
+#![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
+
 mod acp;
 
 use std::process::ExitCode;
 use std::time::Duration;
 
-use acp::{Place, Stream, assert_no_hole, eventually, prompt, result};
+use acp::{Guarded, Place, Stream, assert_no_hole, eventually, prompt, result};
 use anyhow::Result;
-use askd_testkit::hub::Hub;
 use askd_testkit::model::{Script, ScriptedModel};
 use askd_testkit::programs::live::Live;
 use askd_testkit::programs::{AgentEnv, ClaudeAgentAcpEnv, CodexAcpEnv, required};
@@ -34,7 +35,7 @@ fn main() -> ExitCode {
 struct Stage {
     agent: &'static str,
     model: ScriptedModel,
-    hub: Hub,
+    hub: Guarded,
     place: Place,
     session: String,
     stream: Stream,
@@ -109,12 +110,12 @@ impl Stage {
     ) -> Result<Self> {
         let program = required(program)?;
         let folder = program.parent().map(|folder| folder.display().to_string()).unwrap_or_default();
-        let mut hub = Hub::builder(env!("CARGO_BIN_EXE_askd")).arg("--end-agents");
+        let mut hub = acp::builder();
         for (name, value) in env.env() {
             let value = if name == "PATH" { format!("{folder}:{value}") } else { value };
             hub = hub.env(name, value);
         }
-        let hub = hub.start()?;
+        let hub = acp::start(hub);
         let place = Place::new(&hub, "live");
         let session = place.open(agent, &env.cwd().to_string_lossy());
         let stream = place.stream(None);
@@ -197,12 +198,18 @@ fn answers(stage: &mut Stage) -> Result<()> {
     stage.done(asked, &["something else"]);
 
     let asked = stage.ask("one");
-    let key = if claude { "question_0" } else { "auth" };
-    let (status, body) = stage
-        .place
-        .respond(&asked.request, &json!({ "action": "accept", "content": { key: "Nothing of these" } }));
-    assert_eq!(status, if claude { 202 } else { 202 }, "{body}");
-    drop(asked);
+    let (field, words) = if claude {
+        ("question_0", json!({ "question_0_custom": "by the client" }))
+    } else {
+        ("auth", json!({ "auth": "None of the above", "auth_note": "by the client" }))
+    };
+    let accept = |content: Value| json!({ "action": "accept", "content": content });
+    let refused = stage.place.respond(&asked.request, &accept(json!({ field: "not offered" })));
+    assert_eq!(refused.0, 400, "{refused:?}");
+    let (status, body) = stage.place.respond(&asked.request, &accept(words));
+    assert_eq!(status, 202, "{body}");
+    assert_eq!(stage.question(&asked.id)["outcome"]["answers"], json!([["by the client"]]));
+    stage.done(asked, &["by the client"]);
     if claude {
         let asked = stage.ask("multi");
         assert_eq!(asked.question["questions"][0]["multiple"], true);

@@ -7,11 +7,12 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::ops::{Deref, DerefMut};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use askd_testkit::hub::Hub;
+use askd_testkit::hub::{Hub, HubBuilder};
 use serde_json::{Value, json};
 
 /// How long anything may take: generous, because CI has two slow cores and starts real agents.
@@ -25,6 +26,38 @@ pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
         }
         assert!(Instant::now() < give_up, "not seen in time: {what}");
         std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A hub whose agents end with it.
+pub struct Guarded(Hub);
+
+pub fn builder() -> HubBuilder {
+    Hub::builder(env!("CARGO_BIN_EXE_askd")).arg("--end-agents")
+}
+
+pub fn start(builder: HubBuilder) -> Guarded {
+    Guarded(builder.start().unwrap())
+}
+
+impl Deref for Guarded {
+    type Target = Hub;
+
+    fn deref(&self) -> &Hub {
+        &self.0
+    }
+}
+
+impl DerefMut for Guarded {
+    fn deref_mut(&mut self) -> &mut Hub {
+        &mut self.0
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        // Politely, so that the agents end too; the hub kills what is left of itself.
+        drop(self.0.stop());
     }
 }
 

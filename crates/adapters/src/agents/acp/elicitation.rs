@@ -204,6 +204,17 @@ pub(crate) fn answers(params: &Params, mut content: Map<String, Value>) -> Resul
             None | Some(Value::Null) => Vec::new(),
             Some(value) => picks(field, value)?,
         };
+        // Own words have a field of their own; this one takes what it offers.
+        let offered = |pick: &&String| {
+            field.none_of_these.as_ref() == Some(*pick)
+                || field.item.options.iter().any(|option| option.value == **pick)
+        };
+        if field.companion.is_some()
+            && !field.item.options.is_empty()
+            && let Some(other) = picks.iter().find(|pick| !offered(pick))
+        {
+            return Err(format!("{other:?} is not offered by the field {:?}", field.key));
+        }
         let own = field.companion.as_ref().and_then(|key| content.remove(key));
         let own = match own {
             None | Some(Value::Null) => None,

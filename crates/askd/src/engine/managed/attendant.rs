@@ -265,6 +265,10 @@ impl Attendant {
                 drop(reply.send(result));
             }
             Command::Relay(relayed) => self.obey_relay(relayed, connection).await?,
+            Command::Close { session } => {
+                let heard = self.codec.close(Some(&session));
+                self.apply_all(heard, None).await?;
+            }
             Command::End { detail } => {
                 self.ending = Some(detail);
                 let heard = self.codec.close(None);

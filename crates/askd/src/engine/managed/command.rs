@@ -16,6 +16,8 @@ pub(in crate::engine) enum Command {
     Prompt { session: Option<String>, text: String, reply: oneshot::Sender<Result<(), String>> },
     /// Pass on a message of an ACP client.
     Relay(Relayed),
+    /// End one session in the agent's own protocol.
+    Close { session: String },
     /// End the agent and its process group.
     End { detail: String },
 }

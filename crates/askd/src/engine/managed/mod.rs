@@ -52,6 +52,8 @@ pub(super) struct Managed {
 #[derive(Clone)]
 pub(super) struct Attended {
     main: SessionId,
+    /// Whether askd leads the agent; the clients of an ACP server lead it themselves.
+    leads: bool,
     pub(super) commands: mpsc::Sender<Command>,
 }
 

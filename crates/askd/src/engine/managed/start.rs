@@ -184,7 +184,11 @@ impl Engine {
     pub(super) fn attend(&self, attendant: Attendant, begin: Begin) {
         let (commands, wishes) = mpsc::channel(COMMANDS);
         let source = attendant.source().clone();
-        let attended = Attended { main: attendant.main().clone(), commands: commands.clone() };
+        let attended = Attended {
+            main: attendant.main().clone(),
+            leads: attendant.relay.is_none(),
+            commands: commands.clone(),
+        };
         self.inner.managed.add(source.id.clone(), attended);
         let server = attendant.relay.as_ref().map(|relay| relay.server.clone());
         if let Some(server) = &server {
@@ -288,10 +292,18 @@ impl Engine {
         let session = self.store().session(id).await.map_err(EngineError::from)?;
         let session = session.ok_or(EngineError::NotFound("session"))?;
         let detail = format!("ended by {}", caller.token.name);
-        if let Some(attended) =
-            self.inner.managed.get(&session.source_id).filter(|attended| attended.main == *id)
+        if let Some(attended) = self
+            .inner
+            .managed
+            .get(&session.source_id)
+            .filter(|attended| !attended.leads || attended.main == *id)
         {
-            drop(attended.commands.send(Command::End { detail: detail.clone() }).await);
+            let command = match attended.leads {
+                true => Command::End { detail: detail.clone() },
+                // Only ending the server ends its process; a session of it is ended in the agent's own protocol.
+                false => Command::Close { session: session.native_id },
+            };
+            drop(attended.commands.send(command).await);
         }
         self.end_session(id, Cause::SessionEnded { detail: Some(detail) }).await?;
         Ok(())
