@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::adapter::{Adapter, AdapterError, FoundProgram};
 use crate::agents::acp::AcpAgent;
+use crate::agents::claude::ClaudeAgent;
 use crate::agents::mock::MockAgent;
 use crate::agents::unbuilt::Unbuilt;
 use crate::descriptor::Descriptor;
@@ -42,12 +43,7 @@ impl Registry {
     pub fn built_in() -> Self {
         let adapters: Vec<Arc<dyn Adapter>> = vec![
             Arc::new(MockAgent::new()),
-            Arc::new(Unbuilt::new(
-                "claude",
-                "Claude Code",
-                NOT_YET,
-                Some("npm install -g @anthropic-ai/claude-code"),
-            )),
+            Arc::new(ClaudeAgent::new()),
             Arc::new(Unbuilt::new("opencode", "OpenCode", NOT_YET, Some("npm install -g opencode-ai"))),
             Arc::new(Unbuilt::new("codex", "Codex", NOT_YET, Some("npm install -g @openai/codex"))),
             Arc::new(Unbuilt::new("amp", "Amp", AMP, Some("npm install -g @sourcegraph/amp"))),
