@@ -112,7 +112,7 @@ impl Codec for ClaudeCodec {
         let (id, request) = wire::stored(native).map_err(Unspeakable::Unreadable)?;
         let way = Way::of(&request)
             .ok_or_else(|| Unspeakable::Unreadable(format!("{:?} is not a question", request.subtype)))?;
-        let mut bytes = Vec::new();
+        let mut bytes = note(way, settled);
         match (way, settled) {
             (Way::Elicitation, _) => {
                 if settled.reject_mode() == Some(RejectMode::Interrupt) {
@@ -139,7 +139,6 @@ impl Codec for ClaudeCodec {
                 bytes.extend(permission::outcome(&request, &id, answer)?);
             }
         }
-        bytes.extend(note(way, settled));
         Ok(Speech::Bytes(bytes))
     }
 
@@ -157,7 +156,7 @@ impl Codec for ClaudeCodec {
     }
 }
 
-/// Notes that the response has no place for are said right after it; the model reads them together with the tool's result.
+/// Notes that the response has no place for are said right before it: the model then reads them with the tool's result.
 fn note(way: Way, settled: &Settlement) -> Vec<u8> {
     let Settlement::Answered(answer) = settled else { return Vec::new() };
     let placed = way == Way::Question || (way == Way::Permission && permission::denies(answer));

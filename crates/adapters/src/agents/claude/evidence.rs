@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::open::{Open, Way};
 use super::wire::{self, ToolResult};
-use super::{permission, question};
+use super::{permission, plan, question};
 use crate::codec::Settlement;
 use crate::heard::Heard;
 
@@ -47,6 +47,9 @@ pub(super) fn verdict(open: &Open, seen: Seen<'_>) -> Heard {
         (Some(Settlement::Answered(answer)), false) => match open.way {
             Way::Question if told(open, answer, seen) == Some(false) => went_on(open, seen),
             Way::Permission if permission::denies(answer) => went_on(open, seen),
+            Way::Plan if ignored_edits(open, answer, seen) => {
+                not_taken(open, "the agent went on with the plan as it was, without the changes")
+            }
             _ => Heard::Confirmed { native_id },
         },
         (Some(Settlement::Answered(answer)), true) => {
@@ -69,6 +72,10 @@ fn told(open: &Open, answer: &Answer, seen: Seen<'_>) -> Option<bool> {
     let (_, request) = wire::stored(&open.native).ok()?;
     let given = question::given(&request, answer).ok()?;
     Some(reported.answers? == given.answers)
+}
+
+fn ignored_edits(open: &Open, answer: &Answer, seen: Seen<'_>) -> bool {
+    wire::stored(&open.native).is_ok_and(|(_, request)| plan::ignored_edits(&request, answer, seen.structure))
 }
 
 fn reported(seen: Seen<'_>) -> Option<question::Reported> {

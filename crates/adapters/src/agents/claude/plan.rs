@@ -1,11 +1,13 @@
 //! `ExitPlanMode`: a plan to approve, to approve changed, or to send back.
 //!
 //! In: the plan that the CLI read from its plan file. Out: an [`Ask`], and a decision. Without a word about the mode the CLI
-//! goes back to the one that was on before; a changed plan is written back to the file by the CLI itself.
+//! goes back to the one that was on before. A changed plan is written back to the file by the CLI itself where the request
+//! names that file; 2.0.76, which does not name it, approves the old plan instead, so the changed one is said as a message.
 
 use askd_core::ask::APPROVE;
 use askd_core::question::{Body, BodyFormat};
 use askd_core::{Answer, Ask, Kind};
+use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
@@ -19,6 +21,8 @@ pub(super) const TOOL: &str = "ExitPlanMode";
 /// The modes to go on in: each edit asked for, or edits taken as read.
 const NEXT_MODES: [&str; 2] = ["default", "acceptEdits"];
 
+const CHANGED: &str = "I changed the plan before I approved it (in the askd inbox). Follow this plan, not the one before:";
+
 fn input(request: &Request<'_>) -> Result<Map<String, Value>, String> {
     let input = request.input.map_or("{}", RawValue::get);
     serde_json::from_str(input).map_err(|error| error.to_string())
@@ -26,6 +30,11 @@ fn input(request: &Request<'_>) -> Result<Map<String, Value>, String> {
 
 fn plan_of(input: &Map<String, Value>) -> Option<&str> {
     input.get("plan").and_then(Value::as_str).filter(|plan| !plan.trim().is_empty())
+}
+
+/// Since 2.1.76 the request names the file, and the CLI takes changes.
+fn takes_edits(input: &Map<String, Value>) -> bool {
+    plan_of(input).is_some() && input.contains_key("planFilePath")
 }
 
 pub(super) fn ask(agent: &str, request: &Request<'_>) -> Result<Ask, String> {
@@ -45,18 +54,21 @@ pub(super) fn ask(agent: &str, request: &Request<'_>) -> Result<Ask, String> {
 
 pub(super) fn outcome(request: &Request<'_>, id: &str, answer: &Answer) -> Result<Vec<u8>, Unspeakable> {
     let mut input = input(request).map_err(Unspeakable::Unreadable)?;
+    let mut bytes = Vec::new();
     if let Some(edited) = &answer.edited_plan {
-        if plan_of(&input).is_none() {
-            return Err(Unspeakable::CannotCarry("changes to a plan that has no file"));
+        if takes_edits(&input) {
+            input.insert("plan".to_owned(), Value::from(edited.as_str()));
+        } else {
+            bytes = wire::user(&format!("{CHANGED}\n\n{edited}"));
         }
-        input.insert("plan".to_owned(), Value::from(edited.as_str()));
     }
     let mode = answer.next_mode.as_ref().map(|mode| {
         let wanted = json!({ "type": "setMode", "mode": mode, "destination": "session" });
         to_raw_value(&wanted).map_err(|error| Unspeakable::Misfit(error.to_string()))
     });
     let mode = mode.transpose()?;
-    Ok(wire::response(id, &wire::allow(input, mode.as_deref().into_iter().collect())))
+    bytes.extend(wire::response(id, &wire::allow(input, mode.as_deref().into_iter().collect())));
+    Ok(bytes)
 }
 
 pub(super) fn declined(reason: Option<&str>) -> String {
@@ -68,4 +80,15 @@ pub(super) fn declined(reason: Option<&str>) -> String {
                  should be different, or improve the plan."
             .to_owned(),
     }
+}
+
+/// Whether the agent reports another plan than the changed one that it was told.
+pub(super) fn ignored_edits(request: &Request<'_>, answer: &Answer, structure: Option<&RawValue>) -> bool {
+    #[derive(Deserialize)]
+    struct Taken {
+        plan: String,
+    }
+    let (Some(edited), Ok(input)) = (&answer.edited_plan, input(request)) else { return false };
+    let taken = structure.and_then(|raw| serde_json::from_str::<Taken>(raw.get()).ok());
+    takes_edits(&input) && taken.is_some_and(|taken| taken.plan.trim() != edited.trim())
 }

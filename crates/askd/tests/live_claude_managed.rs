@@ -1,0 +1,330 @@
+//! Real Claude Code through the whole hub: askd starts it, a scripted model makes it ask, answers go in over HTTP, and what
+//! counts is what the model received.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
+
+#[expect(dead_code, reason = "the stage is shared, and not every test needs all of it")]
+mod live;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::ExitCode;
+
+use askd_testkit::model::{Script, ScriptedModel, ToolResult};
+use askd_testkit::programs::live::Live;
+use askd_testkit::programs::{AgentEnv as _, ClaudeEnv, required};
+use live::scenes::{self, Cast};
+use live::{Stage, eventually};
+use serde_json::{Value, json};
+
+/// One version of Claude Code in a place of its own, with the scripted model as its model.
+struct Claude {
+    model: ScriptedModel,
+    env: ClaudeEnv,
+}
+
+impl Claude {
+    fn new(program: &str) -> Self {
+        let anywhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let model = ScriptedModel::start_on(anywhere, Script::from_value(script()).unwrap()).unwrap();
+        let env = ClaudeEnv::new(&model.base_url()).unwrap();
+        // A folder in which this version is called `claude`.
+        let bin = env.place().home().join("bin");
+        std::fs::create_dir(&bin).unwrap();
+        let text = format!("#!/bin/sh\nexec '{}' \"$@\"\n", required(program).unwrap().display());
+        std::fs::write(bin.join("claude"), text).unwrap();
+        std::fs::set_permissions(bin.join("claude"), std::fs::Permissions::from_mode(0o755)).unwrap();
+        Self { model, env }
+    }
+
+    fn request(&self, scenario: &str) -> Value {
+        let mut env: serde_json::Map<String, Value> =
+            self.env.env().into_iter().map(|(name, value)| (name, Value::from(value))).collect();
+        let path = env.get("PATH").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let bin = self.env.place().home().join("bin");
+        env.insert("PATH".to_owned(), Value::from(format!("{}:{path}", bin.display())));
+        let args: &[&str] =
+            if scenario.starts_with("plan") { &["--permission-mode", "plan"] } else { &[] };
+        let prompt = format!("SCENARIO:{scenario} go");
+        json!({ "agent": "claude", "cwd": self.env.cwd(), "prompt": prompt, "args": args, "env": env })
+    }
+
+    fn results(&self, count: usize) -> Vec<ToolResult> {
+        eventually(&format!("{count} tool results at the model"), || {
+            Some(self.model.tool_results()).filter(|results| results.len() >= count)
+        })
+    }
+
+    /// What the model received for the last call.
+    fn told(&self, count: usize) -> (String, bool) {
+        let last = self.results(count).pop().unwrap();
+        (last.text, last.is_error)
+    }
+}
+
+impl Cast for Claude {
+    fn session(&self, scene: &str) -> Value {
+        self.request(match scene {
+            "multi-select" | "several-items" | "two-open-at-once" | "plan" | "permission" => scene,
+            _ => "single",
+        })
+    }
+
+    fn saw(&self, _stage: &Stage, _session: &str) -> String {
+        self.model.tool_results().into_iter().map(|result| result.text).collect()
+    }
+}
+
+fn item(question: &str, labels: &[&str], several: bool) -> Value {
+    let options: Vec<Value> =
+        labels.iter().map(|label| json!({ "label": label, "description": "d" })).collect();
+    json!({ "question": question, "header": "Header", "options": options, "multiSelect": several })
+}
+
+fn asks(items: &[Value]) -> Value {
+    json!({ "name": "AskUserQuestion", "args": { "questions": items } })
+}
+
+fn script() -> Value {
+    let single = item("Which auth?", &["JWT", "Session cookies"], false);
+    let several = item("Which of these?", &["Logging", "Metrics, traces", "say \"hi\"", "日本 🦀"], true);
+    let second = item("Which \"name\"?\nSecond line", &["x", "y"], false);
+    let plan = json!({ "name": "Write", "args": { "file_path": "$PLAN_PATH", "content": "# Plan\n\n1. Do A\n" } });
+    let plan = json!([{ "calls": [plan] }, { "calls": [{ "name": "ExitPlanMode" }] }, { "text": "Done." }]);
+    let bash = json!({ "name": "Bash", "args": { "command": "touch made-by-claude", "description": "Make it" } });
+    let preview = json!({ "question": "Which layout?", "header": "Layout", "multiSelect": false, "options": [
+        { "label": "Grid", "description": "g", "preview": "+-+\n|A|\n+-+" }, { "label": "List", "description": "l" } ] });
+    json!({ "scenarios": {
+        "single": [{ "text": "One question.", "calls": [asks(std::slice::from_ref(&single))] }, { "text": "Done." }],
+        "multi-select": [{ "calls": [asks(std::slice::from_ref(&several))] }, { "text": "Done." }],
+        "several-items": [{ "calls": [asks(&[single.clone(), several, second.clone()])] }, { "text": "Done." }],
+        "two-open-at-once": [{ "calls": [asks(&[single]), asks(&[second])] }, { "text": "Done." }],
+        "preview": [{ "calls": [asks(&[preview])] }, { "text": "Done." }],
+        "plan": plan,
+        "permission": [{ "calls": [bash] }, { "text": "Done." }],
+    } })
+}
+
+fn play(scene: fn(&mut Stage, &dyn Cast)) {
+    scene(&mut Stage::new(), &Claude::new("claude"));
+}
+
+/// Starts a session in a hub of its own, and gives the id of its question.
+fn asked(claude: &Claude, scenario: &str) -> (Stage, String, String) {
+    let stage = Stage::new();
+    let session = stage.start(&claude.request(scenario));
+    let id = stage.open_question(&session);
+    (stage, session, id)
+}
+
+fn single() {
+    let claude = Claude::new("claude");
+    let (stage, session, id) = asked(&claude, "single");
+    let question = stage.question(&id);
+    assert_eq!(question["context"]["excerpt"], "One question.");
+    assert_eq!(question["rejectModes"], json!(["decline", "interrupt"]));
+    assert!(question["tool"]["callId"].as_str().unwrap().starts_with("toolu_"), "{question}");
+    stage.answer(&id, &json!([["Session cookies"]]));
+    stage.confirmed(&id);
+    let wanted = "Your questions have been answered: \"Which auth?\"=\"Session cookies\". You can now continue with these \
+                  answers in mind.";
+    assert_eq!(claude.told(1), (wanted.to_owned(), false));
+    // The session goes on: a message is a new turn in which it asks again.
+    let say = json!({ "text": "SCENARIO:single again" });
+    let said = stage.hub.http("POST", &format!("/v1/sessions/{session}/messages"), Some(&say)).unwrap();
+    assert_eq!(said.0, 202, "{}", said.1);
+    let again = stage.open_question(&session);
+    assert_ne!(again, id);
+    stage.answer(&again, &json!([["JWT"]]));
+    stage.confirmed(&again);
+    assert!(claude.told(2).0.contains("\"Which auth?\"=\"JWT\""));
+}
+
+fn several_picks() {
+    let claude = Claude::new("claude");
+    let (stage, _, id) = asked(&claude, "several-items");
+    stage.answer(&id, &json!([["JWT"], ["Logging", "Metrics, traces", "say \"hi\"", "日本 🦀"], []]));
+    stage.confirmed(&id);
+    let wanted = "Your questions have been answered: \"Which auth?\"=\"JWT\", \"Which of these?\"=\"Logging, \"Metrics, traces\", \
+                  \"say \\\"hi\\\"\", 日本 🦀\". You can now continue with these answers in mind.";
+    assert_eq!(claude.told(1), (wanted.to_owned(), false));
+}
+
+fn own_words_and_notes() {
+    let claude = Claude::new("claude");
+    let (stage, _, id) = asked(&claude, "single");
+    stage.answer(&id, &json!([["neither, \"really\"\nsecond line"]]));
+    stage.confirmed(&id);
+    let told = claude.told(1).0;
+    assert!(told.starts_with("The user answered: \"Which auth?\"=\"neither, \"really\"\nsecond line\""), "{told}");
+
+    let claude = Claude::new("claude");
+    let (stage, _, id) = asked(&claude, "preview");
+    assert_eq!(stage.question(&id)["questions"][0]["options"][0]["preview"], "+-+\n|A|\n+-+");
+    stage.reply(&id, &json!({ "answers": [["Grid"]], "notes": ["make it wide"] }));
+    stage.confirmed(&id);
+    let told = claude.told(1).0;
+    assert!(told.contains("\"Grid\" selected preview:\n+-+\n|A|\n+-+ notes: make it wide"), "{told}");
+}
+
+fn nothing_picked() {
+    let claude = Claude::new("claude");
+    let (stage, _, id) = asked(&claude, "single");
+    stage.answer(&id, &json!([[]]));
+    stage.confirmed(&id);
+    assert_eq!(claude.told(1), ("The user did not answer the questions.".to_owned(), false));
+}
+
+fn plan_edited() {
+    let claude = Claude::new("claude");
+    let (stage, _, id) = asked(&claude, "plan");
+    assert_eq!(stage.question(&id)["body"]["text"], "# Plan\n\n1. Do A\n");
+    let reply =
+        json!({ "answers": [["approve"]], "editedPlan": "# Plan\n\n1. Only B\n", "nextMode": "acceptEdits" });
+    stage.reply(&id, &reply);
+    stage.confirmed(&id);
+    let (told, is_error) = claude.told(2);
+    assert!(!is_error && told.contains("edited by user") && told.contains("1. Only B"), "{told}");
+    assert!(!told.contains("Do A"), "{told}");
+}
+
+fn plan_sent_back() {
+    let claude = Claude::new("claude");
+    let (stage, _, id) = asked(&claude, "plan");
+    stage.reject(&id, &json!({ "mode": "decline", "reason": "Please also add tests" }));
+    stage.confirmed(&id);
+    let wanted = "The user sent the plan back (from the askd inbox) and said:\nPlease also add tests";
+    assert_eq!(claude.told(2), (wanted.to_owned(), true));
+}
+
+fn permission() {
+    let claude = Claude::new("claude");
+    let (stage, _, id) = asked(&claude, "permission");
+    let question = stage.question(&id);
+    assert_eq!(question["body"], json!({ "format": "command", "text": "touch made-by-claude" }));
+    assert!(!claude.env.cwd().join("made-by-claude").exists());
+    stage.reply(&id, &json!({ "answers": [["deny"]], "notes": ["not here"] }));
+    stage.confirmed(&id);
+    let wanted = "The user did not allow this (in the askd inbox) and said: not here";
+    assert_eq!(claude.told(1), (wanted.to_owned(), true));
+    assert!(!claude.env.cwd().join("made-by-claude").exists());
+
+    let claude = Claude::new("claude");
+    let (stage, _, id) = asked(&claude, "permission");
+    stage.reply(&id, &json!({ "answers": [["allow"]], "notes": ["and then stop"] }));
+    stage.confirmed(&id);
+    assert!(!claude.told(1).1);
+    assert!(claude.env.cwd().join("made-by-claude").exists());
+    eventually("the note at the model", || {
+        claude.model.requests().iter().any(|request| {
+            request.body.as_ref().is_some_and(|body| body.to_string().contains("and then stop"))
+        }).then_some(())
+    });
+}
+
+fn declined() {
+    let claude = Claude::new("claude");
+    let (stage, _, id) = asked(&claude, "single");
+    stage.reject(&id, &json!({ "reason": "Ask Ada" }));
+    stage.confirmed(&id);
+    let (told, is_error) = claude.told(1);
+    assert!(is_error && told.contains("declined") && told.contains("Ask Ada"), "{told}");
+}
+
+fn interrupted_with_another_open() {
+    let claude = Claude::new("claude");
+    let stage = Stage::new();
+    let session = stage.start(&claude.request("two-open-at-once"));
+    let ids = stage.open_questions(&session, 2);
+    stage.reject(&ids[0], &json!({ "mode": "interrupt" }));
+    stage.confirmed(&ids[0]);
+    let other = eventually("the other question's end", || {
+        let question = stage.question(&ids[1]);
+        (question["status"] != "requested").then_some(question)
+    });
+    assert_eq!(other["status"], "cancelled", "{other}");
+    assert_eq!(other["outcome"]["cause"]["type"], "turnAborted", "{other}");
+    assert!(claude.model.tool_results().is_empty(), "the model was not called again");
+    // The session is still usable.
+    let say = json!({ "text": "SCENARIO:single again" });
+    stage.hub.http("POST", &format!("/v1/sessions/{session}/messages"), Some(&say)).unwrap();
+    let again = stage.open_question(&session);
+    stage.answer(&again, &json!([["JWT"]]));
+    stage.confirmed(&again);
+}
+
+/// The portable road, on a version that is not the newest.
+fn older(program: &str) {
+    let claude = Claude::new(program);
+    let (stage, session, id) = asked(&claude, "several-items");
+    stage.answer(&id, &json!([["JWT"], ["Logging", "日本 🦀"], ["own\nwords"]]));
+    stage.confirmed(&id);
+    let (told, is_error) = claude.told(1);
+    let wanted = "\"Which auth?\"=\"JWT\", \"Which of these?\"=\"Logging, 日本 🦀\", \"Which \"name\"?\nSecond line\"=\"own\nwords\"";
+    assert!(!is_error && told.contains(wanted), "{told}");
+
+    let say = |scenario: &str| {
+        let say = json!({ "text": format!("SCENARIO:{scenario} go") });
+        stage.hub.http("POST", &format!("/v1/sessions/{session}/messages"), Some(&say)).unwrap();
+        stage.open_question(&session)
+    };
+    let id = say("single");
+    stage.reply(&id, &json!({ "answers": [["JWT"]], "notes": ["but short-lived"] }));
+    stage.confirmed(&id);
+    let (told, _) = claude.told(2);
+    assert!(told.contains("JWT") && told.contains("but short-lived"), "{told}");
+    let id = say("single");
+    stage.reject(&id, &json!({ "reason": "Ask Ada" }));
+    stage.confirmed(&id);
+    assert!(claude.told(3).1);
+    let id = say("single");
+    stage.answer(&id, &json!([[]]));
+    stage.confirmed(&id);
+    assert!(claude.told(4).0.contains("The user did not answer the questions."), "{:?}", claude.told(4));
+    let id = say("single");
+    stage.reject(&id, &json!({ "mode": "interrupt" }));
+    stage.confirmed(&id);
+}
+
+fn older_plan(program: &str) {
+    let claude = Claude::new(program);
+    let (stage, _, id) = asked(&claude, "plan");
+    assert_eq!(stage.question(&id)["body"]["text"], "# Plan\n\n1. Do A\n");
+    stage.answer(&id, &json!([["approve"]]));
+    stage.confirmed(&id);
+    let (told, is_error) = claude.told(2);
+    assert!(!is_error && told.contains("approved your plan"), "{told}");
+}
+
+fn main() -> ExitCode {
+    let tests: [(&str, &'static [&'static str], fn()); 20] = [
+        ("a_question_is_answered_and_the_session_goes_on", &["claude"], single),
+        ("several_picks_and_items_with_commas_and_quotes", &["claude"], several_picks),
+        ("own_words_previews_and_notes", &["claude"], own_words_and_notes),
+        ("nothing_picked_is_said_as_such", &["claude"], nothing_picked),
+        ("a_changed_plan_arrives_changed", &["claude"], plan_edited),
+        ("a_plan_is_sent_back_with_feedback", &["claude"], plan_sent_back),
+        ("a_permission_is_denied_and_given", &["claude"], permission),
+        ("a_decline_says_why", &["claude"], declined),
+        ("an_interrupt_ends_the_other_question_too", &["claude"], interrupted_with_another_open),
+        ("scene_multi_select", &["claude"], || play(scenes::multi_select)),
+        ("scene_plan", &["claude"], || play(scenes::plan)),
+        ("scene_permission", &["claude"], || play(scenes::permission)),
+        ("scene_interrupt", &["claude"], || play(scenes::interrupt)),
+        ("scene_two_open_at_once", &["claude"], || play(scenes::two_open_at_once)),
+        ("scene_hub_killed_live", &["claude"], || play(scenes::hub_killed_live)),
+        ("scene_answer_after_exit", &["claude"], || play(scenes::answer_after_exit)),
+        ("portable_2_1_120", &["claude-2.1.120"], || older("claude-2.1.120")),
+        ("portable_2_0_76", &["claude-2.0.76"], || older("claude-2.0.76")),
+        ("plan_2_1_120", &["claude-2.1.120"], || older_plan("claude-2.1.120")),
+        ("plan_2_0_76", &["claude-2.0.76"], || older_plan("claude-2.0.76")),
+    ];
+    let mut live = Live::new();
+    for (name, needs, body) in tests {
+        live = live.test(name, needs, move || async move {
+            body();
+            Ok(())
+        });
+    }
+    live.run()
+}
