@@ -6,104 +6,16 @@
 #[expect(dead_code, reason = "the stage is shared, and not every test needs all of it")]
 mod live;
 
-use std::net::{Ipv4Addr, SocketAddr};
-use std::os::unix::fs::PermissionsExt as _;
+mod live_claude;
+
 use std::process::ExitCode;
 
-use askd_testkit::model::{Script, ScriptedModel, ToolResult};
 use askd_testkit::programs::live::Live;
-use askd_testkit::programs::{AgentEnv as _, ClaudeEnv, required};
+use askd_testkit::programs::{AgentEnv as _, required};
 use live::scenes::{self, Cast};
 use live::{Stage, eventually};
-use serde_json::{Value, json};
-
-/// One version of Claude Code in a place of its own, with the scripted model as its model.
-struct Claude {
-    model: ScriptedModel,
-    env: ClaudeEnv,
-}
-
-impl Claude {
-    fn new(program: &str) -> Self {
-        let anywhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let model = ScriptedModel::start_on(anywhere, Script::from_value(script()).unwrap()).unwrap();
-        let env = ClaudeEnv::new(&model.base_url()).unwrap();
-        // A folder in which this version is called `claude`.
-        let bin = env.place().home().join("bin");
-        std::fs::create_dir(&bin).unwrap();
-        let text = format!("#!/bin/sh\nexec '{}' \"$@\"\n", required(program).unwrap().display());
-        std::fs::write(bin.join("claude"), text).unwrap();
-        std::fs::set_permissions(bin.join("claude"), std::fs::Permissions::from_mode(0o755)).unwrap();
-        Self { model, env }
-    }
-
-    fn request(&self, scenario: &str) -> Value {
-        let mut env: serde_json::Map<String, Value> =
-            self.env.env().into_iter().map(|(name, value)| (name, Value::from(value))).collect();
-        let path = env.get("PATH").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let bin = self.env.place().home().join("bin");
-        env.insert("PATH".to_owned(), Value::from(format!("{}:{path}", bin.display())));
-        let args: &[&str] =
-            if scenario.starts_with("plan") { &["--permission-mode", "plan"] } else { &[] };
-        let prompt = format!("SCENARIO:{scenario} go");
-        json!({ "agent": "claude", "cwd": self.env.cwd(), "prompt": prompt, "args": args, "env": env })
-    }
-
-    fn results(&self, count: usize) -> Vec<ToolResult> {
-        eventually(&format!("{count} tool results at the model"), || {
-            Some(self.model.tool_results()).filter(|results| results.len() >= count)
-        })
-    }
-
-    /// What the model received for the last call.
-    fn told(&self, count: usize) -> (String, bool) {
-        let last = self.results(count).pop().unwrap();
-        (last.text, last.is_error)
-    }
-}
-
-impl Cast for Claude {
-    fn session(&self, scene: &str) -> Value {
-        self.request(match scene {
-            "multi-select" | "several-items" | "two-open-at-once" | "plan" | "permission" => scene,
-            _ => "single",
-        })
-    }
-
-    fn saw(&self, _stage: &Stage, _session: &str) -> String {
-        self.model.tool_results().into_iter().map(|result| result.text).collect()
-    }
-}
-
-fn item(question: &str, labels: &[&str], several: bool) -> Value {
-    let options: Vec<Value> =
-        labels.iter().map(|label| json!({ "label": label, "description": "d" })).collect();
-    json!({ "question": question, "header": "Header", "options": options, "multiSelect": several })
-}
-
-fn asks(items: &[Value]) -> Value {
-    json!({ "name": "AskUserQuestion", "args": { "questions": items } })
-}
-
-fn script() -> Value {
-    let single = item("Which auth?", &["JWT", "Session cookies"], false);
-    let several = item("Which of these?", &["Logging", "Metrics, traces", "say \"hi\"", "日本 🦀"], true);
-    let second = item("Which \"name\"?\nSecond line", &["x", "y"], false);
-    let plan = json!({ "name": "Write", "args": { "file_path": "$PLAN_PATH", "content": "# Plan\n\n1. Do A\n" } });
-    let plan = json!([{ "calls": [plan] }, { "calls": [{ "name": "ExitPlanMode" }] }, { "text": "Done." }]);
-    let bash = json!({ "name": "Bash", "args": { "command": "touch made-by-claude", "description": "Make it" } });
-    let preview = json!({ "question": "Which layout?", "header": "Layout", "multiSelect": false, "options": [
-        { "label": "Grid", "description": "g", "preview": "+-+\n|A|\n+-+" }, { "label": "List", "description": "l" } ] });
-    json!({ "scenarios": {
-        "single": [{ "text": "One question.", "calls": [asks(std::slice::from_ref(&single))] }, { "text": "Done." }],
-        "multi-select": [{ "calls": [asks(std::slice::from_ref(&several))] }, { "text": "Done." }],
-        "several-items": [{ "calls": [asks(&[single.clone(), several, second.clone()])] }, { "text": "Done." }],
-        "two-open-at-once": [{ "calls": [asks(&[single]), asks(&[second])] }, { "text": "Done." }],
-        "preview": [{ "calls": [asks(&[preview])] }, { "text": "Done." }],
-        "plan": plan,
-        "permission": [{ "calls": [bash] }, { "text": "Done." }],
-    } })
-}
+use live_claude::Claude;
+use serde_json::json;
 
 fn play(scene: fn(&mut Stage, &dyn Cast)) {
     scene(&mut Stage::new(), &Claude::new("claude"));
@@ -156,7 +68,10 @@ fn own_words_and_notes() {
     stage.answer(&id, &json!([["neither, \"really\"\nsecond line"]]));
     stage.confirmed(&id);
     let told = claude.told(1).0;
-    assert!(told.starts_with("The user answered: \"Which auth?\"=\"neither, \"really\"\nsecond line\""), "{told}");
+    assert!(
+        told.starts_with("The user answered: \"Which auth?\"=\"neither, \"really\"\nsecond line\""),
+        "{told}"
+    );
 
     let claude = Claude::new("claude");
     let (stage, _, id) = asked(&claude, "preview");
@@ -216,9 +131,14 @@ fn permission() {
     assert!(!claude.told(1).1);
     assert!(claude.env.cwd().join("made-by-claude").exists());
     eventually("the note at the model", || {
-        claude.model.requests().iter().any(|request| {
-            request.body.as_ref().is_some_and(|body| body.to_string().contains("and then stop"))
-        }).then_some(())
+        claude
+            .model
+            .requests()
+            .iter()
+            .any(|request| {
+                request.body.as_ref().is_some_and(|body| body.to_string().contains("and then stop"))
+            })
+            .then_some(())
     });
 }
 
@@ -251,6 +171,70 @@ fn interrupted_with_another_open() {
     let again = stage.open_question(&session);
     stage.answer(&again, &json!([["JWT"]]));
     stage.confirmed(&again);
+}
+
+/// A hook of the user's own answers while the question is open in the inbox.
+fn hook_is_faster() {
+    let claude = Claude::new("claude");
+    let input =
+        json!({ "questions": [live_claude::single()], "answers": { "Which auth?": "Session cookies" } });
+    let decision = json!({ "behavior": "allow", "updatedInput": input });
+    let output =
+        json!({ "hookSpecificOutput": { "hookEventName": "PermissionRequest", "decision": decision } });
+    let hook = claude.env.place().seed("hook", &format!("sleep 3\ncat <<'E'\n{output}\nE\n")).unwrap();
+    let command = json!({ "type": "command", "command": format!("sh {}", hook.display()), "timeout": 60 });
+    let hooks = json!([{ "matcher": "AskUserQuestion", "hooks": [command] }]);
+    let settings = json!({ "hooks": { "PermissionRequest": hooks } });
+    let mut request = claude.request("single");
+    request["args"] = json!(["--settings", settings.to_string()]);
+    let stage = Stage::new();
+    let session = stage.start(&request);
+    let id = stage.open_question(&session);
+    let question = eventually("the answer of the hook", || {
+        let question = stage.question(&id);
+        (question["status"] != "requested").then_some(question)
+    });
+    assert_eq!(question["outcome"]["answers"], json!([["Session cookies"]]), "{question}");
+    assert_eq!(question["outcome"]["by"]["surface"], "agent", "{question}");
+    assert!(question["delivery"].is_null(), "{question}");
+}
+
+/// An MCP server, as small as it can be, that asks with a form and repeats what it was given.
+const SERVER: &str = r#"
+const say = m => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...m }) + "\n");
+let call;
+require("readline").createInterface({ input: process.stdin }).on("line", line => {
+  const m = JSON.parse(line);
+  if (m.method === "initialize")
+    say({ id: m.id, result: { protocolVersion: m.params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "elic", version: "1" } } });
+  else if (m.method === "tools/list")
+    say({ id: m.id, result: { tools: [{ name: "ask", description: "asks", inputSchema: { type: "object", properties: {} } }] } });
+  else if (m.method === "tools/call") {
+    call = m.id;
+    const requestedSchema = { type: "object", properties: { color: { type: "string", enum: ["red", "blue"] }, count: { type: "integer" } }, required: ["color"] };
+    say({ id: 1, method: "elicitation/create", params: { message: "Which color?", requestedSchema } });
+  } else if (m.id === 1 && !m.method)
+    say({ id: call, result: { content: [{ type: "text", text: "given: " + JSON.stringify(m.result) }] } });
+  else if (m.id !== undefined && m.method) say({ id: m.id, result: {} });
+});
+"#;
+
+fn elicitation() {
+    let claude = Claude::new("claude");
+    let server = claude.env.place().seed("server.js", SERVER).unwrap();
+    let server = json!({ "command": required("node").unwrap(), "args": [server] });
+    let config = json!({ "mcpServers": { "elic": server } });
+    let mut request = claude.request("mcp");
+    request["args"] = json!(["--mcp-config", config.to_string(), "--allowedTools", "mcp__elic__ask"]);
+    let stage = Stage::new();
+    let session = stage.start(&request);
+    let id = stage.open_question(&session);
+    let question = stage.question(&id);
+    assert_eq!(question["kind"], "form", "{question}");
+    stage.answer(&id, &json!([["blue"], ["7"]]));
+    stage.confirmed(&id);
+    let told = claude.told(1).0;
+    assert!(told.contains(r#"given: {"action":"accept","content":{"color":"blue","count":7}}"#), "{told}");
 }
 
 /// The portable road, on a version that is not the newest.
@@ -290,14 +274,15 @@ fn older_plan(program: &str) {
     let claude = Claude::new(program);
     let (stage, _, id) = asked(&claude, "plan");
     assert_eq!(stage.question(&id)["body"]["text"], "# Plan\n\n1. Do A\n");
-    stage.answer(&id, &json!([["approve"]]));
+    stage.reply(&id, &json!({ "answers": [["approve"]], "editedPlan": "# Plan\n\n1. Only B\n" }));
     stage.confirmed(&id);
     let (told, is_error) = claude.told(2);
-    assert!(!is_error && told.contains("approved your plan"), "{told}");
+    // 2.0.76 says it as a message within the result, 2.1.120 as the approved plan itself.
+    assert!(!is_error && told.contains("approved your plan") && told.contains("1. Only B"), "{told}");
 }
 
 fn main() -> ExitCode {
-    let tests: [(&str, &'static [&'static str], fn()); 20] = [
+    let tests: [(&str, &'static [&'static str], fn()); 21] = [
         ("a_question_is_answered_and_the_session_goes_on", &["claude"], single),
         ("several_picks_and_items_with_commas_and_quotes", &["claude"], several_picks),
         ("own_words_previews_and_notes", &["claude"], own_words_and_notes),
@@ -307,7 +292,8 @@ fn main() -> ExitCode {
         ("a_permission_is_denied_and_given", &["claude"], permission),
         ("a_decline_says_why", &["claude"], declined),
         ("an_interrupt_ends_the_other_question_too", &["claude"], interrupted_with_another_open),
-        ("scene_multi_select", &["claude"], || play(scenes::multi_select)),
+        ("a_hook_that_is_faster_is_told", &["claude"], hook_is_faster),
+        ("an_elicitation_is_a_form", &["claude", "node"], elicitation),
         ("scene_plan", &["claude"], || play(scenes::plan)),
         ("scene_permission", &["claude"], || play(scenes::permission)),
         ("scene_interrupt", &["claude"], || play(scenes::interrupt)),

@@ -45,19 +45,27 @@ impl ClaudeAgent {
 
 fn descriptor() -> Descriptor {
     use Capability::{
-        AnsweredElsewhere, CancelReject, Form, HubKilledLive, Link, Notes, Oversized, Secret, SeveralSessions,
-        SlowReader,
+        AnsweredElsewhere, CancelReject, Form, HubKilledLive, Link, Notes, Oversized, Secret,
+        SeveralSessions, SlowReader,
     };
     use ClaimState::{Declared, No, Proven};
     let not_judged = "needs a hub and a holder; not judged yet";
     let claims = Claims::all(Proven)
         .but(Secret, No, "Claude Code has no secret questions")
         .but(SeveralSessions, No, "one process is one session")
-        .but(CancelReject, Declared, "only for MCP elicitations; a tool call knows a decline and an interrupt")
+        .but(
+            CancelReject,
+            Declared,
+            "only for MCP elicitations; a tool call knows a decline and an interrupt",
+        )
         .but(Form, Declared, "MCP elicitations, from a recording of 2.1.325")
         .but(Link, Declared, "MCP elicitations in url mode, by the protocol; not seen")
         .but(Notes, Proven, "before 2.1.97 a note goes into the answer's text, because old versions lose it")
-        .but(AnsweredElsewhere, Declared, "by a PermissionRequest hook that was faster, from a recording of 2.1.325")
+        .but(
+            AnsweredElsewhere,
+            Declared,
+            "by a PermissionRequest hook that was faster, from a recording of 2.1.325",
+        )
         .but(HubKilledLive, Proven, "with 2.1.325")
         .but(Oversized, No, not_judged)
         .but(SlowReader, No, not_judged);

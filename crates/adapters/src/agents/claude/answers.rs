@@ -16,11 +16,7 @@ pub(super) fn join(picks: &[String]) -> String {
 }
 
 fn quoted(pick: &str) -> String {
-    if pick.contains(JOINER) || pick.contains('"') {
-        Value::from(pick).to_string()
-    } else {
-        pick.to_owned()
-    }
+    if pick.contains(JOINER) || pick.contains('"') { Value::from(pick).to_string() } else { pick.to_owned() }
 }
 
 /// The picks of one item from what the agent reports.

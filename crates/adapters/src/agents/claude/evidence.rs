@@ -38,7 +38,10 @@ pub(super) fn verdict(open: &Open, seen: Seen<'_>) -> Heard {
         (None, true) => match seen.not_executed {
             Some(kind) if kind != STOPPED && !seen.interrupting => {
                 let reason = Some(short(&seen.result.text));
-                Heard::AnsweredElsewhere { native_id, how: Elsewhere::Rejected { reason, via: VIA.to_owned() } }
+                Heard::AnsweredElsewhere {
+                    native_id,
+                    how: Elsewhere::Rejected { reason, via: VIA.to_owned() },
+                }
             }
             _ => withdrawn(open, seen.interrupting, Some(&seen.result.text)),
         },

@@ -72,7 +72,8 @@ impl ClaudeCodec {
                     heard.push(Heard::SessionStarted { native_id, title: None, cwd, parent: None });
                 }
                 if let Some(version) = line.claude_code_version.filter(|version| is_too_old(version)) {
-                    let why = format!("Claude Code {version} cannot ask questions here; 2.0.71 and newer can");
+                    let why =
+                        format!("Claude Code {version} cannot ask questions here; 2.0.71 and newer can");
                     heard.push(Heard::Unrecognised { why });
                 }
                 heard.push(chatter);
@@ -90,7 +91,8 @@ impl ClaudeCodec {
     }
 
     fn hear_assistant(&mut self, line: &Line<'_>) -> Vec<Heard> {
-        let Some(message) = line.message.and_then(|raw| serde_json::from_str::<Message>(raw.get()).ok()) else {
+        let Some(message) = line.message.and_then(|raw| serde_json::from_str::<Message>(raw.get()).ok())
+        else {
             return unrecognised("an assistant line without a message");
         };
         let mut said = Vec::new();
@@ -135,7 +137,8 @@ impl ClaudeCodec {
     }
 
     fn hear_user(&mut self, line: &Line<'_>) -> Vec<Heard> {
-        let Some(message) = line.message.and_then(|raw| serde_json::from_str::<Message>(raw.get()).ok()) else {
+        let Some(message) = line.message.and_then(|raw| serde_json::from_str::<Message>(raw.get()).ok())
+        else {
             return unrecognised("a user line without a message");
         };
         let results: Vec<ToolResult<'_>> = message.blocks().iter().filter_map(ToolResult::read).collect();
@@ -165,7 +168,9 @@ impl ClaudeCodec {
     }
 
     fn hear_request(&mut self, text: &str, line: &Line<'_>) -> Vec<Heard> {
-        let Some(id) = line.request_id.as_deref() else { return unrecognised("a control request without an id") };
+        let Some(id) = line.request_id.as_deref() else {
+            return unrecognised("a control request without an id");
+        };
         match self.read_request(text, id, line.request) {
             Ok(asked) => vec![Heard::Asked(Box::new(asked))],
             Err(why) => {
@@ -198,7 +203,9 @@ impl ClaudeCodec {
 
     /// The agent waits no longer. For a tool its result tells why; an elicitation has none.
     fn hear_cancel(&mut self, line: &Line<'_>) -> Vec<Heard> {
-        let Some(id) = line.request_id.as_deref() else { return unrecognised("a cancellation without an id") };
+        let Some(id) = line.request_id.as_deref() else {
+            return unrecognised("a cancellation without an id");
+        };
         for open in self.open.iter_mut().filter(|open| open.request_id == id) {
             open.cancelled = true;
         }
@@ -267,7 +274,9 @@ mod tests {
 
     #[test]
     fn versions_that_cannot_ask_are_known() {
-        for (version, old) in [("2.0.70", true), ("2.0.71", false), ("2.1.0-beta", false), ("1.9.99", true), ("x", false)] {
+        for (version, old) in
+            [("2.0.70", true), ("2.0.71", false), ("2.1.0-beta", false), ("1.9.99", true), ("x", false)]
+        {
             assert_eq!(is_too_old(version), old, "{version}");
         }
     }

@@ -21,7 +21,8 @@ pub(super) const TOOL: &str = "ExitPlanMode";
 /// The modes to go on in: each edit asked for, or edits taken as read.
 const NEXT_MODES: [&str; 2] = ["default", "acceptEdits"];
 
-const CHANGED: &str = "I changed the plan before I approved it (in the askd inbox). Follow this plan, not the one before:";
+const CHANGED: &str =
+    "I changed the plan before I approved it (in the askd inbox). Follow this plan, not the one before:";
 
 fn input(request: &Request<'_>) -> Result<Map<String, Value>, String> {
     let input = request.input.map_or("{}", RawValue::get);
