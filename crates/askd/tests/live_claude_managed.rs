@@ -235,6 +235,98 @@ fn elicitation() {
     stage.confirmed(&id);
     let told = claude.told(1).0;
     assert!(told.contains(r#"given: {"action":"accept","content":{"color":"blue","count":7}}"#), "{told}");
+    // The other two words that an elicitation knows.
+    for (count, mode) in [(2, "decline"), (3, "cancel")] {
+        let id = say(&stage, &session, "mcp");
+        stage.reject(&id, &json!({ "mode": mode }));
+        stage.confirmed(&id);
+        let told = claude.told(count).0;
+        assert!(told.contains(&format!(r#"given: {{"action":"{mode}""#)), "{told}");
+    }
+}
+
+/// As many questions and options as one call may have, with all that text can do.
+fn four_by_four() {
+    let claude = Claude::new("claude");
+    let (stage, _, id) = asked(&claude, "four");
+    let question = stage.question(&id);
+    let items = question["questions"].as_array().unwrap();
+    assert_eq!(items.len(), 4);
+    for item in items {
+        assert_eq!(item["options"].as_array().unwrap().len(), 4, "{item}");
+        assert_eq!(item["header"].as_str().unwrap().len(), 60, "{item}");
+    }
+    let picks = |item: usize| -> Vec<String> {
+        let options = items[item]["options"].as_array().unwrap();
+        options.iter().map(|option| option["value"].as_str().unwrap().to_owned()).collect()
+    };
+    stage.answer(&id, &json!([picks(0), [picks(1)[3]], [], picks(3)[..2]]));
+    stage.confirmed(&id);
+    let told = claude.told(1).0;
+    // Every pick is there as it is, or as the JSON text of itself; and the agent knew them all as its own labels.
+    assert!(told.starts_with("Your questions have been answered: "), "{told}");
+    for pick in picks(0).iter().chain(&picks(1)[3..]).chain(&picks(3)[..2]) {
+        let quoted = serde_json::Value::from(pick.as_str()).to_string();
+        assert!(told.contains(pick.as_str()) || told.contains(&quoted), "{pick:?} in {told}");
+    }
+    assert!(!told.contains("שאלה 3?"), "{told}");
+}
+
+/// Questions are asked in every permission mode but the one that forbids asking.
+fn modes() {
+    for (args, asks) in [
+        (vec!["--dangerously-skip-permissions"], true),
+        (vec!["--permission-mode", "acceptEdits"], true),
+        (vec!["--permission-mode", "plan"], true),
+        (vec!["--permission-mode", "dontAsk"], false),
+    ] {
+        let claude = Claude::new("claude");
+        let mut request = claude.request("single");
+        request["args"] = json!(args);
+        let stage = Stage::new();
+        let session = stage.start(&request);
+        if asks {
+            let id = stage.open_question(&session);
+            stage.answer(&id, &json!([["JWT"]]));
+            stage.confirmed(&id);
+            assert!(claude.told(1).0.contains("\"Which auth?\"=\"JWT\""), "{args:?}");
+        } else {
+            let (told, is_error) = claude.told(1);
+            assert!(is_error && told.contains("don't ask mode"), "{told}");
+            assert!(stage.questions("requested").is_empty());
+        }
+    }
+}
+
+/// A killed session is gone with its question; its conversation goes on in a new process.
+fn resumed() {
+    let claude = Claude::new("claude");
+    let (stage, session, id) = asked(&claude, "single");
+    let killed = stage.session(&session);
+    stage.answer(&id, &json!([["JWT"]]));
+    stage.confirmed(&id);
+    claude.told(1);
+    let (status, _) = stage.hub.http("DELETE", &format!("/v1/sessions/{session}"), None).unwrap();
+    assert_eq!(status, 204);
+    eventually("the end of the session", || (stage.session(&session)["live"] == false).then_some(()));
+    let native = killed["nativeId"].as_str().unwrap();
+    let mut request = claude.request("single");
+    request["args"] = json!(["--resume", native]);
+    let again = stage.start(&request);
+    let id = stage.open_question(&again);
+    assert_eq!(stage.session(&again)["nativeId"], native, "the same conversation");
+    stage.answer(&id, &json!([["Session cookies"]]));
+    stage.confirmed(&id);
+    assert!(claude.told(2).0.contains("\"Which auth?\"=\"Session cookies\""));
+}
+
+/// Says something to a session and gives the id of the question that comes of it.
+fn say(stage: &Stage, session: &str, scenario: &str) -> String {
+    let say = json!({ "text": format!("SCENARIO:{scenario} go") });
+    let (status, problem) =
+        stage.hub.http("POST", &format!("/v1/sessions/{session}/messages"), Some(&say)).unwrap();
+    assert_eq!(status, 202, "{problem}");
+    stage.open_question(session)
 }
 
 /// The portable road, on a version that is not the newest.
@@ -247,11 +339,7 @@ fn older(program: &str) {
     let wanted = "\"Which auth?\"=\"JWT\", \"Which of these?\"=\"Logging, 日本 🦀\", \"Which \"name\"?\nSecond line\"=\"own\nwords\"";
     assert!(!is_error && told.contains(wanted), "{told}");
 
-    let say = |scenario: &str| {
-        let say = json!({ "text": format!("SCENARIO:{scenario} go") });
-        stage.hub.http("POST", &format!("/v1/sessions/{session}/messages"), Some(&say)).unwrap();
-        stage.open_question(&session)
-    };
+    let say = |scenario: &str| say(&stage, &session, scenario);
     let id = say("single");
     stage.reply(&id, &json!({ "answers": [["JWT"]], "notes": ["but short-lived"] }));
     stage.confirmed(&id);
@@ -282,7 +370,7 @@ fn older_plan(program: &str) {
 }
 
 fn main() -> ExitCode {
-    let tests: [(&str, &'static [&'static str], fn()); 21] = [
+    let tests: [(&str, &'static [&'static str], fn()); 24] = [
         ("a_question_is_answered_and_the_session_goes_on", &["claude"], single),
         ("several_picks_and_items_with_commas_and_quotes", &["claude"], several_picks),
         ("own_words_previews_and_notes", &["claude"], own_words_and_notes),
@@ -294,6 +382,9 @@ fn main() -> ExitCode {
         ("an_interrupt_ends_the_other_question_too", &["claude"], interrupted_with_another_open),
         ("a_hook_that_is_faster_is_told", &["claude"], hook_is_faster),
         ("an_elicitation_is_a_form", &["claude", "node"], elicitation),
+        ("four_questions_of_four_options", &["claude"], four_by_four),
+        ("questions_in_every_mode", &["claude"], modes),
+        ("a_conversation_is_resumed", &["claude"], resumed),
         ("scene_plan", &["claude"], || play(scenes::plan)),
         ("scene_permission", &["claude"], || play(scenes::permission)),
         ("scene_interrupt", &["claude"], || play(scenes::interrupt)),

@@ -83,6 +83,21 @@ pub fn single() -> Value {
     item("Which auth?", &["JWT", "Session cookies"], false)
 }
 
+/// Right-to-left text, quotes, commas, line feeds and emoji, in headers of sixty characters.
+fn four() -> Vec<Value> {
+    let item = |number: usize| {
+        let options: Vec<Value> = ["עברית, \"ציטוט\"", "line\nfeed", "🦀, 🐙", "plain"]
+            .iter()
+            .enumerate()
+            .map(|(i, text)| json!({ "label": format!("{i} {text}"), "description": "d" }))
+            .collect();
+        let question = format!("שאלה {number}?");
+        let header = "h".repeat(60);
+        json!({ "question": question, "header": header, "options": options, "multiSelect": number % 3 == 1 })
+    };
+    (1..=4).map(item).collect()
+}
+
 fn script() -> Value {
     let single = single();
     let several = item("Which of these?", &["Logging", "Metrics, traces", "say \"hi\"", "日本 🦀"], true);
@@ -101,6 +116,7 @@ fn script() -> Value {
         "two-open-at-once": [{ "calls": [asks(&[single]), asks(&[second])] }, { "text": "Done." }],
         "preview": [{ "calls": [asks(&[preview])] }, { "text": "Done." }],
         "plan": plan,
+        "four": [{ "calls": [asks(&four())] }, { "text": "Done." }],
         "mcp": [{ "calls": [{ "name": "mcp__elic__ask" }] }, { "text": "Done." }],
         "permission": [{ "calls": [bash] }, { "text": "Done." }],
     } })

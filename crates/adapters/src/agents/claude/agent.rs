@@ -45,36 +45,32 @@ impl ClaudeAgent {
 
 fn descriptor() -> Descriptor {
     use Capability::{
-        AnsweredElsewhere, CancelReject, Form, HubKilledLive, Link, Notes, Oversized, Secret,
-        SeveralSessions, SlowReader,
+        AnsweredElsewhere, CancelReject, Form, Link, Notes, Oversized, PlanEdits, Secret, SeveralSessions,
+        SlowReader,
     };
     use ClaimState::{Declared, No, Proven};
     let not_judged = "needs a hub and a holder; not judged yet";
     let claims = Claims::all(Proven)
         .but(Secret, No, "Claude Code has no secret questions")
         .but(SeveralSessions, No, "one process is one session")
-        .but(
-            CancelReject,
-            Declared,
-            "only for MCP elicitations; a tool call knows a decline and an interrupt",
-        )
-        .but(Form, Declared, "MCP elicitations, from a recording of 2.1.325")
+        .but(CancelReject, Proven, "only for MCP elicitations; a tool call knows a decline and an interrupt")
+        .but(Form, Proven, "MCP elicitations, with 2.1.325")
         .but(Link, Declared, "MCP elicitations in url mode, by the protocol; not seen")
         .but(Notes, Proven, "before 2.1.97 a note goes into the answer's text, because old versions lose it")
         .but(
-            AnsweredElsewhere,
-            Declared,
-            "by a PermissionRequest hook that was faster, from a recording of 2.1.325",
+            PlanEdits,
+            Proven,
+            "before 2.1.76 the changed plan is said as a message, because 2.0.76 ignores it",
         )
-        .but(HubKilledLive, Proven, "with 2.1.325")
+        .but(AnsweredElsewhere, Proven, "by a PermissionRequest hook that was faster, with 2.1.325")
         .but(Oversized, No, not_judged)
         .but(SlowReader, No, not_judged);
     Descriptor {
         name: NAME.to_owned(),
         title: "Claude Code".to_owned(),
         questions: Claim::proven(
-            "sessions that askd starts: questions, plans and permissions asked by the real 2.1.325 were answered through the \
-             hub, and single questions by 2.1.120 and 2.0.76; 2.0.71 and newer are supported",
+            "sessions that askd starts: questions, plans, permissions and MCP forms of the real 2.1.325 were answered through \
+             the hub, questions and plans of 2.1.120 and 2.0.76 too; 2.0.71 and newer are supported",
         ),
         kinds: vec![Kind::Choice, Kind::Plan, Kind::Permission, Kind::Form],
         reject_modes: vec![RejectMode::Decline, RejectMode::Cancel, RejectMode::Interrupt],
