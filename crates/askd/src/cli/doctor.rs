@@ -190,6 +190,7 @@ fn report(checks: &[Check], paint: Paint) -> String {
     for check in checks {
         let mark = match check.state {
             State::Ok => paint.green("ok  "),
+            State::Info => paint.dim("--  "),
             State::Warn => paint.yellow("warn"),
             State::Fail => paint.red("FAIL"),
         };

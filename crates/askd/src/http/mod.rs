@@ -8,6 +8,7 @@ mod guard;
 mod health;
 pub mod limits;
 mod managed;
+mod objects;
 mod openapi;
 mod page;
 mod problem;
