@@ -10,6 +10,7 @@ use askd_core::{Answer, Cause};
 use serde_json::value::RawValue;
 
 use super::open::{Open, Way};
+use super::question::Picked;
 use super::wire::{self, ToolResult};
 use super::{permission, plan, question};
 use crate::codec::Settlement;
@@ -88,17 +89,17 @@ fn reported(seen: Seen<'_>) -> Option<question::Reported> {
 /// The agent went on with an answer that is not the one of askd.
 fn went_on(open: &Open, seen: Seen<'_>) -> Heard {
     let native_id = open.native_id.clone();
-    let one = |value: &str| Some((vec![vec![value.to_owned()]], vec![None]));
+    let one = |value: &str| Some(Picked { answers: vec![vec![value.to_owned()]], notes: vec![None] });
     let answered = match open.way {
         Way::Question => wire::stored(&open.native)
             .ok()
-            .and_then(|(_, request)| question::reported(&request, &reported(seen)?)),
+            .and_then(|(_, request)| question::picked(&request, &reported(seen)?)),
         Way::Plan => one(APPROVE),
         Way::Permission => one(permission::ALLOW),
         Way::Elicitation => None,
     };
     match answered {
-        Some((answers, notes)) => {
+        Some(Picked { answers, notes }) => {
             let how = Elsewhere::Answered { answers, notes, via: VIA.to_owned() };
             Heard::AnsweredElsewhere { native_id, how }
         }

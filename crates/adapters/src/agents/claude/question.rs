@@ -138,11 +138,15 @@ pub(super) fn outcome(request: &Request<'_>, answer: &Answer) -> Result<Value, U
 
 const NOTHING: &str = "The user did not answer the questions.";
 
-/// The answers that a tool result reports, one array per item, and its notes.
-pub(super) fn reported(
-    request: &Request<'_>,
-    result: &Reported,
-) -> Option<(Vec<Vec<String>>, Vec<Option<String>>)> {
+/// What the agent went on with, by item.
+#[derive(Debug)]
+pub(super) struct Picked {
+    pub(super) answers: Vec<Vec<String>>,
+    pub(super) notes: Vec<Option<String>>,
+}
+
+/// The answers that a tool result reports.
+pub(super) fn picked(request: &Request<'_>, result: &Reported) -> Option<Picked> {
     let items: Vec<Item> = read(request.input).ok()?.questions.into_iter().map(item).collect();
     let answers = result.answers.as_ref()?;
     let picks = |item: &Item| {
@@ -152,7 +156,7 @@ pub(super) fn reported(
         let annotation = result.annotations.as_ref()?.get(&item.question)?;
         annotation.get("notes")?.as_str().map(str::to_owned)
     };
-    Some((items.iter().map(picks).collect(), items.iter().map(note).collect()))
+    Some(Picked { answers: items.iter().map(picks).collect(), notes: items.iter().map(note).collect() })
 }
 
 /// `tool_use_result` of an answered question.
