@@ -15,7 +15,7 @@ use super::start::HeldSettings;
 use crate::engine::{Engine, EngineError, now};
 
 /// A managed agent, for `askd doctor` and for what Ctrl-C says.
-#[derive(Debug, Clone, serde::Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HeldAgent {
     pub session_id: SessionId,
