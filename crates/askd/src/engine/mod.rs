@@ -12,6 +12,7 @@ mod error;
 mod health;
 mod housekeeping;
 mod managed;
+mod observed;
 mod questions;
 mod sources;
 mod waiters;
@@ -28,6 +29,7 @@ pub use clock::{new_bits, now};
 pub use deliver::{Mouth, Said};
 pub use error::EngineError;
 pub use managed::{HeldAgent, ManagedSettings, StartError, StartRequest};
+pub use observed::{HookHeard, HookReport, HookWord};
 pub use questions::Caller;
 pub use sources::{AgentQuestion, NewSource};
 
@@ -35,6 +37,7 @@ use access::LoginCodes;
 use deliver::Mouths;
 use health::Health;
 use managed::Managed;
+use observed::Observed;
 use waiters::Waiters;
 
 /// How long a stopping engine waits for answers that are just being written.
@@ -60,6 +63,7 @@ struct Inner {
     waiters: Waiters,
     mouths: Mouths,
     managed: Managed,
+    observed: Arc<Observed>,
     login_codes: LoginCodes,
     health: Health,
     deadline_changed: tokio::sync::Notify,
@@ -77,6 +81,7 @@ impl Engine {
             waiters: Waiters::default(),
             mouths: Mouths::default(),
             managed: Managed::new(managed),
+            observed: Arc::new(Observed::new()),
             login_codes: LoginCodes::default(),
             health: Health::default(),
             deadline_changed: tokio::sync::Notify::new(),
@@ -88,6 +93,7 @@ impl Engine {
         engine.spawn(Self::run_deadlines);
         engine.spawn(Self::run_deliveries);
         engine.spawn(Self::run_housekeeping);
+        engine.spawn(Self::watch_terminals);
         engine
     }
 

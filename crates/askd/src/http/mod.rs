@@ -6,6 +6,7 @@ mod events;
 mod extract;
 mod guard;
 mod health;
+mod hooks;
 pub mod limits;
 mod managed;
 mod openapi;
@@ -34,6 +35,7 @@ fn api() -> (Router<AppState>, utoipa::openapi::OpenApi) {
         .merge(events::routes())
         .merge(sessions::routes())
         .merge(managed::routes())
+        .merge(hooks::routes())
         .merge(agents::routes())
         .merge(tokens::routes())
         .split_for_parts();

@@ -95,6 +95,7 @@ impl Hub {
         if resumed > 0 {
             tracing::info!(resumed, "took up the agents of an earlier hub");
         }
+        engine.resume_observed().await?;
         let stop = CancellationToken::new();
         let serving = tokio::spawn(crate::http::serve(listener, router, stop.clone()));
         Ok(Self { url, engine, data, stop, serving, _lock: lock })
