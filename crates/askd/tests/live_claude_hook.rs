@@ -48,7 +48,8 @@ fn asks(questions: &[Value]) -> Value {
 }
 
 fn plan() -> Value {
-    let write = json!({ "name": "Write", "args": { "file_path": "$PLAN_PATH", "content": "# Plan\n\n1. Do A\n" } });
+    let write =
+        json!({ "name": "Write", "args": { "file_path": "$PLAN_PATH", "content": "# Plan\n\n1. Do A\n" } });
     json!([{ "calls": [write] }, { "text": "Ready.", "calls": [{ "name": "ExitPlanMode" }] }, { "text": "Started." }])
 }
 
@@ -58,7 +59,10 @@ async fn inbox_wins() -> Result<()> {
     let stage = Stage::start(asks(&[question("Which auth?"), many, question("Own words?")]), &[]).await?;
     let asked = stage.asked().await?;
     ensure!(asked["questions"][0]["options"][1]["label"] == "Session cookies", "{asked}");
-    ensure!(asked["tool"]["callId"].as_str().is_some_and(|id| id.starts_with("toolu_")), "no call id: {asked}");
+    ensure!(
+        asked["tool"]["callId"].as_str().is_some_and(|id| id.starts_with("toolu_")),
+        "no call id: {asked}"
+    );
     ensure!(asked["context"]["excerpt"] == "One question first.", "{asked}");
     stage.shows("Which auth?").await?;
     let answers = json!([["Session cookies"], ["JWT", "Metrics, \"traces\""], ["both,\nand \"more\" 🚀"]]);
@@ -161,6 +165,9 @@ async fn hub_absent() -> Result<()> {
 async fn hub_killed() -> Result<()> {
     let mut stage = Stage::start(asks(&[question("Which auth?")]), &[]).await?;
     let asked = stage.asked().await?;
+    // Not before the hook has heard that its question is stored: until then it would leave the matter to the terminal.
+    stage.shows("Which auth?").await?;
+    tokio::time::sleep(Duration::from_secs(1)).await;
     stage.hub.kill()?;
     tokio::time::sleep(Duration::from_millis(1500)).await;
     stage.hub.restart()?;
@@ -178,7 +185,10 @@ async fn plan_approved() -> Result<()> {
     ensure!(asked["kind"] == "plan" && asked["body"]["text"] == "# Plan\n\n1. Do A\n", "{asked}");
     stage.reply(&asked, json!({ "answers": [["approve"]], "editedPlan": "# Plan\n\n1. Do B\n" }))?;
     let seen = stage.model_saw("ExitPlanMode").await?;
-    ensure!(!seen.is_error && seen.text.contains("approved your plan") && seen.text.contains("1. Do B"), "{seen:?}");
+    ensure!(
+        !seen.is_error && seen.text.contains("approved your plan") && seen.text.contains("1. Do B"),
+        "{seen:?}"
+    );
     stage.delivered(&asked, "confirmed").await?;
     stage.shows("Started.").await
 }
@@ -199,7 +209,10 @@ async fn closed() -> Result<()> {
     stage.shows("Which auth?").await?;
     stage.close_terminal()?;
     let settled = stage.settled(&asked).await?;
-    ensure!(settled["status"] == "cancelled" && settled["outcome"]["cause"]["type"] == "agentExited", "{settled}");
+    ensure!(
+        settled["status"] == "cancelled" && settled["outcome"]["cause"]["type"] == "agentExited",
+        "{settled}"
+    );
     stage.no_hook_left().await
 }
 
@@ -214,6 +227,7 @@ async fn observed() -> Result<()> {
     let settled = stage.settled(&asked).await?;
     ensure!(settled["outcome"]["by"]["surface"] == "agent", "{settled}");
     ensure!(settled["outcome"]["answers"] == json!([["Session cookies"]]), "{settled}");
-    let all = until("one question", || Ok(stage.questions("")?.as_array().map(Vec::len).filter(|n| *n == 1))).await;
+    let all =
+        until("one question", || Ok(stage.questions("")?.as_array().map(Vec::len).filter(|n| *n == 1))).await;
     all.map(drop)
 }

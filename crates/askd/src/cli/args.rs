@@ -146,7 +146,9 @@ Examples:
   askd install claude --project")]
     Install(InstallArgs),
     /// Take askd's hooks out of an agent's settings
-    #[command(after_help = "Examples:\n  askd uninstall claude --dry-run\n  askd uninstall claude\n  askd uninstall claude --local")]
+    #[command(
+        after_help = "Examples:\n  askd uninstall claude --dry-run\n  askd uninstall claude\n  askd uninstall claude --local"
+    )]
     Uninstall(InstallArgs),
     /// What an agent's settings run; reads the agent's words on stdin
     #[command(hide = true)]

@@ -56,7 +56,8 @@ pub(super) fn install_hooks(args: &InstallArgs, data: Option<PathBuf>, screen: S
     let path = args.path()?;
     let before = read(&path)?;
     let command = command(data.as_deref())?;
-    let after = install(before.as_deref().unwrap_or_default(), &command).map_err(|error| refused(&path, &error))?;
+    let after =
+        install(before.as_deref().unwrap_or_default(), &command).map_err(|error| refused(&path, &error))?;
     if before.as_deref() == Some(after.as_str()) {
         return report(screen, &path, "unchanged", "askd's hooks are there already");
     }
@@ -77,7 +78,9 @@ pub(super) fn install_hooks(args: &InstallArgs, data: Option<PathBuf>, screen: S
 
 pub(super) fn uninstall_hooks(args: &InstallArgs, data: Option<PathBuf>, screen: Screen) -> Outcome {
     let path = args.path()?;
-    let Some(before) = read(&path)? else { return report(screen, &path, "unchanged", "there is no such file") };
+    let Some(before) = read(&path)? else {
+        return report(screen, &path, "unchanged", "there is no such file");
+    };
     let folder = folder(data)?;
     let known = recall(&folder, &path).filter(|known| known.written == before);
     let after = match &known {
@@ -109,9 +112,12 @@ impl InstallArgs {
         } else if self.local {
             PathBuf::from(".claude/settings.local.json")
         } else {
-            let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+            let set =
+                |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
             let config = set("CLAUDE_CONFIG_DIR").or_else(|| set("HOME").map(|home| home.join(".claude")));
-            config.ok_or_else(|| Failure::usage("there is no HOME; give the file with --settings"))?.join("settings.json")
+            config
+                .ok_or_else(|| Failure::usage("there is no HOME; give the file with --settings"))?
+                .join("settings.json")
         };
         // A link is followed: what it points to is changed, and it stays a link.
         let path = fs::canonicalize(&path).or_else(|_| std::path::absolute(&path))?;
@@ -121,10 +127,13 @@ impl InstallArgs {
 
 fn command(data: Option<&Path>) -> Outcome<String> {
     let text = |path: PathBuf| {
-        path.into_os_string().into_string().map_err(|path| Failure::usage(format!("{path:?} is not a name that JSON can hold")))
+        path.into_os_string()
+            .into_string()
+            .map_err(|path| Failure::usage(format!("{path:?} is not a name that JSON can hold")))
     };
     let program = text(std::env::current_exe()?)?;
-    let data = data.map(|data| std::path::absolute(data).map_err(Failure::from).and_then(text)).transpose()?;
+    let data =
+        data.map(|data| std::path::absolute(data).map_err(Failure::from).and_then(text)).transpose()?;
     Ok(hook_command(&program, data.as_deref()))
 }
 
@@ -152,7 +161,10 @@ fn read(path: &Path) -> Outcome<Option<String>> {
     match fs::read(path) {
         Ok(bytes) => match String::from_utf8(bytes) {
             Ok(text) => Ok(Some(text)),
-            Err(_) => Err(Failure::new(Exit::Error, format!("{} is not UTF-8; nothing was changed", path.display()))),
+            Err(_) => Err(Failure::new(
+                Exit::Error,
+                format!("{} is not UTF-8; nothing was changed", path.display()),
+            )),
         },
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(failed("read", path, &error)),
@@ -193,7 +205,8 @@ fn show(screen: Screen, path: &Path, before: Option<&str>, after: &str) -> Outco
     let left = old.len().min(new.len()) - same;
     let tail = old.iter().rev().zip(new.iter().rev()).take(left).take_while(|(old, new)| old == new).count();
     let mut text = format!("{}\n", path.display());
-    let marked = |mark: char, lines: &[&str]| lines.iter().map(|line| format!("{mark} {line}\n")).collect::<String>();
+    let marked =
+        |mark: char, lines: &[&str]| lines.iter().map(|line| format!("{mark} {line}\n")).collect::<String>();
     text.push_str(&marked(' ', &old[same.saturating_sub(2)..same]));
     text.push_str(&marked('-', &old[same..old.len() - tail]));
     text.push_str(&marked('+', &new[same..new.len() - tail]));

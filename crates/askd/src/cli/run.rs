@@ -52,7 +52,9 @@ fn dispatch(cli: Cli) -> Outcome<ExitCode> {
         Command::Holder { spec } => Ok(crate::hub::holder(&spec)),
         Command::MockAgent { .. } => Ok(crate::hub::mock_agent()),
         Command::Hook(args) => Ok(hook::hook(&args, global.data)),
-        Command::Install(args) => install::install_hooks(&args, global.data, Screen::new(global.json)).map(done),
+        Command::Install(args) => {
+            install::install_hooks(&args, global.data, Screen::new(global.json)).map(done)
+        }
         Command::Uninstall(args) => {
             install::uninstall_hooks(&args, global.data, Screen::new(global.json)).map(done)
         }

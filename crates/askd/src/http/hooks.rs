@@ -47,7 +47,11 @@ async fn claude(
     }
     let wait = query.wait.unwrap_or(0);
     if wait > MAX_WAIT_SECONDS {
-        return Err(Problem::field("wait", "out_of_range", format!("must be 0 to {MAX_WAIT_SECONDS} seconds")));
+        return Err(Problem::field(
+            "wait",
+            "out_of_range",
+            format!("must be 0 to {MAX_WAIT_SECONDS} seconds"),
+        ));
     }
     let id = match state.engine.hook_report(&caller, &report).await? {
         HookHeard::Noted => return Ok(json(StatusCode::OK, &HookWord::Over { question_id: None })),

@@ -11,6 +11,7 @@ pub mod limits;
 mod managed;
 mod openapi;
 mod page;
+mod panopticon;
 mod problem;
 mod questions;
 mod server;
@@ -36,6 +37,7 @@ fn api() -> (Router<AppState>, utoipa::openapi::OpenApi) {
         .merge(sessions::routes())
         .merge(managed::routes())
         .merge(hooks::routes())
+        .merge(panopticon::routes())
         .merge(agents::routes())
         .merge(tokens::routes())
         .split_for_parts();

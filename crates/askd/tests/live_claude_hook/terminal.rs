@@ -42,9 +42,11 @@ pub async fn until<T>(what: &str, mut look: impl FnMut() -> Result<Option<T>>) -
 impl Stage {
     /// Everything but the terminal; nothing is installed.
     pub async fn prepare(turns: Value) -> Result<Self> {
-        let model = ScriptedModel::start(Script::from_value(json!({ "scenarios": { "it": turns } }))?).await?;
+        let model =
+            ScriptedModel::start(Script::from_value(json!({ "scenarios": { "it": turns } }))?).await?;
         let env = ClaudeEnv::new(&model.base_url())?;
-        let hub = Hub::builder(env!("CARGO_BIN_EXE_askd")).env("CLAUDE_CONFIG_DIR", env.config_dir()).start()?;
+        let hub =
+            Hub::builder(env!("CARGO_BIN_EXE_askd")).env("CLAUDE_CONFIG_DIR", env.config_dir()).start()?;
         let socket = format!("askd-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
         Ok(Self { hub, model, env, socket })
     }
@@ -86,7 +88,21 @@ impl Stage {
             line.push_str(&format!(" {}", quote(arg)));
         }
         let cwd = self.env.cwd().to_string_lossy().into_owned();
-        self.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", "120", "-y", "50", "-s", "it", "-c", &cwd, &line])?;
+        self.tmux(&[
+            "-f",
+            "/dev/null",
+            "new-session",
+            "-d",
+            "-x",
+            "120",
+            "-y",
+            "50",
+            "-s",
+            "it",
+            "-c",
+            &cwd,
+            &line,
+        ])?;
         Ok(())
     }
 
@@ -105,7 +121,9 @@ impl Stage {
     }
 
     pub async fn gone(&self, text: &str) -> Result<()> {
-        until("the end of it", || Ok((!self.screen().contains(text)).then_some(()))).await.with_context(|| self.screen())
+        until("the end of it", || Ok((!self.screen().contains(text)).then_some(())))
+            .await
+            .with_context(|| self.screen())
     }
 
     pub async fn key(&self, key: &str) -> Result<()> {
@@ -173,7 +191,9 @@ impl Stage {
     /// The result of the tool as the model saw it.
     pub async fn model_saw(&self, tool: &str) -> Result<ToolResult> {
         let named = |result: &ToolResult| result.name.as_deref() == Some(tool);
-        let found = until("the model's request with the result", || Ok(self.model.tool_results().into_iter().find(named)));
+        let found = until("the model's request with the result", || {
+            Ok(self.model.tool_results().into_iter().find(named))
+        });
         found.await.with_context(|| format!("{}\n{}", self.screen(), self.hub.log()))
     }
 
@@ -187,7 +207,9 @@ impl Stage {
             let program = text.split('\0').next().unwrap_or_default();
             program.ends_with("/askd") && text.contains(&data) && text.contains("\0hook\0")
         };
-        let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok().map(|pid| (pid, entry.path())));
+        let pids = entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok().map(|pid| (pid, entry.path())));
         pids.filter(|(_, path)| is_ours(path.clone())).map(|(pid, _)| pid).collect()
     }
 

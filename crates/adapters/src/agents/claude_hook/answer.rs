@@ -91,11 +91,17 @@ pub fn spoken(picks: &[String]) -> Option<String> {
 }
 
 fn quoted(pick: &str) -> String {
-    if pick.contains(", ") || pick.contains('"') { Value::String(pick.to_owned()).to_string() } else { pick.to_owned() }
+    if pick.contains(", ") || pick.contains('"') {
+        Value::String(pick.to_owned()).to_string()
+    } else {
+        pick.to_owned()
+    }
 }
 
 fn preview(question: &Value, picks: &[String]) -> Option<String> {
     let options = question.get("options")?.as_array()?;
-    let picked = options.iter().find(|option| option.get("label").and_then(Value::as_str) == picks.first().map(String::as_str))?;
+    let picked = options
+        .iter()
+        .find(|option| option.get("label").and_then(Value::as_str) == picks.first().map(String::as_str))?;
     picked.get("preview").and_then(Value::as_str).map(str::to_owned)
 }

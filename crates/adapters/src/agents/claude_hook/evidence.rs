@@ -33,9 +33,11 @@ pub fn went_on(tool: Tool, input: &Value, went: Went<'_>, ours: Option<&Answer>)
     }
     match tool {
         // Whether the plan was edited is in the agent's record; the approval is what counts here.
-        Tool::ExitPlanMode => {
-            Elsewhere::Answered { answers: vec![vec![APPROVE.to_owned()]], notes: vec![None], via: VIA.to_owned() }
-        }
+        Tool::ExitPlanMode => Elsewhere::Answered {
+            answers: vec![vec![APPROVE.to_owned()]],
+            notes: vec![None],
+            via: VIA.to_owned(),
+        },
         Tool::AskUserQuestion => {
             let Some(given) = went.result.and_then(|result| result.get("answers")) else { return refused() };
             // Nobody was there: the program went on by itself.
@@ -68,7 +70,9 @@ fn picks(question: &Value, given: &Value, ours: Option<&[String]>) -> Vec<String
     let text = question.get("question").and_then(Value::as_str).unwrap_or_default();
     let given = match given.get(text) {
         Some(Value::String(given)) if given != NOTES_ONLY => given,
-        Some(Value::Array(several)) => return several.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        Some(Value::Array(several)) => {
+            return several.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        }
         _ => return Vec::new(),
     };
     if let Some(ours) = ours
@@ -118,7 +122,8 @@ mod tests {
     use askd_core::Settlement;
 
     fn input() -> Value {
-        let option = |label: &str| json!({"label": label, "description": "d", "preview": format!("p {label}")});
+        let option =
+            |label: &str| json!({"label": label, "description": "d", "preview": format!("p {label}")});
         json!({"questions":[
             {"question":"Many?","header":"H","multiSelect":true,"options":[option("Logging"),option("Metrics, traces"),option("The \"old\" one")]},
             {"question":"One?","header":"H","multiSelect":false,"options":[option("JWT"),option("Session cookies")]}]})
@@ -126,7 +131,12 @@ mod tests {
 
     fn answer(many: &[&str], one: &[&str]) -> Answer {
         let own = |picks: &[&str]| picks.iter().map(|pick| (*pick).to_owned()).collect();
-        Answer { answers: vec![own(many), own(one)], notes: vec![None, Some("soon".into())], edited_plan: None, next_mode: None }
+        Answer {
+            answers: vec![own(many), own(one)],
+            notes: vec![None, Some("soon".into())],
+            edited_plan: None,
+            next_mode: None,
+        }
     }
 
     fn there_and_back(answer: &Answer, ours: Option<&Answer>) -> Elsewhere {
@@ -148,7 +158,9 @@ mod tests {
         ] {
             let given = answer(many, one);
             for ours in [None, Some(&given)] {
-                let Elsewhere::Answered { answers, notes, .. } = there_and_back(&given, ours) else { panic!() };
+                let Elsewhere::Answered { answers, notes, .. } = there_and_back(&given, ours) else {
+                    panic!()
+                };
                 assert_eq!((&answers, &notes), (&given.answers, &given.notes));
             }
         }
@@ -166,7 +178,9 @@ mod tests {
     #[test]
     fn a_refusal_in_the_terminal_is_told_with_its_words() {
         let went = Went { is_error: true, result: None, told: Some("The user wants to clarify") };
-        let Elsewhere::Rejected { reason, .. } = went_on(Tool::AskUserQuestion, &input(), went, None) else { panic!() };
+        let Elsewhere::Rejected { reason, .. } = went_on(Tool::AskUserQuestion, &input(), went, None) else {
+            panic!()
+        };
         assert_eq!(reason.as_deref(), Some("The user wants to clarify"));
     }
 
@@ -174,11 +188,13 @@ mod tests {
     fn a_plan_is_approved_with_its_input_echoed_or_sent_back_with_the_reason() {
         let input = json!({"plan": "# A", "planFilePath": "/p"});
         let mut approval = answer(&["approve"], &[]);
-        let allow = |answer: &Answer| decision(Tool::ExitPlanMode, &input, &Settlement::Answered(answer.clone()));
+        let allow =
+            |answer: &Answer| decision(Tool::ExitPlanMode, &input, &Settlement::Answered(answer.clone()));
         assert_eq!(allow(&approval)["updatedInput"], input);
         approval.edited_plan = Some("# B".into());
         assert_eq!(allow(&approval)["updatedInput"], json!({"plan": "# B", "planFilePath": "/p"}));
-        let rejected = Settlement::Rejected { mode: askd_core::RejectMode::Decline, reason: Some("smaller".into()) };
+        let rejected =
+            Settlement::Rejected { mode: askd_core::RejectMode::Decline, reason: Some("smaller".into()) };
         let denied = decision(Tool::ExitPlanMode, &input, &rejected);
         assert!(denied["message"].as_str().unwrap().ends_with("the user said:\nsmaller"));
         assert_eq!(denied["interrupt"], false);

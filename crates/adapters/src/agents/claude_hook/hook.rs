@@ -65,13 +65,19 @@ mod tests {
         let read = |text: &str| serde_json::from_str::<HookInput>(text).unwrap().event();
         let base = r#""session_id":"s","tool_name":"AskUserQuestion","tool_input":{"questions":[]}"#;
         let event = |name: &str, more: &str| read(&format!(r#"{{"hook_event_name":"{name}",{base}{more}}}"#));
-        assert_eq!(event("PermissionRequest", ""), Some((HookEvent::PermissionRequest, Tool::AskUserQuestion)));
+        assert_eq!(
+            event("PermissionRequest", ""),
+            Some((HookEvent::PermissionRequest, Tool::AskUserQuestion))
+        );
         let id = r#","tool_use_id":"toolu_1","effort":{"level":"medium"}"#;
         let call_id = "toolu_1".to_owned();
         assert_eq!(event("PreToolUse", id).unwrap().0, HookEvent::PreToolUse { call_id: call_id.clone() });
         assert_eq!(event("PostToolUse", id).unwrap().0, HookEvent::PostToolUse { call_id });
         assert_eq!(event("PreToolUse", ""), None);
         assert_eq!(event("Stop", ""), None);
-        assert_eq!(read(r#"{"hook_event_name":"PermissionRequest","session_id":"s","tool_name":"Bash"}"#), None);
+        assert_eq!(
+            read(r#"{"hook_event_name":"PermissionRequest","session_id":"s","tool_name":"Bash"}"#),
+            None
+        );
     }
 }

@@ -173,7 +173,8 @@ mod tests {
             {"question":"Which?","header":"Auth","multiSelect":true,"options":[
                 {"label":"A, b","description":"first","preview":"fn a()"},{"label":"C","description":"","markdown":"x"}]},
             {"question":"And?","header":"H","options":[{"label":"1"},{"label":"2"}],"kind":"choice"}]});
-        let seen = Seen { call_id: Some("toolu_1".into()), cwd: Some("/home/dev/app".into()), ..Seen::default() };
+        let seen =
+            Seen { call_id: Some("toolu_1".into()), cwd: Some("/home/dev/app".into()), ..Seen::default() };
         let asked = ask(Tool::AskUserQuestion, &input, seen).unwrap();
         asked.check().unwrap();
         assert_eq!(asked.questions.len(), 2);
@@ -186,7 +187,13 @@ mod tests {
 
     #[test]
     fn what_is_no_question_is_none() {
-        for input in [json!({}), json!({"questions":[]}), json!({"questions":[{}]}), json!({"questions":7}), json!(null)] {
+        for input in [
+            json!({}),
+            json!({"questions":[]}),
+            json!({"questions":[{}]}),
+            json!({"questions":7}),
+            json!(null),
+        ] {
             assert!(ask(Tool::AskUserQuestion, &input, Seen::default()).is_none(), "{input}");
         }
         let plan = ask(Tool::ExitPlanMode, &json!({}), Seen::default()).unwrap();

@@ -34,7 +34,11 @@ pub fn hook_command(program: &str, data: Option<&str>) -> String {
 
 fn quoted(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+@%".contains(&byte);
-    if !word.is_empty() && word.bytes().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+    if !word.is_empty() && word.bytes().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }
 
 /// Whether a command is one that askd has put in.
@@ -50,7 +54,8 @@ fn is_ours(command: &str) -> bool {
 pub fn install(text: &str, command: &str) -> Result<String, SettingsError> {
     let mut text = if text.trim().is_empty() { "{\n}\n".to_owned() } else { text.to_owned() };
     read(&text)?;
-    if groups(&text)?.iter().filter(|group| group.command == command && group.current).count() == EVENTS.len() {
+    if groups(&text)?.iter().filter(|group| group.command == command && group.current).count() == EVENTS.len()
+    {
         return Ok(text);
     }
     text = uninstall(&text)?;
@@ -90,7 +95,9 @@ fn read(text: &str) -> Result<Node, SettingsError> {
     match &hooks[..] {
         [] => {}
         [one] => {
-            let Some(events) = one.value.members() else { return unexpected("its \"hooks\" is not an object") };
+            let Some(events) = one.value.members() else {
+                return unexpected("its \"hooks\" is not an object");
+            };
             for (event, _) in EVENTS {
                 let found: Vec<_> = events.iter().filter(|member| member.key == event).collect();
                 if found.len() > 1 {
@@ -111,7 +118,8 @@ fn groups(text: &str) -> Result<Vec<Group>, SettingsError> {
     let root = read(text)?;
     let mut found = Vec::new();
     let Some(root_members) = root.members() else { return Ok(found) };
-    let Some((at_hooks, hooks)) = root_members.iter().enumerate().find(|(_, member)| member.key == "hooks") else {
+    let Some((at_hooks, hooks)) = root_members.iter().enumerate().find(|(_, member)| member.key == "hooks")
+    else {
         return Ok(found);
     };
     let events = hooks.value.members().unwrap_or_default();
@@ -121,14 +129,17 @@ fn groups(text: &str) -> Result<Vec<Group>, SettingsError> {
         for (at_group, group) in items.iter().enumerate() {
             let value: Value = serde_json::from_str(&text[group.span.clone()]).unwrap_or(Value::Null);
             let entries = value["hooks"].as_array().map(Vec::as_slice).unwrap_or_default();
-            let command = |entry: &Value| entry["command"].as_str().filter(|text| is_ours(text)).map(str::to_owned);
-            let Some((at, command)) = entries.iter().enumerate().find_map(|(at, entry)| Some((at, command(entry)?)))
+            let command =
+                |entry: &Value| entry["command"].as_str().filter(|text| is_ours(text)).map(str::to_owned);
+            let Some((at, command)) =
+                entries.iter().enumerate().find_map(|(at, entry)| Some((at, command(entry)?)))
             else {
                 continue;
             };
             let current = value == of(timeout, &command);
             let spans = |items: &[Node]| items.iter().map(|item| item.span.clone()).collect::<Vec<_>>();
-            let members = |members: &[Member]| members.iter().map(|member| member.span.clone()).collect::<Vec<_>>();
+            let members =
+                |members: &[Member]| members.iter().map(|member| member.span.clone()).collect::<Vec<_>>();
             let cut = if entries.len() > 1 {
                 let list = group.members().into_iter().flatten().find(|member| member.key == "hooks");
                 let Some(list) = list.and_then(|list| list.value.items()) else { continue };
@@ -159,7 +170,10 @@ fn cut(text: &str, spans: &[Range<usize>], at: usize) -> Range<usize> {
     let before = text[..own.start].trim_end_matches([' ', '\t']);
     let before = before.strip_suffix("\r\n").or_else(|| before.strip_suffix('\n')).unwrap_or(before).len();
     let after = &text[own.end..];
-    let after = after.strip_prefix("\r\n").or_else(|| after.strip_prefix('\n')).map_or(0, |rest| after.len() - rest.len());
+    let after = after
+        .strip_prefix("\r\n")
+        .or_else(|| after.strip_prefix('\n'))
+        .map_or(0, |rest| after.len() - rest.len());
     before..own.end + after
 }
 
@@ -172,7 +186,9 @@ fn add(text: &str, event: &str, timeout: u64, command: &str) -> Result<String, S
     let style = Style::of(text);
     let group = of(timeout, command);
     let find = |node: &Node, key: &str| {
-        node.members().and_then(|members| members.iter().find(|member| member.key == key)).map(|member| member.value.clone())
+        node.members()
+            .and_then(|members| members.iter().find(|member| member.key == key))
+            .map(|member| member.value.clone())
     };
     let (container, depth, key, value) = match find(&root, "hooks") {
         None => (root, 1, Some("hooks"), json!({ event: [group] })),
@@ -205,7 +221,8 @@ struct Style {
 impl Style {
     fn of(text: &str) -> Self {
         let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
-        let indented = text.lines().skip(1).find(|line| line.starts_with([' ', '\t']) && !line.trim().is_empty());
+        let indented =
+            text.lines().skip(1).find(|line| line.starts_with([' ', '\t']) && !line.trim().is_empty());
         let step = indented.map_or("  ", |line| &line[..line.len() - line.trim_start().len()]);
         Self { newline, step: step.to_owned() }
     }

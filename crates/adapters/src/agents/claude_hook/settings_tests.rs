@@ -20,12 +20,17 @@ fn what_is_put_in_is_taken_out_without_a_trace() {
         "{\n    \"model\": \"opus\",\n    \"env\": {\"A\": \"\\u00e9 \\\" }\"}\n}\n".to_owned(),
         "{\r\n\t\"model\": \"opus\"\r\n}\r\n".to_owned(),
         format!("{{\"hooks\":{{\"PreToolUse\":[{other}]}},\"z\":1}}"),
-        format!("{{\n  \"hooks\": {{\n    \"Stop\": [ {other} ],\n    \"PermissionRequest\": [\n      {other},\n      {other}\n    ]\n  }}\n}}"),
+        format!(
+            "{{\n  \"hooks\": {{\n    \"Stop\": [ {other} ],\n    \"PermissionRequest\": [\n      {other},\n      {other}\n    ]\n  }}\n}}"
+        ),
         "{\"hooks\":{\"Stop\":[]},\"a\":[1,2,{\"b\":[]}]}".to_owned(),
     ] {
         let installed = install(&text, COMMAND).unwrap();
         for (event, timeout) in EVENTS {
-            let ours = hooks_of(&installed, event).into_iter().filter(|group| *group == of(timeout, COMMAND)).count();
+            let ours = hooks_of(&installed, event)
+                .into_iter()
+                .filter(|group| *group == of(timeout, COMMAND))
+                .count();
             assert_eq!(ours, 1, "{event} in {installed}");
         }
         assert_eq!(install(&installed, COMMAND).unwrap(), installed, "twice is harmless");
@@ -39,7 +44,8 @@ fn what_is_put_in_is_taken_out_without_a_trace() {
 #[test]
 fn a_hook_of_somebody_else_stays_also_inside_our_group() {
     let installed = install("{}", COMMAND).unwrap();
-    let beside = installed.replacen("\"hooks\": [", "\"hooks\": [{\"type\":\"command\",\"command\":\"theirs\"},", 1);
+    let beside =
+        installed.replacen("\"hooks\": [", "\"hooks\": [{\"type\":\"command\",\"command\":\"theirs\"},", 1);
     let left = uninstall(&beside).unwrap();
     let groups = hooks_of(&left, "PermissionRequest");
     assert_eq!(groups[0]["hooks"], json!([{"type":"command","command":"theirs"}]));
@@ -63,7 +69,9 @@ fn nothing_is_guessed_about_a_file_that_is_not_understood() {
 
 #[test]
 fn the_command_is_one_word_for_a_shell_and_is_known_again() {
-    for (program, data) in [("/usr/bin/askd", None), ("/my tools/it's/askd", Some("/da ta")), ("/x/askd-0.2", None)] {
+    for (program, data) in
+        [("/usr/bin/askd", None), ("/my tools/it's/askd", Some("/da ta")), ("/x/askd-0.2", None)]
+    {
         assert!(is_ours(&hook_command(program, data)), "{}", hook_command(program, data));
     }
     assert_eq!(hook_command("/a b/askd", None), "'/a b/askd' hook claude");

@@ -224,10 +224,16 @@ mod tests {
         assert!(reader.line(assistant("m", json!({"type":"text","text":"Before."})).as_bytes()).is_empty());
         let found = reader.line(asks("toolu_1").as_bytes());
         let [Entry::Asked { call_id, excerpt, cwd, .. }] = &found[..] else { panic!("{found:?}") };
-        assert_eq!((call_id.as_str(), excerpt.as_deref(), cwd.as_deref()), ("toolu_1", Some("Before."), Some("/w")));
+        assert_eq!(
+            (call_id.as_str(), excerpt.as_deref(), cwd.as_deref()),
+            ("toolu_1", Some("Before."), Some("/w"))
+        );
         assert!(reader.line(asks("toolu_1").as_bytes()).is_empty(), "the same call again");
         let found = reader.line(ends("toolu_1", false).as_bytes());
-        let [Entry::Ended { is_error: false, result: Some(result), told: Some(told), .. }] = &found[..] else { panic!() };
+        let [Entry::Ended { is_error: false, result: Some(result), told: Some(told), .. }] = &found[..]
+        else {
+            panic!()
+        };
         assert_eq!((&result["answers"]["Q"], told.as_str()), (&json!("A"), "told"));
         assert_eq!(reader.open().count(), 0);
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use askd_adapters::agents::claude_hook::{
-    HookEvent, HookInput, Seen, Tool, Went, decision, hook_output, likeness, went_on,
+    HookEvent, HookInput, Seen, Tool, Went, decision, hook_output, likeness,
 };
 use askd_core::delivery::{DeliveryInput, DeliveryState};
 use askd_core::{QuestionId, Right, Session, Status, Surface};
@@ -93,9 +93,17 @@ impl Engine {
         }
     }
 
-    async fn hook_asks(&self, report: &HookReport, tool: Tool, like: &str) -> Result<Option<QuestionId>, EngineError> {
+    async fn hook_asks(
+        &self,
+        report: &HookReport,
+        tool: Tool,
+        like: &str,
+    ) -> Result<Option<QuestionId>, EngineError> {
         let input = &report.input;
         let deadline = tokio::time::Instant::now() + NAME_PATIENCE;
+        if let Some(path) = &input.transcript_path {
+            self.inner.observed.memory().transcripts.insert(path.into());
+        }
         let mut seen = Seen { cwd: input.cwd.clone(), ..Seen::default() };
         loop {
             let named = self.inner.observed.named.notified();
@@ -127,7 +135,8 @@ impl Engine {
                         return self.join_hook(&session, &first.question.id, &report.hook).await.map(Some);
                     }
                     let call = Call { tool, input: &input.tool_input, seen };
-                    let Some(question) = self.hear_call(&source, &session, call, Some(&report.hook)).await? else {
+                    let Some(question) = self.hear_call(&source, &session, call, Some(&report.hook)).await?
+                    else {
                         return Ok(None);
                     };
                     return self.join_hook(&session, &question.id, &report.hook).await.map(Some);
@@ -138,7 +147,12 @@ impl Engine {
     }
 
     /// The question that this hook waits for already, or the oldest alike that no hook waits for.
-    async fn known_to_hook(&self, session: &Session, hook: &str, like: &str) -> Result<Option<QuestionId>, EngineError> {
+    async fn known_to_hook(
+        &self,
+        session: &Session,
+        hook: &str,
+        like: &str,
+    ) -> Result<Option<QuestionId>, EngineError> {
         if let Some(known) = self.store().question_by_native(&session.id, &hook_name(hook)).await? {
             self.inner.observed.join(&known.question.id, hook);
             return Ok(Some(known.question.id));
@@ -149,7 +163,12 @@ impl Engine {
         }
     }
 
-    async fn join_hook(&self, session: &Session, id: &QuestionId, hook: &str) -> Result<QuestionId, EngineError> {
+    async fn join_hook(
+        &self,
+        session: &Session,
+        id: &QuestionId,
+        hook: &str,
+    ) -> Result<QuestionId, EngineError> {
         self.store().sight(&session.id, &hook_name(hook), super::HOOK, id).await?;
         self.inner.observed.join(id, hook);
         Ok(id.clone())
@@ -179,7 +198,8 @@ impl Engine {
         let Some(record) = self.store().question(id).await? else { return Ok(over()) };
         let question = record.question;
         let Some(outcome) = &question.outcome else { return Ok(None) };
-        let ours = matches!(outcome.status, Status::Answered | Status::Rejected) && outcome.by.surface != Surface::Agent;
+        let ours = matches!(outcome.status, Status::Answered | Status::Rejected)
+            && outcome.by.surface != Surface::Agent;
         let pending = question.delivery.as_ref().is_some_and(|delivery| delivery.is_pending());
         if !ours || !pending {
             return Ok(over());
@@ -196,7 +216,8 @@ impl Engine {
         let missing = || EngineError::NotFound("question of this hook");
         let record = self.store().question(id).await?.ok_or_else(missing)?;
         let session = record.question.ask.session_id.ok_or_else(missing)?;
-        let sighted = self.store().question_by_native(&session, &hook_name(hook)).await?.ok_or_else(missing)?;
+        let sighted =
+            self.store().question_by_native(&session, &hook_name(hook)).await?.ok_or_else(missing)?;
         if sighted.question.id != *id {
             return Err(missing());
         }
@@ -212,38 +233,5 @@ pub(super) fn conversation(report: &HookReport) -> Conversation {
         native_id: report.input.session_id.clone(),
         cwd: report.input.cwd.clone(),
         pid: report.pid,
-    }
-}
-
-impl Engine {
-    /// A call is over: the agent's own record says what it went on with.
-    pub(super) async fn call_ended(
-        &self,
-        conversation: &Conversation,
-        call_id: &str,
-        tool: Tool,
-        input: &Value,
-        went: Went<'_>,
-    ) -> Result<(), EngineError> {
-        let id = {
-            let mut place = self.inner.observed.turn.lock().await;
-            self.unannounce(call_id);
-            let source = self.hook_source(&mut place).await?;
-            let session = self.hook_session(&source, conversation).await?;
-            self.by_call(&session, call_id, &likeness(tool, input)).await?
-        };
-        match id {
-            Some(id) => self.went_on(&id, tool, went).await,
-            None => Ok(()),
-        }
-    }
-
-    async fn went_on(&self, id: &QuestionId, tool: Tool, went: Went<'_>) -> Result<(), EngineError> {
-        let Some(delivery_native) = self.store().native(id).await? else { return Ok(()) };
-        let Some((_, input)) = of_native(&delivery_native) else { return Ok(()) };
-        let ours = self.our_answer(id).await?;
-        self.elsewhere(id, went_on(tool, &input, went, ours.as_ref())).await?;
-        self.inner.observed.forget(id);
-        Ok(())
     }
 }

@@ -76,7 +76,8 @@ impl Engine {
             if of_native(&native).is_some_and(|(tool, input)| likeness(tool, &input) == like) {
                 let memory = self.inner.observed.memory();
                 let named = question.ask.call_id().is_some() || memory.names.contains_key(&question.id);
-                let hooked = memory.hooks.get(&question.id).is_some_and(|presence| !presence.hooks.is_empty());
+                let hooked =
+                    memory.hooks.get(&question.id).is_some_and(|presence| !presence.hooks.is_empty());
                 found.push(Alike { question, named, hooked });
             }
         }

@@ -27,8 +27,11 @@ impl Engine {
             let started = self.inner.observed.memory().processes.get(&pid).copied();
             if !is_alive(pid, started) {
                 self.inner.observed.memory().processes.remove(&pid);
-                self.end_session(&session.id, Cause::AgentExited { code: None, signal: None, stderr: Vec::new() })
-                    .await?;
+                self.end_session(
+                    &session.id,
+                    Cause::AgentExited { code: None, signal: None, stderr: Vec::new() },
+                )
+                .await?;
             }
         }
         Ok(())

@@ -4,14 +4,19 @@
 //! road saw it first; the decision for the hook; and what the terminal answered. A hook that goes away cancels nothing.
 
 mod evidence;
+mod files;
 mod hooks;
 mod identity;
 mod liveness;
 mod mouth;
 mod peek;
+mod registry;
 mod session;
+mod watch;
+mod whose;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -50,6 +55,8 @@ struct Memory {
     hooks: HashMap<QuestionId, Presence>,
     /// When the processes of sessions started, so that a reused number is not taken for them.
     processes: HashMap<u32, u64>,
+    /// Transcripts in which hooks wait.
+    transcripts: HashSet<PathBuf>,
 }
 
 struct Announced {

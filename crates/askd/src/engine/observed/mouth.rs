@@ -46,7 +46,8 @@ impl Mouth for HookMouth {
 
 /// Says what a person can do with an answer that has no way to its agent.
 fn unreachable(delivery: &ClaimedDelivery) -> String {
-    let why = "no hook waits in that terminal: answer its dialog there, or send the answer as the next message";
+    let why =
+        "no hook waits in that terminal: answer its dialog there, or send the answer as the next message";
     format!("{why}:\n{}", as_message(delivery))
 }
 
@@ -59,7 +60,8 @@ fn as_message(delivery: &ClaimedDelivery) -> String {
         Settlement::Answered(answer) => {
             let items = delivery.question.ask.questions.iter().zip(&answer.answers).enumerate();
             let lines = items.filter(|(_, (_, picks))| !picks.is_empty()).map(|(i, (item, picks))| {
-                let note = answer.notes.get(i).cloned().flatten().map_or(String::new(), |note| format!(" ({note})"));
+                let note =
+                    answer.notes.get(i).cloned().flatten().map_or(String::new(), |note| format!(" ({note})"));
                 format!("{} {}{note}", item.question, picks.join("; "))
             });
             lines.collect::<Vec<_>>().join("\n")

@@ -46,7 +46,11 @@ fn look(path: &Path, session: &str, tool: Tool, like: &str) -> Option<Vec<Peeked
                 && open.contains(&call_id.as_str())
                 && likeness(tool, input) == like =>
         {
-            Some(Peeked { call_id: call_id.clone(), message_id: message_id.clone(), excerpt: excerpt.clone() })
+            Some(Peeked {
+                call_id: call_id.clone(),
+                message_id: message_id.clone(),
+                excerpt: excerpt.clone(),
+            })
         }
         _ => None,
     });

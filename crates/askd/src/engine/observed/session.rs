@@ -30,7 +30,10 @@ impl Engine {
 
     async fn known_hook_source(&self) -> Result<Option<SourceId>, EngineError> {
         let known = self.store().sources().await?.into_iter().map(|record| record.source);
-        Ok(known.into_iter().find(|source| source.kind == HOOK && source.state != SourceState::Ended).map(|s| s.id))
+        Ok(known
+            .into_iter()
+            .find(|source| source.kind == HOOK && source.state != SourceState::Ended)
+            .map(|s| s.id))
     }
 
     pub(super) async fn hook_source(&self, place: &mut Place) -> Result<SourceId, EngineError> {
@@ -62,7 +65,8 @@ impl Engine {
         conversation: &Conversation,
     ) -> Result<Session, EngineError> {
         if let Some(pid) = conversation.pid
-            && let Some(started) = i32::try_from(pid).ok().and_then(|pid| process::start_time(pid).ok().flatten())
+            && let Some(started) =
+                i32::try_from(pid).ok().and_then(|pid| process::start_time(pid).ok().flatten())
         {
             self.inner.observed.memory().processes.insert(pid, started);
         }
