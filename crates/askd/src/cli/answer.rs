@@ -15,7 +15,7 @@ use super::{ids, prompt, render};
 use crate::client::{Client, Received};
 
 pub(super) const EXAMPLES: &str = "\
-A value is always one whole argument: an option's value or label (upper and lower case do not matter), or own words. Quote
+A value is always one whole argument: an option's value or label (upper and lower case do not matter), or own words. Quote \
 values with spaces; commas and line breaks in them are safe. After `--` a value may begin with a dash.
 
   askd answer ID                               asks you, with the options shown
@@ -32,7 +32,7 @@ values with spaces; commas and line breaks in them are safe. After `--` a value 
   askd answer ID --answers '[[\"JWT\"],[]]'      the API's own form; `--answers -` reads it from stdin
   askd answer --oldest JWT                     the question that has waited longest
 
-The same answer again is the same success (0); another one gets 5 and the answer that won. Inside a known agent's process
+The same answer again is the same success (0); another one gets 5 and the answer that won. Inside a known agent's process \
 tree, or where ASKD_SESSION is set, it refuses (6).";
 
 #[derive(Debug, Args)]

@@ -20,7 +20,7 @@ use crate::client::Where;
 
 /// One durable inbox for every question that your coding agents ask
 #[derive(Debug, Parser)]
-#[command(name = "askd", version, propagate_version = true, after_help = top_help())]
+#[command(name = "askd", version, after_help = top_help())]
 pub(super) struct Cli {
     #[command(flatten)]
     pub(super) global: Global,
@@ -37,7 +37,7 @@ Examples:
   askd list                 what is waiting
   askd answer 3F9K2A JWT    answer by the end of the id that the list shows
 
-Hub and token are found by --url and --token, else --data, else ASKD_URL and ASKD_TOKEN, else the data folder (ASKD_DATA,
+Hub and token are found by --url and --token, else --data, else ASKD_URL and ASKD_TOKEN, else the data folder (ASKD_DATA, \
 or the platform's own). Results go to stdout, everything else to stderr. NO_COLOR turns colours off.
 
 {EXIT_CODES}"

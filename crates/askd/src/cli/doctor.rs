@@ -68,8 +68,10 @@ async fn hub(client: &Client, found: &Found, checks: &mut Vec<Check>) -> Option<
     let health = match client.health().await {
         Ok(health) => health.value,
         Err(error @ ClientError::NotRunning { .. }) => {
-            let left = found.hub.as_ref().filter(|hub| hub.url == found.url);
-            let left = left.map(|hub| format!("; a hub was there as process {} and has ended", hub.pid));
+            let left = found.hub.as_ref().map(|(hub, runs)| match runs {
+                true => format!("; process {} runs and should be it", hub.pid),
+                false => format!("; the last one was process {} at {} and has ended", hub.pid, hub.url),
+            });
             checks.push(Check::fail(
                 "hub",
                 format!("does not run at {place}{}", left.unwrap_or_default()),
@@ -143,6 +145,9 @@ async fn token(client: &Client, found: &Found, checks: &mut Vec<Check>) -> Optio
 async fn places(client: &Client, checks: &mut Vec<Check>) {
     match client.agents().await {
         Ok(agents) => checks.extend(super::doctor_folder::agents(&agents.value)),
+        Err(error) if error.problem().is_some_and(|problem| problem.status == 404) => {
+            checks.push(Check::ok("agents", "this hub lists none; programs can ask through the API"));
+        }
         Err(error) => checks.push(Check::warn("agents", error.to_string(), "")),
     }
     match client.sources().await {

@@ -47,8 +47,8 @@ pub struct Found {
     pub token: Option<(String, Origin)>,
     /// The data folder that was looked into.
     pub folder: Option<DataFolder>,
-    /// What the hub of that folder last said about itself.
-    pub hub: Option<HubInfo>,
+    /// What the hub of that folder last said about itself, and whether its process still runs.
+    pub hub: Option<(HubInfo, bool)>,
 }
 
 impl Found {
@@ -56,7 +56,7 @@ impl Found {
     pub fn need_token(&self) -> Result<&(String, Origin), ClientError> {
         self.token.as_ref().ok_or_else(|| ClientError::NoToken {
             url: self.url.clone(),
-            looked: self.folder.as_ref().map(DataFolder::token),
+            looked: self.folder.as_ref().map(|folder| folder.path().to_owned()),
         })
     }
 }
@@ -73,8 +73,12 @@ fn discover_in(given: &Where, env: Env<'_>) -> Result<Found, ClientError> {
         Some(path) => Some(DataFolder::at(path)),
         None => DataFolder::from_environment(),
     };
-    let hub = folder.as_ref().and_then(DataFolder::read_hub_info);
-    let of_folder = || match (&hub, &folder) {
+    let hub = folder.as_ref().and_then(DataFolder::read_hub_info).map(|hub| {
+        let runs = is_running(hub.pid);
+        (hub, runs)
+    });
+    let running = hub.as_ref().filter(|(_, runs)| *runs).map(|(hub, _)| hub);
+    let of_folder = || match (running, &folder) {
         (Some(hub), Some(folder)) => (hub.url.clone(), Origin::File(folder.path().join("hub.json"))),
         _ => (DEFAULT_URL.to_owned(), Origin::Default),
     };
@@ -88,8 +92,12 @@ fn discover_in(given: &Where, env: Env<'_>) -> Result<Found, ClientError> {
         (Some(token), _) => Some((token.trim().to_owned(), Origin::Flag("--token"))),
         (None, Some(token)) => Some((token.trim().to_owned(), Origin::Environment("ASKD_TOKEN"))),
         (None, None) => match &folder {
-            // The key of this machine's hub is for this machine: it is never shown to another one.
-            Some(folder) if is_loopback(&url) || hub.as_ref().is_some_and(|hub| hub.url == url) => {
+            // The key of this folder's hub is shown to that hub, or where the user points at on this machine. Whatever else
+            // listens on the port of a hub that has ended, or on the default one, is not to learn it.
+            Some(folder)
+                if running.is_some_and(|hub| hub.url == url)
+                    || (url_from != Origin::Default && is_loopback(&url)) =>
+            {
                 let path = folder.token();
                 read_secret(&path)
                     .map_err(|error| ClientError::Token { path: path.clone(), error })?
@@ -100,6 +108,16 @@ fn discover_in(given: &Where, env: Env<'_>) -> Result<Found, ClientError> {
         },
     };
     Ok(Found { url, url_from, token, folder, hub })
+}
+
+/// Whether a process exists, as far as this user can see.
+fn is_running(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    let alive = |pid| match rustix::process::test_kill_process(pid) {
+        Ok(()) | Err(rustix::io::Errno::PERM) => true,
+        Err(_) => false,
+    };
+    pid.is_some_and(alive)
 }
 
 /// Whether an address is this machine's own.
@@ -114,10 +132,13 @@ pub(super) fn is_loopback(url: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn folder_with_hub() -> tempfile::TempDir {
+    /// No process has this number: it is above what Linux gives.
+    const NO_PROCESS: u32 = 0x7fff_fff0;
+
+    fn folder_with_hub(pid: u32) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
         let folder = DataFolder::at(dir.path());
-        let info = HubInfo { url: "http://127.0.0.1:9".to_owned(), pid: 7, version: "0".to_owned() };
+        let info = HubInfo { url: "http://127.0.0.1:9".to_owned(), pid, version: "0".to_owned() };
         folder.write_hub_info(&info).unwrap();
         crate::data::write_secret(&folder.token(), b"of-the-folder\n").unwrap();
         dir
@@ -133,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_flag_beats_the_environment_and_that_beats_the_folder() {
-        let dir = folder_with_hub();
+        let dir = folder_with_hub(std::process::id());
         let data = Some(dir.path().to_owned());
         let flags =
             Where { url: Some("http://a:1".into()), token: Some("of-the-flag".into()), data: data.clone() };
@@ -151,7 +172,7 @@ mod tests {
 
     #[test]
     fn the_key_of_this_machine_is_not_shown_to_another() {
-        let dir = folder_with_hub();
+        let dir = folder_with_hub(std::process::id());
         let to = |url: &str| {
             let given = Where { url: Some(url.into()), token: None, data: Some(dir.path().to_owned()) };
             discover_in(&given, &|_| None).unwrap().token.map(|(token, _)| token)
@@ -162,12 +183,21 @@ mod tests {
     }
 
     #[test]
+    fn what_listens_where_a_hub_has_ended_does_not_learn_its_key() {
+        let dir = folder_with_hub(NO_PROCESS);
+        let given = Where { data: Some(dir.path().to_owned()), ..Where::default() };
+        let found = discover_in(&given, &|_| None).unwrap();
+        assert_eq!((found.url.as_str(), found.token.is_none()), (DEFAULT_URL, true));
+        assert!(found.hub.is_some_and(|(_, runs)| !runs));
+    }
+
+    #[test]
     fn without_a_hub_the_default_address_is_tried() {
         let dir = tempfile::tempdir().unwrap();
         let given = Where { data: Some(dir.path().to_owned()), ..Where::default() };
         let found = discover_in(&given, &|_| None).unwrap();
         assert_eq!((found.url.as_str(), &found.url_from), (DEFAULT_URL, &Origin::Default));
         let error = found.need_token().unwrap_err().to_string();
-        assert!(error.contains("start the hub with: askd up"), "{error}");
+        assert!(error.contains("it is not the hub of"), "{error}");
     }
 }

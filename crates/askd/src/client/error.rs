@@ -11,14 +11,14 @@ pub enum ClientError {
     #[error("the address {url:?} cannot be used: {why}")]
     BadUrl { url: String, why: String },
     #[error(
-        "there is no token to show to the hub at {url}{}; start the hub with: askd up, or give one with --token or ASKD_TOKEN",
-        .looked.as_ref().map_or(String::new(), |path| format!(" (looked for {})", path.display()))
+        "something answers at {url}, but {}; give a token with --token or ASKD_TOKEN",
+        .looked.as_ref().map_or("there is no token for it".to_owned(), |path| format!("it is not the hub of {}", path.display()))
     )]
     NoToken { url: String, looked: Option<PathBuf> },
     #[error("cannot read {}: {error}", path.display())]
     Token { path: PathBuf, error: std::io::Error },
     #[error(
-        "the hub at {url} does not accept the token from {from}; if it was revoked, create another with: askd token create"
+        "the hub at {url} does not accept the token from {from}: it was revoked, or belongs to another hub; see: askd doctor"
     )]
     Unauthorized { url: String, from: String },
     #[error("{}", .0.sentence())]

@@ -2,15 +2,17 @@
 
 use std::collections::HashMap;
 
-use askd_adapters::transport::holder::{Folder, look};
+use askd_adapters::transport::holder::{Completed, Folder, look, probe_offline};
 use askd_adapters::{Begin, KnownSession, Pending, Start};
-use askd_core::{Cause, QuestionId, SessionId, SourceState};
+use askd_core::delivery::{DeliveryInput, Redeliver};
+use askd_core::{Cause, Question, QuestionId, SessionId, Settlement, SourceState};
 use askd_store::SourceRecord;
+use serde_json::value::RawValue;
 
 use super::MANAGED;
 use super::attendant::Attendant;
 use super::start::HeldSettings;
-use crate::engine::{Engine, EngineError};
+use crate::engine::{Engine, EngineError, now};
 
 /// A managed agent, for `askd doctor` and for what Ctrl-C says.
 #[derive(Debug, Clone, serde::Serialize, utoipa::ToSchema)]
@@ -59,6 +61,9 @@ impl Engine {
             self.store().sessions_of_source(&record.source.id).await.map_err(|error| text(&error))?;
         let named = sessions.into_iter().filter(|session| session.native_id != session.id.as_str());
         let named: Vec<_> = named.collect();
+        self.settle_claims_of(record, &folder, adapter.descriptor().redeliver)
+            .await
+            .map_err(|error| text(&error))?;
         let (pending, questions) = self.pending_of(record, &named).await.map_err(|error| text(&error))?;
         let known = |session: &askd_core::Session| KnownSession {
             native_id: session.native_id.clone(),
@@ -88,6 +93,29 @@ impl Engine {
         Ok(())
     }
 
+    /// Answers that the earlier hub was just handing over. The holder's journal knows which of them it got; that has to be
+    /// settled before the agent is heard again, because its next line may be the evidence.
+    async fn settle_claims_of(
+        &self,
+        record: &SourceRecord,
+        folder: &Folder,
+        redeliver: Redeliver,
+    ) -> Result<(), EngineError> {
+        for delivery in self.store().lost_claims(&self.inner.owner, now()).await? {
+            if delivery.source != record.source.id {
+                continue;
+            }
+            let probe = probe_offline(folder, delivery.id.as_str()).ok();
+            let written = probe.and_then(|probe| match probe.completed {
+                Completed::Unknown if !probe.journaled => None,
+                _ => Some(probe.journaled),
+            });
+            let input = DeliveryInput::ClaimLost { redeliver, written };
+            self.store().step(&delivery.question.id, input, now()).await?;
+        }
+        Ok(())
+    }
+
     async fn pending_of(
         &self,
         record: &SourceRecord,
@@ -98,24 +126,23 @@ impl Engine {
         };
         let mut pending = Vec::new();
         let mut questions = HashMap::new();
+        let mut add = |native_id: String, native: String, question: Question, written: Option<Settlement>| {
+            let Ok(native) = RawValue::from_string(native) else { return };
+            let native_session = native_session(question.ask.session_id.as_ref());
+            questions.insert(native_id.clone(), question.id);
+            pending.push(Pending { native_id, native_session, native, written });
+        };
         for open in self.store().open_of_source(&record.source.id).await? {
             let native = self.store().native(&open.question.id).await?.unwrap_or_default();
-            let Some(native_id) = open.native_id else { continue };
-            let Ok(native) = serde_json::value::RawValue::from_string(native) else { continue };
-            let native_session = native_session(open.question.ask.session_id.as_ref());
-            questions.insert(native_id.clone(), open.question.id);
-            pending.push(Pending { native_id, native_session, native, written: None });
+            if let Some(native_id) = open.native_id {
+                add(native_id, native, open.question, None);
+            }
+        }
+        for queued in self.store().queued(&record.source.id).await? {
+            add(queued.native_id, queued.native, queued.question, None);
         }
         for sent in self.store().awaiting_evidence(&record.source.id).await? {
-            let Ok(native) = serde_json::value::RawValue::from_string(sent.native) else { continue };
-            let native_session = native_session(sent.question.ask.session_id.as_ref());
-            questions.insert(sent.native_id.clone(), sent.question.id);
-            pending.push(Pending {
-                native_id: sent.native_id,
-                native_session,
-                native,
-                written: Some(sent.settlement),
-            });
+            add(sent.native_id, sent.native, sent.question, Some(sent.settlement));
         }
         Ok((pending, questions))
     }
