@@ -17,7 +17,11 @@ use terminal::{Stage, until};
 fn main() -> ExitCode {
     Live::new()
         .test("inbox_wins", &["claude"], inbox_wins)
-        .test("terminal_wins", &["claude"], terminal_wins)
+        .test("inbox_wins_2_1_120", &["claude-2.1.120"], || portable("claude-2.1.120"))
+        .test("inbox_wins_2_0_76", &["claude-2.0.76"], || portable("claude-2.0.76"))
+        .test("terminal_wins", &["claude"], || terminal_wins("claude"))
+        .test("terminal_wins_2_1_120", &["claude-2.1.120"], || terminal_wins("claude-2.1.120"))
+        .test("terminal_wins_2_0_76", &["claude-2.0.76"], || terminal_wins("claude-2.0.76"))
         .test("both_answer_and_the_terminal_was_first", &["claude"], overtaken)
         .test("declined_with_a_reason", &["claude"], declined)
         .test("interrupted_from_the_inbox", &["claude"], interrupted)
@@ -83,8 +87,24 @@ async fn inbox_wins() -> Result<()> {
     stage.no_hook_left().await
 }
 
-async fn terminal_wins() -> Result<()> {
-    let stage = Stage::start(asks(&[question("Which auth?")]), &[]).await?;
+/// What holds in every version that has the hook.
+async fn portable(program: &'static str) -> Result<()> {
+    let stage = Stage::start_with(program, asks(&[question("Which auth?")])).await?;
+    let asked = stage.asked().await?;
+    ensure!(
+        asked["tool"]["callId"].as_str().is_some_and(|id| id.starts_with("toolu_")),
+        "no call id: {asked}"
+    );
+    stage.shows("Which auth?").await?;
+    stage.reply(&asked, json!({ "answers": [["Session cookies"]] }))?;
+    let seen = stage.model_saw("AskUserQuestion").await?;
+    ensure!(!seen.is_error && seen.text.contains("\"Which auth?\"=\"Session cookies\""), "{seen:?}");
+    stage.delivered(&asked, "confirmed").await?;
+    stage.no_hook_left().await
+}
+
+async fn terminal_wins(program: &'static str) -> Result<()> {
+    let stage = Stage::start_with(program, asks(&[question("Which auth?")])).await?;
     let asked = stage.asked().await?;
     stage.shows("Which auth?").await?;
     stage.key("2").await?;

@@ -26,6 +26,7 @@ pub struct Stage {
     pub model: ScriptedModel,
     env: ClaudeEnv,
     socket: String,
+    program: &'static str,
 }
 
 pub async fn until<T>(what: &str, mut look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
@@ -48,7 +49,7 @@ impl Stage {
         let hub =
             Hub::builder(env!("CARGO_BIN_EXE_askd")).env("CLAUDE_CONFIG_DIR", env.config_dir()).start()?;
         let socket = format!("askd-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
-        Ok(Self { hub, model, env, socket })
+        Ok(Self { hub, model, env, socket, program: "claude" })
     }
 
     /// A hooked terminal that plays the scenario.
@@ -56,6 +57,15 @@ impl Stage {
         let mut stage = Self::prepare(turns).await?;
         stage.install()?;
         stage.open_terminal(args).await?;
+        Ok(stage)
+    }
+
+    /// The same with another version.
+    pub async fn start_with(program: &'static str, turns: Value) -> Result<Self> {
+        let mut stage = Self::prepare(turns).await?;
+        stage.program = program;
+        stage.install()?;
+        stage.open_terminal(&[]).await?;
         Ok(stage)
     }
 
@@ -83,7 +93,7 @@ impl Stage {
         for (name, value) in all {
             line.push_str(&format!(" {}", quote(&format!("{name}={value}"))));
         }
-        line.push_str(&format!(" {}", quote(&required("claude")?.to_string_lossy())));
+        line.push_str(&format!(" {}", quote(&required(self.program)?.to_string_lossy())));
         for arg in args.iter().copied().chain(["SCENARIO:it go"]) {
             line.push_str(&format!(" {}", quote(arg)));
         }

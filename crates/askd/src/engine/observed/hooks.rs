@@ -102,7 +102,7 @@ impl Engine {
         let input = &report.input;
         let deadline = tokio::time::Instant::now() + NAME_PATIENCE;
         if let Some(path) = &input.transcript_path {
-            self.inner.observed.memory().transcripts.insert(path.into());
+            self.inner.observed.memory().transcripts.insert(path.into(), std::time::Instant::now());
         }
         let mut seen = Seen { cwd: input.cwd.clone(), ..Seen::default() };
         loop {

@@ -14,6 +14,7 @@ impl Engine {
     pub(in crate::engine) async fn watch_terminals(self) {
         loop {
             tokio::time::sleep(EVERY).await;
+            self.inner.observed.prune();
             if let Err(error) = self.look_at_terminals().await {
                 tracing::error!(%error, "cannot look after Claude Code's sessions; trying again");
             }

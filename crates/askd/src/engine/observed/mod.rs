@@ -15,7 +15,7 @@ mod session;
 mod watch;
 mod whose;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -29,7 +29,9 @@ pub use hooks::{HookHeard, HookReport, HookWord};
 /// The kind of the source that stands for the hooks and transcripts of this machine.
 pub(super) const HOOK: &str = "hook";
 /// How long after a hook was last there it is still expected back: a hub restarts in less.
-const BACK_WITHIN: Duration = Duration::from_secs(60);
+const BACK_WITHIN: Duration = Duration::from_secs(15);
+/// How long things are remembered of which nothing is heard any more; a waiting hook reports every hour.
+const REMEMBERED: Duration = Duration::from_secs(2 * 3600);
 
 /// What is remembered of hooks and transcripts; everything that must outlive the hub is in the store.
 pub(super) struct Observed {
@@ -56,7 +58,7 @@ struct Memory {
     /// When the processes of sessions started, so that a reused number is not taken for them.
     processes: HashMap<u32, u64>,
     /// Transcripts in which hooks wait.
-    transcripts: HashSet<PathBuf>,
+    transcripts: HashMap<PathBuf, Instant>,
 }
 
 struct Announced {
@@ -110,6 +112,15 @@ impl Observed {
     fn wait_for(self: &Arc<Self>, id: &QuestionId) -> Waiting {
         self.memory().hooks.entry(id.clone()).or_insert_with(Presence::new).waiting += 1;
         Waiting { observed: Arc::clone(self), id: id.clone() }
+    }
+
+    /// Forgets what nobody has spoken of for long.
+    fn prune(&self) {
+        let Memory { announced, names, hooks, transcripts, .. } = &mut *self.memory();
+        announced.retain(|known| known.at.elapsed() < REMEMBERED);
+        hooks.retain(|_, presence| presence.waiting > 0 || presence.seen.elapsed() < REMEMBERED);
+        names.retain(|id, _| hooks.contains_key(id));
+        transcripts.retain(|_, named| named.elapsed() < REMEMBERED);
     }
 
     fn forget(&self, id: &QuestionId) {

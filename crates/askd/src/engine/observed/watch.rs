@@ -100,7 +100,7 @@ impl Watch {
 
     /// The transcripts of hooks that wait; they may lie in another folder.
     fn hooked(&self) -> Vec<PathBuf> {
-        let named = self.engine.inner.observed.memory().transcripts.clone();
+        let named: Vec<PathBuf> = self.engine.inner.observed.memory().transcripts.keys().cloned().collect();
         named.into_iter().filter(|path| self.files.has_grown(path)).collect()
     }
 
@@ -133,8 +133,24 @@ impl Watch {
         }
     }
 
+    /// Reads on a thread of its own: a first look may be long.
+    async fn read(&mut self, path: &Path) -> Vec<Entry> {
+        let (mut files, path) = (std::mem::take(&mut self.files), path.to_owned());
+        let read = tokio::task::spawn_blocking(move || {
+            let entries = files.look(&path);
+            (files, entries)
+        });
+        match read.await {
+            Ok((files, entries)) => {
+                self.files = files;
+                entries
+            }
+            Err(_) => Vec::new(),
+        }
+    }
+
     async fn look(&mut self, path: &Path, is_old: bool) {
-        let entries = self.files.look(path);
+        let entries = self.read(path).await;
         if entries.is_empty() {
             return;
         }
