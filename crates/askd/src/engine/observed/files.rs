@@ -128,7 +128,7 @@ mod tests {
         let path = project.join(NAME);
         std::fs::write(&path, format!("{}\n", asks("toolu_1"))).unwrap();
         std::fs::write(project.join("agent-1.jsonl"), "").unwrap();
-        assert_eq!(transcripts(root.path()), [path.clone()]);
+        assert_eq!(transcripts(root.path()), std::slice::from_ref(&path));
         let mut files = Files::default();
         files.skip(&path);
         assert!(!files.has_grown(&path));
