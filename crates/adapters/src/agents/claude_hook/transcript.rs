@@ -148,7 +148,10 @@ impl TranscriptReader {
 
     fn ended(&mut self, bytes: &[u8]) -> Vec<Entry> {
         let Ok(line) = serde_json::from_slice::<Line>(bytes) else { return Vec::new() };
-        let (Some(message), Some(session), false) = (line.message, line.session_id, line.is_sidechain) else {
+        // Records of requests repeat the result without its structure, and may come before it.
+        let (Some("user"), Some(message), Some(session), false) =
+            (line.kind.as_deref(), line.message, line.session_id, line.is_sidechain)
+        else {
             return Vec::new();
         };
         let mut entries = Vec::new();
@@ -229,6 +232,8 @@ mod tests {
             ("toolu_1", Some("Before."), Some("/w"))
         );
         assert!(reader.line(asks("toolu_1").as_bytes()).is_empty(), "the same call again");
+        let repeated = ends("toolu_1", false).replace("\"type\":\"user\"", "\"type\":\"api-request-blob\"");
+        assert!(reader.line(repeated.as_bytes()).is_empty(), "a record of the request is not the result");
         let found = reader.line(ends("toolu_1", false).as_bytes());
         let [Entry::Ended { is_error: false, result: Some(result), told: Some(told), .. }] = &found[..]
         else {
