@@ -370,7 +370,8 @@ fn older_plan(program: &str) {
 }
 
 fn main() -> ExitCode {
-    let tests: [(&str, &'static [&'static str], fn()); 24] = [
+    type Test = (&'static str, &'static [&'static str], fn());
+    let tests: [Test; 24] = [
         ("a_question_is_answered_and_the_session_goes_on", &["claude"], single),
         ("several_picks_and_items_with_commas_and_quotes", &["claude"], several_picks),
         ("own_words_previews_and_notes", &["claude"], own_words_and_notes),

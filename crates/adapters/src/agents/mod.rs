@@ -2,5 +2,6 @@
 
 pub mod acp;
 pub mod claude;
+pub mod claude_hook;
 pub mod mock;
 pub mod unbuilt;

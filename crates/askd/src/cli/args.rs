@@ -6,6 +6,8 @@ use clap::{Args, Parser, Subcommand};
 
 use super::answer::{self, AnswerArgs};
 use super::exit::EXIT_CODES;
+use super::hook::HookArgs;
+use super::install::InstallArgs;
 use super::list::ListArgs;
 use super::open::OpenArgs;
 use super::reject::RejectArgs;
@@ -134,6 +136,23 @@ Examples:
   askd token list
   askd token revoke ci")]
     Token(TokenArgs),
+    /// Hook askd into an agent that you start yourself: its questions come to the inbox and stay on its screen
+    #[command(after_help = "\
+It adds a few lines to the agent's settings, shows them, and touches nothing else. askd uninstall takes them out again.
+
+Examples:
+  askd install claude --dry-run
+  askd install claude
+  askd install claude --project")]
+    Install(InstallArgs),
+    /// Take askd's hooks out of an agent's settings
+    #[command(
+        after_help = "Examples:\n  askd uninstall claude --dry-run\n  askd uninstall claude\n  askd uninstall claude --local"
+    )]
+    Uninstall(InstallArgs),
+    /// What an agent's settings run; reads the agent's words on stdin
+    #[command(hide = true)]
+    Hook(HookArgs),
     /// Say what is found and reachable, what is not, and what to do about it
     #[command(after_help = "\
 Exit code 0 means that the inbox can be used.

@@ -13,6 +13,7 @@ mod error;
 mod health;
 mod housekeeping;
 mod managed;
+mod observed;
 mod questions;
 mod sources;
 mod waiters;
@@ -30,6 +31,7 @@ pub use clock::{new_bits, now};
 pub use deliver::{Mouth, Said};
 pub use error::EngineError;
 pub use managed::{HeldAgent, ManagedSettings, StartError, StartRequest};
+pub use observed::{HookHeard, HookReport, HookWord};
 pub use questions::Caller;
 pub use sources::{AgentQuestion, NewSource};
 
@@ -37,6 +39,7 @@ use access::LoginCodes;
 use deliver::Mouths;
 use health::Health;
 use managed::Managed;
+use observed::Observed;
 use waiters::Waiters;
 
 /// How long a stopping engine waits for answers that are just being written.
@@ -63,6 +66,7 @@ struct Inner {
     mouths: Mouths,
     managed: Managed,
     acp: acp::Servers,
+    observed: Arc<Observed>,
     login_codes: LoginCodes,
     health: Health,
     deadline_changed: tokio::sync::Notify,
@@ -81,6 +85,7 @@ impl Engine {
             mouths: Mouths::default(),
             managed: Managed::new(managed),
             acp: acp::Servers::default(),
+            observed: Arc::new(Observed::new()),
             login_codes: LoginCodes::default(),
             health: Health::default(),
             deadline_changed: tokio::sync::Notify::new(),
@@ -92,6 +97,7 @@ impl Engine {
         engine.spawn(Self::run_deadlines);
         engine.spawn(Self::run_deliveries);
         engine.spawn(Self::run_housekeeping);
+        engine.spawn(Self::watch_terminals);
         engine
     }
 

@@ -7,11 +7,13 @@ mod events;
 mod extract;
 mod guard;
 mod health;
+mod hooks;
 pub mod limits;
 mod managed;
 mod objects;
 mod openapi;
 mod page;
+mod panopticon;
 mod problem;
 mod questions;
 mod sandbox_agent;
@@ -39,6 +41,8 @@ fn api() -> (Router<AppState>, utoipa::openapi::OpenApi) {
         .merge(managed::routes())
         .merge(acp::routes())
         .merge(sandbox_agent::routes())
+        .merge(hooks::routes())
+        .merge(panopticon::routes())
         .merge(agents::routes())
         .merge(tokens::routes())
         .split_for_parts();

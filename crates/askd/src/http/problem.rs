@@ -23,6 +23,7 @@ pub enum Code {
     NotFound,
     MethodNotAllowed,
     AlreadySettled,
+    AmbiguousAnswer,
     IdempotencyKeyReused,
     AgentUnavailable,
     BodyTooLarge,
@@ -64,6 +65,9 @@ impl Code {
             }
             Self::AlreadySettled => {
                 (StatusCode::CONFLICT, "already_settled", "The question was settled in another way")
+            }
+            Self::AmbiguousAnswer => {
+                (StatusCode::CONFLICT, "ambiguous_answer", "It is not clear what is meant")
             }
             Self::IdempotencyKeyReused => {
                 (StatusCode::CONFLICT, "idempotency_key_reused", "The key was used with another request")

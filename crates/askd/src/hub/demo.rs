@@ -52,6 +52,7 @@ async fn start(listen: Option<SocketAddr>, folder: &std::path::Path) -> anyhow::
         settings: EngineSettings::default(),
         agents: Vec::new(),
         linger: LINGER,
+        observe: None,
     };
     let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, DEFAULT_PORT));
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));

@@ -5,7 +5,7 @@ mod processes;
 mod up;
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,6 +38,8 @@ pub struct HubOptions {
     pub agents: Vec<(String, String)>,
     /// How long a managed agent stays without a hub and without an open question.
     pub linger: Duration,
+    /// The config folder of Claude Code whose transcripts are watched, if any.
+    pub observe: Option<PathBuf>,
 }
 
 /// A hub that answers.
@@ -95,6 +97,8 @@ impl Hub {
         if resumed > 0 {
             tracing::info!(resumed, "took up the agents of an earlier hub");
         }
+        engine.resume_observed().await?;
+        engine.observe(options.observe);
         let stop = CancellationToken::new();
         let serving = tokio::spawn(crate::http::serve(listener, router, stop.clone()));
         Ok(Self { url, engine, data, stop, serving, _lock: lock })

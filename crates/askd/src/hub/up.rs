@@ -3,6 +3,7 @@
 //! In: what the command line said. Out: the address on stdout, and at the end what is left running.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -30,6 +31,7 @@ pub async fn up(options: UpOptions) -> anyhow::Result<()> {
         settings: EngineSettings { keep_days: options.keep_days },
         agents: options.agents.into_iter().map(|agent| (agent.name, agent.command)).collect(),
         linger: LINGER,
+        observe: if options.observe { claude_config() } else { None },
     })
     .await?;
     say(&format!("inbox: {}", hub.url))?;
@@ -38,6 +40,12 @@ pub async fn up(options: UpOptions) -> anyhow::Result<()> {
     stop.await;
     farewell(&hub, options.end_agents).await?;
     hub.stop().await
+}
+
+/// Where Claude Code of this user keeps its transcripts.
+fn claude_config() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    set("CLAUDE_CONFIG_DIR").or_else(|| set("HOME").map(|home| home.join(".claude")))
 }
 
 /// Ends the managed agents, or says that they go on.
