@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::adapter::{Adapter, AdapterError, FoundProgram};
 use crate::agents::acp::{self, AcpAgent};
+use crate::agents::claude::ClaudeAgent;
 use crate::agents::mock::MockAgent;
 use crate::agents::unbuilt::Unbuilt;
 use crate::descriptor::{Claim, Descriptor, Road};
@@ -57,12 +58,7 @@ impl Registry {
     pub fn built_in() -> Self {
         let adapters: Vec<Arc<dyn Adapter>> = vec![
             Arc::new(MockAgent::new()),
-            Arc::new(Unbuilt::new(
-                "claude",
-                "Claude Code",
-                NOT_YET,
-                Some("npm install -g @anthropic-ai/claude-code"),
-            )),
+            Arc::new(ClaudeAgent::new()),
             Arc::new(Unbuilt::new("opencode", "OpenCode", NOT_YET, Some("npm install -g opencode-ai"))),
             Arc::new(Unbuilt::new("codex", "Codex", NOT_YET, Some("npm install -g @openai/codex"))),
             Arc::new(Unbuilt::new("amp", "Amp", AMP, Some("npm install -g @sourcegraph/amp"))),
@@ -134,12 +130,13 @@ mod tests {
     use crate::descriptor::ClaimState;
 
     #[test]
-    fn every_name_is_unique_and_only_the_mock_is_proven() {
+    fn every_name_is_unique_and_only_what_was_seen_is_proven() {
         let registry = Registry::built_in();
         assert_eq!(registry.names(), ["mock", "claude", "opencode", "codex", "amp"]);
         for adapter in registry.iter() {
             let descriptor = adapter.descriptor();
-            assert_eq!(descriptor.questions.state == ClaimState::Proven, descriptor.name == "mock");
+            let seen = ["mock", "claude"].contains(&descriptor.name.as_str());
+            assert_eq!(descriptor.questions.state == ClaimState::Proven, seen, "{}", descriptor.name);
             assert_eq!(descriptor.questions.state == ClaimState::No, adapter.codec().is_err());
         }
     }
@@ -147,15 +144,17 @@ mod tests {
     #[test]
     fn a_user_registers_an_agent_once_and_may_take_a_name_that_askd_cannot_run() {
         let mut registry = Registry::built_in();
-        registry.register("claude", "claude-agent-acp --flag 'two words'").unwrap();
+        registry.register("amp", "amp-acp --flag 'two words'").unwrap();
         registry.register("mine", "mine --acp").unwrap();
         assert_eq!(
-            registry.get("claude").unwrap().descriptor().questions.state,
+            registry.get("amp").unwrap().descriptor().questions.state,
             ClaimState::Declared,
             "a registered agent is never proven"
         );
         assert_eq!(registry.register("mine", "x"), Err(AdapterError::NameTaken("mine".to_owned())));
-        assert_eq!(registry.register("mock", "x"), Err(AdapterError::NameTaken("mock".to_owned())));
+        for built in ["mock", "claude"] {
+            assert_eq!(registry.register(built, "x"), Err(AdapterError::NameTaken(built.to_owned())));
+        }
         assert_eq!(registry.register("a b", "x"), Err(AdapterError::BadName("a b".to_owned())));
         assert_eq!(registry.register("x", " "), Err(AdapterError::EmptyCommand));
         assert_eq!(registry.names().len(), 6);

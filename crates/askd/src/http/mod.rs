@@ -9,6 +9,7 @@ mod guard;
 mod health;
 pub mod limits;
 mod managed;
+mod objects;
 mod openapi;
 mod page;
 mod problem;

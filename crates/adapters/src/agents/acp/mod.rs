@@ -3,8 +3,8 @@
 mod agent;
 mod asking;
 mod codec;
-mod draft;
-mod elicitation;
+pub(crate) mod draft;
+pub(crate) mod elicitation;
 mod form;
 mod hearing;
 mod ids;
@@ -15,7 +15,7 @@ mod permission;
 mod question;
 mod replying;
 mod session;
-mod tool_content;
+pub(crate) mod tool_content;
 mod update;
 mod wire;
 

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use askd_adapters::transport::holder::{Completed, Folder, look, probe_offline};
 use askd_adapters::{Begin, KnownSession, Pending, Start};
 use askd_core::delivery::{DeliveryInput, Redeliver};
-use askd_core::{Cause, QuestionId, SessionId, SourceState};
+use askd_core::{Cause, Question, QuestionId, SessionId, Settlement, SourceState};
 use askd_store::SourceRecord;
+use serde_json::value::RawValue;
 
 use super::attendant::Attendant;
 use super::start::HeldSettings;
@@ -15,7 +16,7 @@ use crate::engine::acp::id_of;
 use crate::engine::{Engine, EngineError, now};
 
 /// A managed agent, for `askd doctor` and for what Ctrl-C says.
-#[derive(Debug, Clone, serde::Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HeldAgent {
     pub session_id: SessionId,
@@ -139,24 +140,23 @@ impl Engine {
         };
         let mut pending = Vec::new();
         let mut questions = HashMap::new();
+        let mut add = |native_id: String, native: String, question: Question, written: Option<Settlement>| {
+            let Ok(native) = RawValue::from_string(native) else { return };
+            let native_session = native_session(question.ask.session_id.as_ref());
+            questions.insert(native_id.clone(), question.id);
+            pending.push(Pending { native_id, native_session, native, written });
+        };
         for open in self.store().open_of_source(&record.source.id).await? {
             let native = self.store().native(&open.question.id).await?.unwrap_or_default();
-            let Some(native_id) = open.native_id else { continue };
-            let Ok(native) = serde_json::value::RawValue::from_string(native) else { continue };
-            let native_session = native_session(open.question.ask.session_id.as_ref());
-            questions.insert(native_id.clone(), open.question.id);
-            pending.push(Pending { native_id, native_session, native, written: None });
+            if let Some(native_id) = open.native_id {
+                add(native_id, native, open.question, None);
+            }
+        }
+        for queued in self.store().queued(&record.source.id).await? {
+            add(queued.native_id, queued.native, queued.question, None);
         }
         for sent in self.store().awaiting_evidence(&record.source.id).await? {
-            let Ok(native) = serde_json::value::RawValue::from_string(sent.native) else { continue };
-            let native_session = native_session(sent.question.ask.session_id.as_ref());
-            questions.insert(sent.native_id.clone(), sent.question.id);
-            pending.push(Pending {
-                native_id: sent.native_id,
-                native_session,
-                native,
-                written: Some(sent.settlement),
-            });
+            add(sent.native_id, sent.native, sent.question, Some(sent.settlement));
         }
         Ok((pending, questions))
     }

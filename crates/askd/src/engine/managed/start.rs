@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use askd_adapters::transport::holder::{Folder, HolderId, HolderLimits, HolderSpec, SESSION_VARIABLE, spawn};
 use askd_adapters::{Adapter, AdapterError, Begin, LaunchRequest, Start};
 use askd_core::field::Collector;
-use askd_core::{Cause, FieldErrors, Right, Session, SessionId, Source};
+use askd_core::{Cause, FieldErrors, Right, Session, SessionId, Source, SourceId};
 use askd_store::SessionSeen;
 
 use super::attendant::Attendant;
@@ -307,6 +307,19 @@ impl Engine {
         }
         self.end_session(id, Cause::SessionEnded { detail: Some(detail) }).await?;
         Ok(())
+    }
+
+    /// Detaches a source: a managed agent is ended, whatever else is only left alone. Open questions are cancelled.
+    pub async fn detach_source(&self, caller: &Caller, id: &SourceId) -> Result<(), EngineError> {
+        caller.needs(Right::Manage)?;
+        let detail = format!("detached by {}", caller.token.name);
+        if let Some(attended) = self.inner.managed.get(id) {
+            drop(attended.commands.send(Command::End { detail: detail.clone() }).await);
+        }
+        match self.end_source(id, Cause::SourceLost { detail: Some(detail) }).await? {
+            Some(_) => Ok(()),
+            None => Err(EngineError::NotFound("source")),
+        }
     }
 
     /// Ends every managed agent, for a hub that is to leave nothing behind.
