@@ -263,6 +263,31 @@ done
 }
 
 #[test]
+fn a_request_of_the_agent_that_is_no_question_survives_a_killed_hub_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let heard = folder.path().join("heard");
+    let agent = format!("--agent=odd={}", scripted_agent(folder.path()));
+    let mut hub = acp::start(acp::builder().arg(agent).env("HEARD", &heard));
+    let place = Place::new(&hub, "files");
+    place.post("?agent=odd", HELLO);
+    let mut stream = place.stream(None);
+    drop(
+        place.post_later(r#"{"jsonrpc":"2.0","id":9,"method":"session/prompt","params":{"prompt":["go"]}}"#),
+    );
+    stream.until(|event| event.data.contains("request_question"));
+    hub.kill().unwrap();
+    hub.restart().unwrap();
+    let content = r#"{"jsonrpc":"2.0","id":5,"result":{"content":"text"}}"#;
+    assert_eq!(place.post("", content).0, 202);
+    assert_eq!(place.post("", content).0, 404);
+    hub.kill().unwrap();
+    hub.restart().unwrap();
+    assert_eq!(place.post("", content).0, 404, "it was answered before the hub was killed");
+    let times = || std::fs::read_to_string(&heard).unwrap().lines().filter(|line| *line == content).count();
+    eventually("the agent heard it", || (times() == 1).then_some(()));
+}
+
+#[test]
 fn what_passes_through_keeps_its_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let heard = folder.path().join("heard");

@@ -37,8 +37,8 @@ struct QuestionReplyRequest {
 }
 
 /// Answer, as a client of sandbox-agent v1 does.
-#[utoipa::path(post, path = "/v1/sessions/{id}/questions/{question_id}/reply", tag = "sandbox-agent",
-    params(("id" = String, Path), ("question_id" = String, Path)), request_body = QuestionReplyRequest,
+#[utoipa::path(post, path = "/v1/sessions/{id}/questions/{question_id}/reply", operation_id = "replyToSessionQuestion", tag = "sandbox-agent",
+    params(("id" = String, Path, description = "The session, by askd's id or the agent's own."), ("question_id" = String, Path, description = "The question, by askd's id or the agent's own.")), request_body = QuestionReplyRequest,
     responses((status = 204)))]
 async fn reply(
     State(state): State<AppState>,
@@ -53,8 +53,8 @@ async fn reply(
 }
 
 /// Reject, as a client of sandbox-agent v1 does.
-#[utoipa::path(post, path = "/v1/sessions/{id}/questions/{question_id}/reject", tag = "sandbox-agent",
-    params(("id" = String, Path), ("question_id" = String, Path)), responses((status = 204)))]
+#[utoipa::path(post, path = "/v1/sessions/{id}/questions/{question_id}/reject", operation_id = "rejectSessionQuestion", tag = "sandbox-agent",
+    params(("id" = String, Path, description = "The session, by askd's id or the agent's own."), ("question_id" = String, Path, description = "The question, by askd's id or the agent's own.")), responses((status = 204)))]
 async fn reject(
     State(state): State<AppState>,
     caller: Caller,
@@ -126,8 +126,8 @@ struct EventsQuery {
 }
 
 /// The questions of a session as events in the shape of sandbox-agent v1.
-#[utoipa::path(get, path = "/v1/sessions/{id}/events/sse", tag = "sandbox-agent",
-    params(("id" = String, Path), EventsQuery, ("Last-Event-ID" = Option<String>, Header)),
+#[utoipa::path(get, path = "/v1/sessions/{id}/events/sse", operation_id = "streamSessionEvents", tag = "sandbox-agent",
+    params(("id" = String, Path, description = "The session, by askd's id or the agent's own."), EventsQuery, ("Last-Event-ID" = Option<String>, Header, description = "Go on after this event.")),
     responses((status = 200, content_type = "text/event-stream", body = UniversalEvent)))]
 async fn events(
     State(state): State<AppState>,

@@ -141,6 +141,7 @@ impl Attendant {
         connection: &HolderConnection,
     ) -> Result<(), EngineError> {
         let tag = self.new_tag();
+        let mut recorded = None;
         let Some(relay) = &mut self.relay else { return Ok(()) };
         let text = match relayed {
             Relayed::Request { body, method, session, reply } => {
@@ -152,7 +153,14 @@ impl Attendant {
             Relayed::Notification { body, method } if method == "$/cancel_request" => {
                 relay.cancellation(&body)
             }
-            Relayed::Notification { body, .. } | Relayed::Response { body } => body,
+            Relayed::Notification { body, .. } => body,
+            Relayed::Response { body, done } => {
+                recorded = Some(done);
+                if let Some(text) = notice::answered(&body) {
+                    self.push_notice(text);
+                }
+                body
+            }
             Relayed::Note { text } => {
                 self.push_notice(text);
                 return Ok(());
@@ -165,7 +173,12 @@ impl Attendant {
         {
             relay.not_written(tag, "the agent cannot be reached at this moment");
         }
-        self.apply_all(heard, None).await
+        self.apply_all(heard, None).await?;
+        if let Some(recorded) = recorded {
+            self.save().await?;
+            let _ = recorded.send(());
+        }
+        Ok(())
     }
 
     /// The very words of the client whose outcome won.

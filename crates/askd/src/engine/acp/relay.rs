@@ -34,9 +34,10 @@ pub(in crate::engine) enum Relayed {
         body: String,
         method: String,
     },
-    /// A response to a request of the agent that is no question.
+    /// A response to a request of the agent that is no question; `done` when it is written and that is recorded.
     Response {
         body: String,
+        done: oneshot::Sender<()>,
     },
     /// Something about a question that is to be seen in the stream.
     Note {

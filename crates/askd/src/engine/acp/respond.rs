@@ -3,12 +3,13 @@
 //! A response that is malformed, unknown, late or contradicts the one that won is refused with a typed error, and the agent
 //! never sees it.
 
-use askd_adapters::{ClientSays, Unspeakable};
+use askd_adapters::transport::jsonrpc::Message;
+use askd_adapters::{ClientSays, Unspeakable, splice};
 use askd_core::{Cause, Question, QuestionId, RejectMode, Right, Settlement, SourceId};
 use askd_store::{Order, QuestionFilter};
 
 use super::error::AcpError;
-use super::ids::id_of;
+use super::ids::{canonical, id_of};
 use super::notice;
 use super::relay::Relayed;
 use super::server::{AcpServer, Slot};
@@ -29,13 +30,23 @@ impl Engine {
             Some(question) => Some(question),
             None if server.take_request(&request) => {
                 caller.needs(Right::Manage)?;
-                return self.relay(&server, Relayed::Response { body }).await;
+                return self.pass_on(&server, body).await;
             }
             None => self.question_of_request(&server.source, &request).await?,
         };
+        if question.is_none() && self.waits_for(&server, &request).await? && server.take_earlier(&request) {
+            caller.needs(Right::Manage)?;
+            return self.pass_on(&server, body).await;
+        }
         let question = question.ok_or_else(|| AcpError::UnknownRequest(request.clone()))?;
         caller.needs(Right::Answer)?;
         self.settle_by_response(caller, &server, &request, &question, body).await
+    }
+
+    async fn pass_on(&self, server: &AcpServer, body: String) -> Result<(), AcpError> {
+        let (done, recorded) = tokio::sync::oneshot::channel();
+        self.relay(server, Relayed::Response { body, done }).await?;
+        recorded.await.map_err(|_| AcpError::Unreachable)
     }
 
     async fn settle_by_response(
@@ -100,6 +111,27 @@ impl Engine {
             return Err(EngineError::Conflict(Box::new(record.question)).into());
         }
         Err(AcpError::Ended { server: id.to_owned(), cause: last.cause })
+    }
+
+    /// Whether the stream shows a request of the agent, heard by an earlier hub, that no client has answered.
+    async fn waits_for(&self, server: &AcpServer, request: &str) -> Result<bool, AcpError> {
+        let (mut waits, mut after) = (false, 0);
+        loop {
+            let page = self.store().entries_after(&server.stream, after).await?;
+            let Some(last) = page.entries.last() else { return Ok(waits) };
+            after = last.number;
+            for line in page.entries.iter().filter_map(|entry| entry.raw.as_deref()) {
+                match Message::parse(line.as_bytes()) {
+                    Message::Request { id, .. } if canonical(&id) == request => waits = true,
+                    Message::Notification { method, .. } if method == notice::ANSWERED => {
+                        let answered = splice::at(line, &["params", "requestId"]);
+                        waits &= answered != Some(request);
+                    }
+                    Message::Notification { method, .. } if method == notice::ENDED => waits = false,
+                    _ => {}
+                }
+            }
+        }
     }
 
     /// Finds the question that a request of the agent was, in the store.

@@ -30,8 +30,19 @@ struct Shared {
     questions: VecDeque<(String, QuestionId)>,
     /// The agent's other requests that no client has answered.
     requests: HashSet<String>,
+    /// Those that this hub has passed a response on for.
+    answered: HashSet<String>,
     /// What a client wrote to settle a question, to be passed on byte for byte if it won.
     words: HashMap<QuestionId, Vec<(Settlement, String)>>,
+}
+
+impl Shared {
+    fn answer(&mut self, request: &str) -> bool {
+        if self.answered.len() >= MAX_REQUESTS {
+            self.answered.clear();
+        }
+        self.answered.insert(request.to_owned())
+    }
 }
 
 impl AcpServer {
@@ -58,6 +69,7 @@ impl AcpServer {
             shared.questions.pop_front();
         }
         shared.requests.remove(&request);
+        shared.answered.remove(&request);
         shared.questions.push_back((request, question));
     }
 
@@ -76,6 +88,7 @@ impl AcpServer {
     pub(super) fn add_request(&self, request: String) {
         let mut shared = self.shared();
         shared.questions.retain(|(known, _)| *known != request);
+        shared.answered.remove(&request);
         if shared.requests.len() < MAX_REQUESTS {
             shared.requests.insert(request);
         }
@@ -83,7 +96,13 @@ impl AcpServer {
 
     /// Whether the agent waits for this response; it is taken only once.
     pub(super) fn take_request(&self, request: &str) -> bool {
-        self.shared().requests.remove(request)
+        let mut shared = self.shared();
+        shared.requests.remove(request) && shared.answer(request)
+    }
+
+    /// The same for a request that an earlier hub heard; whether it still waits is for the caller to know.
+    pub(super) fn take_earlier(&self, request: &str) -> bool {
+        self.shared().answer(request)
     }
 
     /// Keeps a client's own words for an outcome until it is delivered.

@@ -18,7 +18,8 @@ pub fn routes() -> OpenApiRouter<AppState> {
 }
 
 /// End the server: when this answers, the agent's process group is gone and its open questions are cancelled.
-#[utoipa::path(delete, path = "/v1/acp/{server_id}", params(("server_id" = String, Path)), tag = "acp",
+#[utoipa::path(delete, path = "/v1/acp/{server_id}", operation_id = "endAcpServer", tag = "acp",
+    params(("server_id" = String, Path, description = "The name of the server, any that you choose.")),
     responses((status = 204)))]
 async fn end(
     State(state): State<AppState>,

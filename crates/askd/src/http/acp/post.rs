@@ -24,7 +24,8 @@ pub(super) struct PostQuery {
 
 /// Send one JSON-RPC message to the agent. A request is answered when the agent answers it, however long that takes; a
 /// notification, or a response to a request of the agent, is taken with 202.
-#[utoipa::path(post, path = "/v1/acp/{server_id}", params(("server_id" = String, Path), PostQuery), tag = "acp",
+#[utoipa::path(post, path = "/v1/acp/{server_id}", operation_id = "sendAcpMessage", tag = "acp",
+    params(("server_id" = String, Path, description = "The name of the server, any that you choose."), PostQuery),
     request_body(content = String, content_type = "application/json"),
     responses((status = 200, content_type = "application/json", body = String), (status = 202)))]
 pub(super) async fn post(

@@ -20,8 +20,9 @@ use crate::http::state::AppState;
 
 /// The agent's messages to its clients, live. `id:` counts within the server; the stream begins at the beginning, or after
 /// `Last-Event-ID`.
-#[utoipa::path(get, path = "/v1/acp/{server_id}", tag = "acp",
-    params(("server_id" = String, Path), ("Last-Event-ID" = Option<String>, Header)),
+#[utoipa::path(get, path = "/v1/acp/{server_id}", operation_id = "streamAcp", tag = "acp",
+    params(("server_id" = String, Path, description = "The name of the server, any that you choose."),
+        ("Last-Event-ID" = Option<String>, Header, description = "Go on after this event.")),
     responses((status = 200, content_type = "text/event-stream", body = String)))]
 pub(super) async fn stream(
     State(state): State<AppState>,
