@@ -4,6 +4,7 @@
 //! Its tasks end with one cancellation token; what they had not finished is still in the store for the next start.
 
 mod access;
+mod acp;
 mod agents;
 mod clock;
 mod deadlines;
@@ -24,6 +25,7 @@ use tokio_util::task::TaskTracker;
 use askd_store::Store;
 
 pub use access::{LoginCode, NewToken};
+pub use acp::{AcpError, AcpServer, AcpStream, acp_event};
 pub use clock::{new_bits, now};
 pub use deliver::{Mouth, Said};
 pub use error::EngineError;
@@ -60,6 +62,7 @@ struct Inner {
     waiters: Waiters,
     mouths: Mouths,
     managed: Managed,
+    acp: acp::Servers,
     login_codes: LoginCodes,
     health: Health,
     deadline_changed: tokio::sync::Notify,
@@ -77,6 +80,7 @@ impl Engine {
             waiters: Waiters::default(),
             mouths: Mouths::default(),
             managed: Managed::new(managed),
+            acp: acp::Servers::default(),
             login_codes: LoginCodes::default(),
             health: Health::default(),
             deadline_changed: tokio::sync::Notify::new(),

@@ -23,13 +23,24 @@ impl<T: DeserializeOwned> FromRequest<AppState> for Json<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &AppState) -> Result<Self, Problem> {
-        let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        if !content_type.is_some_and(is_json) {
-            let detail = "send the body with Content-Type: application/json";
-            return Err(Problem::new(Code::UnsupportedMediaType, detail));
-        }
-        from_json(&read_body(request.into_body()).await?).map(Self)
+        must_be_json(&request)?;
+        from_json(&read_body(request.into_body(), MAX_BODY_BYTES).await?).map(Self)
     }
+}
+
+fn must_be_json(request: &Request) -> Result<(), Problem> {
+    let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    if content_type.is_some_and(is_json) {
+        return Ok(());
+    }
+    Err(Problem::new(Code::UnsupportedMediaType, "send the body with Content-Type: application/json"))
+}
+
+/// A JSON body as the text that was sent, for what is passed on byte for byte.
+pub async fn json_text(request: Request, limit: usize) -> Result<String, Problem> {
+    must_be_json(&request)?;
+    let bytes = read_body(request.into_body(), limit).await?;
+    String::from_utf8(bytes.into()).map_err(|_| Problem::new(Code::MalformedRequest, "the body is not UTF-8"))
 }
 
 fn is_json(content_type: &str) -> bool {
@@ -47,19 +58,18 @@ impl<T: DeserializeOwned + Default> FromRequest<AppState> for OptionalJson<T> {
         if request.headers().get(header::CONTENT_TYPE).is_some() {
             return Json::from_request(request, state).await.map(|Json(value)| Self(value));
         }
-        let bytes = read_body(request.into_body()).await?;
+        let bytes = read_body(request.into_body(), MAX_BODY_BYTES).await?;
         if bytes.is_empty() { Ok(Self(T::default())) } else { from_json(&bytes).map(Self) }
     }
 }
 
-async fn read_body(body: Body) -> Result<bytes::Bytes, Problem> {
-    let too_large =
-        || Problem::new(Code::BodyTooLarge, format!("a body may have at most {MAX_BODY_BYTES} bytes"));
+async fn read_body(body: Body, limit: usize) -> Result<bytes::Bytes, Problem> {
+    let too_large = || Problem::new(Code::BodyTooLarge, format!("a body may have at most {limit} bytes"));
     // A size that is claimed beforehand is refused without waiting for it.
-    if axum::body::HttpBody::size_hint(&body).lower() > MAX_BODY_BYTES as u64 {
+    if axum::body::HttpBody::size_hint(&body).lower() > limit as u64 {
         return Err(too_large());
     }
-    axum::body::to_bytes(body, MAX_BODY_BYTES).await.map_err(|error| {
+    axum::body::to_bytes(body, limit).await.map_err(|error| {
         let source = std::error::Error::source(&error);
         if source.is_some_and(|source| source.is::<http_body_util::LengthLimitError>()) {
             too_large()

@@ -1,5 +1,6 @@
 //! The only public door: HTTP and server-sent events. It asks the engine and never calls an adapter.
 
+mod acp;
 mod agents;
 mod cursor;
 mod events;
@@ -13,6 +14,7 @@ mod openapi;
 mod page;
 mod problem;
 mod questions;
+mod sandbox_agent;
 mod server;
 mod sessions;
 mod state;
@@ -35,6 +37,8 @@ fn api() -> (Router<AppState>, utoipa::openapi::OpenApi) {
         .merge(events::routes())
         .merge(sessions::routes())
         .merge(managed::routes())
+        .merge(acp::routes())
+        .merge(sandbox_agent::routes())
         .merge(agents::routes())
         .merge(tokens::routes())
         .split_for_parts();

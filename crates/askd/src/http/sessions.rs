@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use askd_core::{Cause, Right, Session, SessionId, Source, SourceId};
+use askd_core::{Session, SessionId, Source, SourceId};
 
 use super::extract::{Id, Query};
 use super::limits::{DEFAULT_LIST, MAX_LIST};
-use super::problem::{Code, Problem};
+use super::problem::Problem;
 use super::state::AppState;
 use super::wait::json;
 use crate::engine::Caller;
@@ -84,10 +84,6 @@ async fn end_source(
     caller: Caller,
     Id(id): Id<SourceId>,
 ) -> Result<Response, Problem> {
-    caller.needs(Right::Manage)?;
-    let cause = Cause::SourceLost { detail: Some("it was detached".to_owned()) };
-    match state.engine.end_source(&id, cause).await? {
-        Some(_) => Ok(StatusCode::NO_CONTENT.into_response()),
-        None => Err(Problem::new(Code::NotFound, "there is no source with this id")),
-    }
+    state.engine.detach_source(&caller, &id).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
 }
