@@ -224,8 +224,17 @@ fn deep_nesting_is_unrecognised_and_ends_nothing() {
         );
         let heard = codec.hear(schema.as_bytes());
         assert!(heard.iter().any(|heard| matches!(heard, Heard::Unrecognised { .. })));
-        let shallow =
-            br#"{"jsonrpc":"2.0","id":2,"method":"elicitation/create","params":{"message":"Still there?"}}"#;
-        assert!(codec.hear(shallow).iter().any(|heard| matches!(heard, Heard::Asked(_))));
+        let schema = format!(
+            r#"{{"type":"control_request","request_id":"1","request":{{"subtype":"elicitation","requested_schema":{deep}}}}}"#
+        );
+        let heard = codec.hear(schema.as_bytes());
+        assert!(heard.iter().any(|heard| matches!(heard, Heard::Unrecognised { .. })));
+        // The same question in each codec's own language.
+        let shallow = [
+            r#"{"jsonrpc":"2.0","id":2,"method":"elicitation/create","params":{"message":"Still there?"}}"#,
+            r#"{"type":"control_request","request_id":"2","request":{"subtype":"elicitation","message":"Still there?"}}"#,
+        ];
+        let heard = shallow.iter().flat_map(|line| codec.hear(line.as_bytes()));
+        assert!(heard.filter(|heard| matches!(heard, Heard::Asked(_))).count() == 1);
     }
 }

@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
+pub mod answers;
+pub mod roads;
+
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -79,7 +82,7 @@ fn asks(items: &[Value]) -> Value {
     json!({ "name": "AskUserQuestion", "args": { "questions": items } })
 }
 
-pub fn single() -> Value {
+pub fn single_item() -> Value {
     item("Which auth?", &["JWT", "Session cookies"], false)
 }
 
@@ -99,7 +102,7 @@ fn four() -> Vec<Value> {
 }
 
 fn script() -> Value {
-    let single = single();
+    let single = single_item();
     let several = item("Which of these?", &["Logging", "Metrics, traces", "say \"hi\"", "日本 🦀"], true);
     let second = item("Which \"name\"?\nSecond line", &["x", "y"], false);
     let plan =
@@ -120,4 +123,21 @@ fn script() -> Value {
         "mcp": [{ "calls": [{ "name": "mcp__elic__ask" }] }, { "text": "Done." }],
         "permission": [{ "calls": [bash] }, { "text": "Done." }],
     } })
+}
+
+/// Starts a session in a hub of its own, and gives the id of its question.
+pub fn asked(claude: &Claude, scenario: &str) -> (Stage, String, String) {
+    let stage = Stage::new();
+    let session = stage.start(&claude.request(scenario));
+    let id = stage.open_question(&session);
+    (stage, session, id)
+}
+
+/// Says something to a session and gives the id of the question that comes of it.
+pub fn say(stage: &Stage, session: &str, scenario: &str) -> String {
+    let say = json!({ "text": format!("SCENARIO:{scenario} go") });
+    let (status, problem) =
+        stage.hub.http("POST", &format!("/v1/sessions/{session}/messages"), Some(&say)).unwrap();
+    assert_eq!(status, 202, "{problem}");
+    stage.open_question(session)
 }

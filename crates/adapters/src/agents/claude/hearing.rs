@@ -217,6 +217,8 @@ impl ClaudeCodec {
     }
 
     fn hear_result(&mut self, line: Line<'_>) -> Vec<Heard> {
+        // What was said in this turn does not explain a question of the next.
+        self.excerpt = None;
         let aborted = line.terminal_reason.as_deref().is_some_and(|reason| reason.starts_with("aborted"));
         let interrupting = std::mem::take(&mut self.interrupting) || aborted;
         let over = self.open.take(|open| open.cancelled);
