@@ -43,7 +43,7 @@ const PROBLEMS: [(&str, &str); 12] = [
 const ALWAYS: [&str; 6] = ["400", "403", "405", "414", "431", "503"];
 
 /// What only some operations may be refused with, beside what follows from their form.
-const SOMETIMES: [(&str, &[&str]); 9] = [
+const SOMETIMES: [(&str, &[&str]); 15] = [
     ("askQuestion", &["409", "429"]),
     ("getQuestion", &["429"]),
     ("replyToQuestion", &["409"]),
@@ -53,6 +53,12 @@ const SOMETIMES: [(&str, &[&str]); 9] = [
     ("streamTranscript", &["429"]),
     ("startSession", &["404", "409"]),
     ("sendMessage", &["409"]),
+    ("postAcpMessage", &["409", "429"]),
+    ("streamAcp", &["409", "429"]),
+    ("endAcpServer", &["409"]),
+    ("sandboxAgentReply", &["409"]),
+    ("sandboxAgentReject", &["409"]),
+    ("sandboxAgentEvents", &["429"]),
 ];
 
 /// What a success says where its route does not.

@@ -6,7 +6,7 @@
 use std::convert::Infallible;
 
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
@@ -20,7 +20,7 @@ use askd_core::answer::Rejection;
 use askd_core::{Event, EventType, Question, Reply, Right, Seq, Session, Status, Surface};
 use askd_store::LoggedEvent;
 
-use super::extract::{Json, Query};
+use super::extract::{Json, Names, Query};
 use super::limits::KEEP_ALIVE;
 use super::problem::{Code, Problem};
 use super::state::AppState;
@@ -37,13 +37,14 @@ struct QuestionReplyRequest {
 }
 
 /// Answer, as a client of sandbox-agent v1 does.
-#[utoipa::path(post, path = "/v1/sessions/{id}/questions/{question_id}/reply", tag = "sandbox-agent",
-    params(("id" = String, Path), ("question_id" = String, Path)), request_body = QuestionReplyRequest,
+#[utoipa::path(post, path = "/v1/sessions/{id}/questions/{question_id}/reply", operation_id = "sandboxAgentReply", tag = "sandbox-agent",
+    params(("id" = String, Path, description = "The session, by askd's id or the agent's own."),
+        ("question_id" = String, Path, description = "The question, by askd's id or the agent's own.")), request_body = QuestionReplyRequest,
     responses((status = 204)))]
 async fn reply(
     State(state): State<AppState>,
     caller: Caller,
-    Path((session, question)): Path<(String, String)>,
+    Names((session, question)): Names<(String, String)>,
     Json(request): Json<QuestionReplyRequest>,
 ) -> Result<Response, Problem> {
     let id = state.engine.find_question(&caller, &session, &question).await?;
@@ -53,12 +54,13 @@ async fn reply(
 }
 
 /// Reject, as a client of sandbox-agent v1 does.
-#[utoipa::path(post, path = "/v1/sessions/{id}/questions/{question_id}/reject", tag = "sandbox-agent",
-    params(("id" = String, Path), ("question_id" = String, Path)), responses((status = 204)))]
+#[utoipa::path(post, path = "/v1/sessions/{id}/questions/{question_id}/reject", operation_id = "sandboxAgentReject", tag = "sandbox-agent",
+    params(("id" = String, Path, description = "The session, by askd's id or the agent's own."),
+        ("question_id" = String, Path, description = "The question, by askd's id or the agent's own.")), responses((status = 204)))]
 async fn reject(
     State(state): State<AppState>,
     caller: Caller,
-    Path((session, question)): Path<(String, String)>,
+    Names((session, question)): Names<(String, String)>,
 ) -> Result<Response, Problem> {
     let id = state.engine.find_question(&caller, &session, &question).await?;
     state.engine.reject(&caller, &id, Rejection::default(), None).await?;
@@ -126,13 +128,14 @@ struct EventsQuery {
 }
 
 /// The questions of a session as events in the shape of sandbox-agent v1.
-#[utoipa::path(get, path = "/v1/sessions/{id}/events/sse", tag = "sandbox-agent",
-    params(("id" = String, Path), EventsQuery, ("Last-Event-ID" = Option<String>, Header)),
+#[utoipa::path(get, path = "/v1/sessions/{id}/events/sse", operation_id = "sandboxAgentEvents", tag = "sandbox-agent",
+    params(("id" = String, Path, description = "The session, by askd's id or the agent's own."), EventsQuery,
+        ("Last-Event-ID" = Option<u64>, Header, description = "As the browser's EventSource sends it; the stream goes on after it.")),
     responses((status = 200, content_type = "text/event-stream", body = UniversalEvent)))]
 async fn events(
     State(state): State<AppState>,
     caller: Caller,
-    Path(session): Path<String>,
+    Names(session): Names<String>,
     Query(query): Query<EventsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
@@ -146,7 +149,7 @@ async fn events(
     let too_many = || Problem::new(Code::TooManyStreams, "close some streams, or try again a little later");
     let turn = state.streams.clone().try_acquire_owned().map_err(|_| too_many())?;
     let watch = state.engine.store().watch();
-    let reader = Reader { watch, engine: state.engine, session, cursor, _turn: turn };
+    let reader = Reader { watch, engine: state.engine, caller, session, cursor, _turn: turn };
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
@@ -160,6 +163,7 @@ async fn events(
 
 struct Reader {
     engine: Engine,
+    caller: Caller,
     watch: watch::Receiver<Seq>,
     session: Session,
     cursor: Seq,
@@ -171,6 +175,9 @@ impl Reader {
         let stop = self.engine.stopping();
         loop {
             self.watch.borrow_and_update();
+            if !self.engine.still_knows(&self.caller) {
+                return None;
+            }
             let page = self.engine.store().events_after(self.cursor).await.ok()?;
             if let Some(last) = page.last() {
                 self.cursor = last.seq;

@@ -3,12 +3,13 @@
 mod post;
 mod stream;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::extract::Names;
 use super::problem::{Code, Problem};
 use super::state::AppState;
 use crate::engine::{AcpError, Caller};
@@ -18,12 +19,13 @@ pub fn routes() -> OpenApiRouter<AppState> {
 }
 
 /// End the server: when this answers, the agent's process group is gone and its open questions are cancelled.
-#[utoipa::path(delete, path = "/v1/acp/{server_id}", params(("server_id" = String, Path)), tag = "acp",
+#[utoipa::path(delete, path = "/v1/acp/{server_id}", operation_id = "endAcpServer",
+    params(("server_id" = String, Path, description = "The server's name, which its first client chose.")), tag = "acp",
     responses((status = 204)))]
 async fn end(
     State(state): State<AppState>,
     caller: Caller,
-    Path(server): Path<String>,
+    Names(server): Names<String>,
 ) -> Result<Response, Problem> {
     state.engine.acp_end(&caller, &server).await?;
     Ok(StatusCode::NO_CONTENT.into_response())

@@ -1,6 +1,6 @@
 //! One JSON-RPC message of a client: a request waits for the agent's response, anything else is taken with 202.
 
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use askd_adapters::transport::jsonrpc::{Defect, Message};
 
 use crate::engine::Caller;
-use crate::http::extract::{Query, json_text};
+use crate::http::extract::{Names, Query, json_text};
 use crate::http::limits::MAX_ACP_BODY_BYTES;
 use crate::http::problem::{Code, Problem};
 use crate::http::state::AppState;
@@ -24,13 +24,14 @@ pub(super) struct PostQuery {
 
 /// Send one JSON-RPC message to the agent. A request is answered when the agent answers it, however long that takes; a
 /// notification, or a response to a request of the agent, is taken with 202.
-#[utoipa::path(post, path = "/v1/acp/{server_id}", params(("server_id" = String, Path), PostQuery), tag = "acp",
-    request_body(content = String, content_type = "application/json"),
-    responses((status = 200, content_type = "application/json", body = String), (status = 202)))]
+#[utoipa::path(post, path = "/v1/acp/{server_id}", operation_id = "postAcpMessage",
+    params(("server_id" = String, Path, description = "The server's name; the first client chooses it."), PostQuery), tag = "acp",
+    request_body(content = serde_json::Value, content_type = "application/json"),
+    responses((status = 200, content_type = "application/json", body = serde_json::Value), (status = 202)))]
 pub(super) async fn post(
     State(state): State<AppState>,
     caller: Caller,
-    Path(server): Path<String>,
+    Names(server): Names<String>,
     Query(query): Query<PostQuery>,
     request: Request,
 ) -> Result<Response, Problem> {

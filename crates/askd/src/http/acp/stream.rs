@@ -4,7 +4,7 @@
 use std::convert::Infallible;
 
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::{BufMut, Bytes, BytesMut};
 use futures_util::stream as futures_stream;
@@ -14,19 +14,21 @@ use tokio::sync::OwnedSemaphorePermit;
 use askd_store::TranscriptPage;
 
 use crate::engine::{AcpStream, Caller, Engine, acp_event};
+use crate::http::extract::Names;
 use crate::http::limits::KEEP_ALIVE;
 use crate::http::problem::{Code, Problem};
 use crate::http::state::AppState;
 
 /// The agent's messages to its clients, live. `id:` counts within the server; the stream begins at the beginning, or after
 /// `Last-Event-ID`.
-#[utoipa::path(get, path = "/v1/acp/{server_id}", tag = "acp",
-    params(("server_id" = String, Path), ("Last-Event-ID" = Option<String>, Header)),
+#[utoipa::path(get, path = "/v1/acp/{server_id}", operation_id = "streamAcp", tag = "acp",
+    params(("server_id" = String, Path, description = "The server's name."),
+        ("Last-Event-ID" = Option<u64>, Header, description = "As the browser's EventSource sends it; the stream goes on after it.")),
     responses((status = 200, content_type = "text/event-stream", body = String)))]
 pub(super) async fn stream(
     State(state): State<AppState>,
     caller: Caller,
-    Path(server): Path<String>,
+    Names(server): Names<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let stream = state.engine.acp_stream(&caller, &server).await?;
@@ -42,7 +44,7 @@ pub(super) async fn stream(
     }
     let too_many = || Problem::new(Code::TooManyStreams, "close some streams, or try again a little later");
     let turn = state.streams.clone().try_acquire_owned().map_err(|_| too_many())?;
-    let reader = Reader { engine: state.engine, stream, cursor, _turn: turn };
+    let reader = Reader { engine: state.engine, caller, stream, cursor, _turn: turn };
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
@@ -57,6 +59,7 @@ pub(super) async fn stream(
 
 struct Reader {
     engine: Engine,
+    caller: Caller,
     stream: AcpStream,
     cursor: u64,
     _turn: OwnedSemaphorePermit,
@@ -68,6 +71,9 @@ impl Reader {
         loop {
             if let Some(grew) = &mut self.stream.grew {
                 grew.borrow_and_update();
+            }
+            if !self.engine.still_knows(&self.caller) {
+                return None;
             }
             let page = self.engine.store().entries_after(&self.stream.transcript, self.cursor).await;
             let page = match page {
