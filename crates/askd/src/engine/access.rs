@@ -62,6 +62,11 @@ impl Engine {
         self.store().token_by_hash(&hash(token))
     }
 
+    /// Whether the caller's token is still good: what lasts looks again, because a token can be revoked meanwhile.
+    pub fn still_knows(&self, caller: &Caller) -> bool {
+        self.store().token_by_hash(&caller.token.hash).is_some()
+    }
+
     /// Makes a token without asking anybody's rights: for the hub itself.
     pub async fn make_token(&self, name: &str, rights: Rights) -> Result<NewToken, EngineError> {
         let token = format!("askd_{}", random_text()?);

@@ -174,6 +174,9 @@ impl Engine {
         let deadline = tokio::time::Instant::now() + patience;
         loop {
             let waiter = self.inner.waiters.register(id);
+            if !self.still_knows(caller) {
+                return Err(EngineError::Revoked);
+            }
             let question = self.question(caller, id).await?;
             if !question.is_open() {
                 return Ok(question);

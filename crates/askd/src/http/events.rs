@@ -74,6 +74,7 @@ async fn events(
     let reader = Reader {
         watch: state.engine.store().watch(),
         engine: state.engine,
+        caller,
         query,
         cursor: after,
         _turn: turn,
@@ -121,6 +122,7 @@ fn trimmed_notice(after: Seq, trimmed: Seq) -> Bytes {
 /// One reader's place in the log.
 struct Reader {
     engine: Engine,
+    caller: Caller,
     watch: watch::Receiver<Seq>,
     query: EventsQuery,
     cursor: Seq,
@@ -128,11 +130,14 @@ struct Reader {
 }
 
 impl Reader {
-    /// The next bytes to send; ends when the hub stops or the store fails.
+    /// The next bytes to send; ends when the hub stops, the token is revoked or the store fails.
     async fn next(&mut self) -> Option<Bytes> {
         let stop = self.engine.stopping();
         loop {
             self.watch.borrow_and_update();
+            if !self.engine.still_knows(&self.caller) {
+                return None;
+            }
             let page = match self.engine.store().events_after(self.cursor).await {
                 Ok(page) => page,
                 Err(error) => {

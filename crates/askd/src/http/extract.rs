@@ -142,6 +142,18 @@ impl<T: FromStr> FromRequestParts<AppState> for Id<T> {
     }
 }
 
+/// Names in the path that others gave. Whatever is not text cannot be found.
+pub struct Names<T>(pub T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<AppState> for Names<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Problem> {
+        let not_found = |_| Problem::new(Code::NotFound, "there is nothing with this name");
+        Path::from_request_parts(parts, state).await.map(|Path(names)| Self(names)).map_err(not_found)
+    }
+}
+
 impl FromRequestParts<AppState> for Caller {
     type Rejection = Problem;
 

@@ -78,7 +78,7 @@ struct Took {
 }
 
 /// A hook has printed the decision: the delivery is `sent`. Only the agent's own record makes it `confirmed`.
-#[utoipa::path(post, path = "/v1/hooks/claude/{id}/took", params(("id" = String, Path)), tag = "hooks",
+#[utoipa::path(post, path = "/v1/hooks/claude/{id}/took", params(("id" = String, Path, description = "The question that the hook waits for.")), tag = "hooks",
     request_body = Took, responses((status = 204)))]
 async fn took(
     State(state): State<AppState>,

@@ -160,6 +160,7 @@ async fn transcript(
     let reader = Reader {
         watch: state.engine.store().watch_transcripts(),
         engine: state.engine,
+        caller,
         session: id,
         raw: query.raw.unwrap_or(false),
         cursor: after,
@@ -179,6 +180,7 @@ async fn transcript(
 
 struct Reader {
     engine: Engine,
+    caller: Caller,
     watch: watch::Receiver<u64>,
     session: SessionId,
     raw: bool,
@@ -191,6 +193,9 @@ impl Reader {
         let stop = self.engine.stopping();
         loop {
             self.watch.borrow_and_update();
+            if !self.engine.still_knows(&self.caller) {
+                return None;
+            }
             let page = self.engine.store().entries_after(&self.session, self.cursor).await.ok()?;
             let mut text = String::new();
             if self.cursor < page.trimmed_through {

@@ -84,7 +84,7 @@ fn tool_id(question: &Question) -> &str {
 }
 
 /// The open questions of an agent (Panopticon). An unknown agent has none.
-#[utoipa::path(get, path = "/api/agents/{id}/pending-questions", params(("id" = String, Path)), tag = "panopticon",
+#[utoipa::path(get, path = "/api/agents/{id}/pending-questions", params(("id" = String, Path, description = "A session's id, its own or the agent's, a tmux session's name, or a Panopticon agent.")), tag = "panopticon",
     responses((status = 200, body = PendingList)))]
 async fn pending(
     State(state): State<AppState>,
@@ -108,7 +108,7 @@ struct FlatAnswer {
 }
 
 /// Answer an agent's question by labels (Panopticon).
-#[utoipa::path(post, path = "/api/agents/{id}/answer-question", params(("id" = String, Path)), tag = "panopticon",
+#[utoipa::path(post, path = "/api/agents/{id}/answer-question", params(("id" = String, Path, description = "A session's id, its own or the agent's, a tmux session's name, or a Panopticon agent.")), tag = "panopticon",
     request_body = FlatAnswer, responses((status = 200)))]
 async fn reply(
     State(state): State<AppState>,

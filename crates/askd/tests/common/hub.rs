@@ -19,6 +19,7 @@ pub struct Starting {
     env: Vec<(String, String)>,
     /// What bash does before it becomes the hub.
     prelude: Option<String>,
+    log: Option<PathBuf>,
 }
 
 impl Starting {
@@ -26,12 +27,19 @@ impl Starting {
     pub fn fresh() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("data");
-        Self { data, folder: Some(folder), args: Vec::new(), env: Vec::new(), prelude: None }
+        Self { data, folder: Some(folder), args: Vec::new(), env: Vec::new(), prelude: None, log: None }
     }
 
     /// On a data folder that somebody else looks after.
     pub fn on(data: &Path) -> Self {
-        Self { data: data.to_owned(), folder: None, args: Vec::new(), env: Vec::new(), prelude: None }
+        Self {
+            data: data.to_owned(),
+            folder: None,
+            args: Vec::new(),
+            env: Vec::new(),
+            prelude: None,
+            log: None,
+        }
     }
 
     pub fn arg(mut self, arg: &str) -> Self {
@@ -42,6 +50,12 @@ impl Starting {
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self.env.push((name.to_owned(), value.to_owned()));
         self
+    }
+
+    /// Writes everything that the hub logs, down to the least of it, into a file.
+    pub fn log_all_to(mut self, path: &Path) -> Self {
+        self.log = Some(path.to_owned());
+        self.env("ASKD_LOG", "trace")
     }
 
     /// Lines of bash that are run in the hub's process before it becomes the hub.
@@ -64,10 +78,13 @@ impl Starting {
         if !self.args.iter().any(|arg| arg == "--listen") {
             command.args(["--listen", "127.0.0.1:0"]);
         }
-        command.args(&self.args).envs(self.env.iter().cloned());
         // The hub must not find the developer's own one.
-        for name in ["ASKD_DATA", "ASKD_URL", "ASKD_TOKEN", "ASKD_SESSION"] {
+        for name in ["ASKD_DATA", "ASKD_URL", "ASKD_TOKEN", "ASKD_SESSION", "ASKD_LOG"] {
             command.env_remove(name);
+        }
+        command.args(&self.args).envs(self.env.iter().cloned());
+        if let Some(path) = &self.log {
+            command.stderr(fs::File::create(path).unwrap());
         }
         command.stdin(Stdio::null()).kill_on_drop(true);
         command

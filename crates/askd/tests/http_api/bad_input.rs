@@ -301,6 +301,24 @@ async fn odd_ids_are_not_found() {
 }
 
 #[tokio::test]
+async fn odd_names_are_not_found() {
+    let (hub, _, before) = furnished().await;
+    for name in ["%ff", "%00", "%2f", "%20", "%f0%9f%98%80", &"a".repeat(4000)] {
+        for path in [format!("/v1/acp/{name}"), format!("/v1/sessions/{name}/events/sse")] {
+            hub.owner.get(&path).await.problem(404, "not_found");
+        }
+        hub.owner.delete(&format!("/v1/acp/{name}")).await.problem(404, "not_found");
+        let reply = format!("/v1/sessions/{name}/questions/{name}/reply");
+        hub.owner.post(&reply, &json!({"answers": [["x"]]})).await.problem(404, "not_found");
+        hub.owner
+            .post_empty(&format!("/v1/sessions/{name}/questions/{name}/reject"))
+            .await
+            .problem(404, "not_found");
+    }
+    assert_eq!(hub.owner.everything().await, before);
+}
+
+#[tokio::test]
 async fn query_strings_that_do_not_fit_name_the_parameter() {
     let (hub, open, before) = furnished().await;
     for (path, field) in [

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::common::{Answer, Client, Hub};
+use crate::common::{Answer, Client, Hub, within};
 
 /// What a request gets with each right.
 struct Route {
@@ -76,6 +76,14 @@ async fn every_route_wants_its_right_and_no_other() {
         route("POST", &format!("/v1/sessions/ses_{nothing}/messages"), &["manage"], 404)
             .with(json!({"text": "x"})),
         route("DELETE", &format!("/v1/sessions/ses_{nothing}"), &["manage"], 404),
+        route("POST", "/v1/acp/nobody", &["manage"], 404)
+            .with(json!({"jsonrpc": "2.0", "id": 1, "method": "session/new"})),
+        route("GET", "/v1/acp/nobody", &["answer", "read"], 404),
+        route("DELETE", "/v1/acp/nobody", &["manage"], 404),
+        route("POST", "/v1/sessions/nobody/questions/none/reply", &["answer"], 404)
+            .with(json!({"answers": [[]]})),
+        route("POST", "/v1/sessions/nobody/questions/none/reject", &["answer"], 404),
+        route("GET", "/v1/sessions/nobody/events/sse", &["answer", "read"], 404),
         route("GET", "/v1/holders", &["manage"], 200),
         route("GET", "/v1/agents", &["answer", "read"], 200),
         route("GET", "/v1/sources", &["manage"], 200),
@@ -192,4 +200,46 @@ async fn a_revoked_token_is_refused_at_once_and_after_a_restart() {
     hub.owner.delete(&gone).await.problem(404, "not_found");
     let hub = hub.restarted().await;
     hub.owner.with_token(made["token"].as_str()).get("/v1/questions").await.problem(401, "unauthorized");
+}
+
+/// So that a new route cannot be forgotten here.
+#[tokio::test]
+async fn every_documented_operation_wants_a_token() {
+    let hub = Hub::start().await;
+    let document = serde_json::to_value(askd::http::openapi_document()).unwrap();
+    let nobody = hub.owner.with_token(None);
+    let mut asked = 0;
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        let concrete: Vec<&str> =
+            path.split('/').map(|part| if part.starts_with('{') { "x" } else { part }).collect();
+        for (method, operation) in operations.as_object().unwrap() {
+            if operation["security"] == json!([{}]) {
+                continue;
+            }
+            let method = Method::from_bytes(method.to_ascii_uppercase().as_bytes()).unwrap();
+            let answer =
+                Answer::of(nobody.request(method.clone(), &concrete.join("/")).json(&json!({}))).await;
+            assert_eq!(answer.status, 401, "{method} {path}");
+            answer.problem(401, "unauthorized");
+            asked += 1;
+        }
+    }
+    assert!(asked > 20);
+}
+
+#[tokio::test]
+async fn what_lasts_ends_when_its_token_is_revoked() {
+    let hub = Hub::start().await;
+    let made = hub.owner.post("/v1/tokens", &json!({"name": "phone", "rights": ["read"]})).await.ok(201);
+    let phone = hub.owner.with_token(made["token"].as_str());
+    let id = hub.asker.ask_text("Which?").await;
+    let mut stream = phone.events("?after=0").await;
+    assert_eq!(stream.next().await.0, 1);
+    let (waiter, path) = (phone.clone(), format!("/v1/questions/{id}?wait=60"));
+    let waiting = tokio::spawn(async move { waiter.get(&path).await });
+    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    assert_eq!(hub.owner.delete(&format!("/v1/tokens/{}", made["id"].as_str().unwrap())).await.status, 204);
+    hub.owner.reply(&id, json!([["for other eyes"]])).await.ok(200);
+    assert_eq!(within("the stream to end", stream.next_or_end()).await, None);
+    waiting.await.unwrap().problem(401, "unauthorized");
 }

@@ -9,18 +9,15 @@ use crate::common::{Hub, Starting};
 
 const SECRET: &str = "correct-horse-battery-staple";
 
-/// The files under `folder` whose bytes contain `text`.
-pub fn files_with(folder: &Path, text: &str) -> Vec<String> {
+/// The files under `folder` that contain `wanted`.
+fn files_with(folder: &Path, wanted: impl AsRef<[u8]>) -> Vec<String> {
+    let wanted = wanted.as_ref();
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            found.extend(files_with(&path, text));
-        } else if fs::read(&path)
-            .unwrap_or_default()
-            .windows(text.len())
-            .any(|bytes| bytes == text.as_bytes())
-        {
+            found.extend(files_with(&path, wanted));
+        } else if fs::read(&path).unwrap_or_default().windows(wanted.len()).any(|bytes| bytes == wanted) {
             found.push(path.file_name().unwrap().to_string_lossy().into_owned());
         }
     }
@@ -29,7 +26,8 @@ pub fn files_with(folder: &Path, text: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn a_secret_answer_is_for_its_asker_alone() {
-    let hub = Starting::fresh().env("RUST_LOG", "trace").start().await;
+    let logs = tempfile::tempdir().unwrap();
+    let hub = Starting::fresh().log_all_to(&logs.path().join("log")).start().await;
     let asked = hub
         .asker
         .ask(&json!({"questions": [{"question": "Pass phrase?", "secret": true}, {"question": "Which host?"}]}))
@@ -61,6 +59,14 @@ async fn a_secret_answer_is_for_its_asker_alone() {
     );
     assert!(!resolved.to_string().contains(SECRET));
     assert_eq!(files_with(&hub.data, SECRET), [] as [&str; 0], "not in clear on the disk");
+    assert!(fs::metadata(logs.path().join("log")).unwrap().len() > 0, "there is a log");
+    for unspeakable in [SECRET, hub.owner.token(), hub.asker.token(), answerer.token()] {
+        assert_eq!(files_with(logs.path(), unspeakable), [] as [&str; 0], "not in the log");
+    }
+    // Nor as a hash that could be tried against a list of likely answers.
+    let reply: askd_core::Reply = serde_json::from_value(json!({"answers": [[SECRET], ["db1"]]})).unwrap();
+    let digest = blake3::hash(&serde_json::to_vec(&("reply", id, &reply)).unwrap());
+    assert_eq!(files_with(&hub.data, digest.as_bytes()), [] as [&str; 0]);
 
     let hub = hub.restarted().await;
     assert_eq!(
