@@ -14,7 +14,7 @@ pub mod process_names;
 pub mod registry;
 pub mod transport;
 
-pub use adapter::{Adapter, AdapterError, FoundProgram, Launch, LaunchRequest};
+pub use adapter::{Adapter, AdapterError, FoundProgram, Launch, LaunchRequest, ServerWay};
 pub use capability::{Capability, CapabilityClaim, Claims, Level};
 pub use codec::{Begin, Codec, KnownSession, Pending, Settlement, Start, Unspeakable};
 pub use descriptor::{Claim, ClaimState, Descriptor, Road};

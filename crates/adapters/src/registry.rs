@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::adapter::{Adapter, AdapterError, FoundProgram};
 use crate::agents::acp::AcpAgent;
 use crate::agents::mock::MockAgent;
+use crate::agents::opencode::OpencodeAgent;
 use crate::agents::unbuilt::Unbuilt;
 use crate::descriptor::Descriptor;
 use crate::process_names;
@@ -48,7 +49,7 @@ impl Registry {
                 NOT_YET,
                 Some("npm install -g @anthropic-ai/claude-code"),
             )),
-            Arc::new(Unbuilt::new("opencode", "OpenCode", NOT_YET, Some("npm install -g opencode-ai"))),
+            Arc::new(OpencodeAgent::default()),
             Arc::new(Unbuilt::new("codex", "Codex", NOT_YET, Some("npm install -g @openai/codex"))),
             Arc::new(Unbuilt::new("amp", "Amp", AMP, Some("npm install -g @sourcegraph/amp"))),
         ];
@@ -101,12 +102,13 @@ mod tests {
     use crate::descriptor::ClaimState;
 
     #[test]
-    fn every_name_is_unique_and_only_the_mock_is_proven() {
+    fn every_name_is_unique_and_only_what_was_seen_is_proven() {
         let registry = Registry::built_in();
         assert_eq!(registry.names(), ["mock", "claude", "opencode", "codex", "amp"]);
+        let seen = ["mock", "opencode"];
         for adapter in registry.iter() {
             let descriptor = adapter.descriptor();
-            assert_eq!(descriptor.questions.state == ClaimState::Proven, descriptor.name == "mock");
+            assert_eq!(descriptor.questions.state == ClaimState::Proven, seen.contains(&descriptor.name.as_str()));
             assert_eq!(descriptor.questions.state == ClaimState::No, adapter.codec().is_err());
         }
     }

@@ -2,4 +2,5 @@
 
 pub mod acp;
 pub mod mock;
+pub mod opencode;
 pub mod unbuilt;
