@@ -36,6 +36,8 @@ pub struct ManagedSettings {
     pub data: PathBuf,
     /// The askd binary, which is also the holder.
     pub exe: PathBuf,
+    /// How long a holder stays without a hub and without an open question.
+    pub linger: std::time::Duration,
 }
 
 /// The agents that are attended at this moment.

@@ -2,15 +2,16 @@
 
 use std::collections::HashMap;
 
-use askd_adapters::transport::holder::{Folder, look};
+use askd_adapters::transport::holder::{Completed, Folder, look, probe_offline};
 use askd_adapters::{Begin, KnownSession, Pending, Start};
+use askd_core::delivery::{DeliveryInput, Redeliver};
 use askd_core::{Cause, QuestionId, SessionId, SourceState};
 use askd_store::SourceRecord;
 
 use super::MANAGED;
 use super::attendant::Attendant;
 use super::start::HeldSettings;
-use crate::engine::{Engine, EngineError};
+use crate::engine::{Engine, EngineError, now};
 
 /// A managed agent, for `askd doctor` and for what Ctrl-C says.
 #[derive(Debug, Clone, serde::Serialize, utoipa::ToSchema)]
@@ -59,6 +60,9 @@ impl Engine {
             self.store().sessions_of_source(&record.source.id).await.map_err(|error| text(&error))?;
         let named = sessions.into_iter().filter(|session| session.native_id != session.id.as_str());
         let named: Vec<_> = named.collect();
+        self.settle_claims_of(record, &folder, adapter.descriptor().redeliver)
+            .await
+            .map_err(|error| text(&error))?;
         let (pending, questions) = self.pending_of(record, &named).await.map_err(|error| text(&error))?;
         let known = |session: &askd_core::Session| KnownSession {
             native_id: session.native_id.clone(),
@@ -85,6 +89,29 @@ impl Engine {
         attendant.sessions = named.into_iter().map(|session| (session.native_id, session.id)).collect();
         attendant.questions = questions;
         self.attend(attendant, begin);
+        Ok(())
+    }
+
+    /// Answers that the earlier hub was just handing over. The holder's journal knows which of them it got; that has to be
+    /// settled before the agent is heard again, because its next line may be the evidence.
+    async fn settle_claims_of(
+        &self,
+        record: &SourceRecord,
+        folder: &Folder,
+        redeliver: Redeliver,
+    ) -> Result<(), EngineError> {
+        for delivery in self.store().lost_claims(&self.inner.owner, now()).await? {
+            if delivery.source != record.source.id {
+                continue;
+            }
+            let probe = probe_offline(folder, delivery.id.as_str()).ok();
+            let written = probe.and_then(|probe| match probe.completed {
+                Completed::Unknown if !probe.journaled => None,
+                _ => Some(probe.journaled),
+            });
+            let input = DeliveryInput::ClaimLost { redeliver, written };
+            self.store().step(&delivery.question.id, input, now()).await?;
+        }
         Ok(())
     }
 

@@ -197,7 +197,11 @@ impl Engine {
             cwd: cwd.to_owned(),
             env,
             // The journal must survive hub and holder; if the machine dies, the agent dies with it and nothing is redelivered.
-            limits: HolderLimits { journal_sync: false, ..HolderLimits::default() },
+            limits: HolderLimits {
+                journal_sync: false,
+                linger_seconds: self.inner.managed.settings.linger.as_secs(),
+                ..HolderLimits::default()
+            },
         })
     }
 

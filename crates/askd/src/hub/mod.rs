@@ -1,8 +1,13 @@
 //! Puts the parts together: data folder, store, engine, door. Runs until it is told to stop.
 
+mod demo;
+mod processes;
+mod up;
+
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use tokio::net::TcpListener;
@@ -16,6 +21,10 @@ use crate::data::{DataFolder, FolderLock, HubInfo, read_secret, write_secret};
 use crate::engine::{Engine, EngineSettings, ManagedSettings};
 use crate::http::{AppState, Doors};
 
+pub use demo::demo;
+pub use processes::{holder, mock_agent};
+pub use up::up;
+
 /// How a hub is to be run.
 #[derive(Debug, Clone)]
 pub struct HubOptions {
@@ -27,6 +36,8 @@ pub struct HubOptions {
     pub settings: EngineSettings,
     /// Agents that the user registered: names and commands.
     pub agents: Vec<(String, String)>,
+    /// How long a managed agent stays without a hub and without an open question.
+    pub linger: Duration,
 }
 
 /// A hub that answers.
@@ -61,6 +72,7 @@ impl Hub {
         let managed = ManagedSettings {
             registry,
             data: std::path::absolute(data.path())?,
+            linger: options.linger,
             exe: std::env::current_exe().context("cannot find the askd program itself")?,
         };
         let engine = Engine::start(Arc::new(store), options.settings, managed);
@@ -105,12 +117,13 @@ impl Hub {
     }
 }
 
-/// Resolves at Ctrl-C or a polite request to end.
+/// Resolves at Ctrl-C, a polite request to end, or when the terminal is closed.
 pub async fn asked_to_stop() -> anyhow::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::select! { _ = terminate.recv() => (), _ = interrupt.recv() => () }
+    let mut hang_up = signal(SignalKind::hangup())?;
+    tokio::select! { _ = terminate.recv() => (), _ = interrupt.recv() => (), _ = hang_up.recv() => () }
     Ok(())
 }
 

@@ -1,0 +1,168 @@
+//! `askd answer`: the human decides, from arguments or by being asked.
+
+use std::io::Read;
+use std::path::PathBuf;
+
+use askd_core::Question;
+use clap::Args;
+
+use super::exit::{Exit, Failure, Outcome};
+use super::form::Decided;
+use super::given::Given;
+use super::inside_agent::refuse_inside_agent;
+use super::screen::{Screen, say};
+use super::{ids, prompt, render};
+use crate::client::{Client, Received};
+
+pub(super) const EXAMPLES: &str = "\
+A value is always one whole argument: an option's value or label (upper and lower case do not matter), or own words. Quote \
+values with spaces; commas and line breaks in them are safe. After `--` a value may begin with a dash.
+
+  askd answer ID                               asks you, with the options shown
+  askd answer ID JWT                           one question
+  askd answer ID --pick 2                      the same, by the option's number
+  askd answer ID Logging Metrics               one question with several picks
+  askd answer ID JWT Postgres ''               three questions, one argument for each; '' skips one
+  askd answer ID -i 1=JWT -i 2=Logging -i 2=Metrics -i 3=
+                                               the same by number, with two picks for the second
+  askd answer ID --pick 1.2 --pick 2.1         question 1 option 2, question 2 option 1
+  askd answer ID approve                       a plan; to send it back: askd reject ID --reason TEXT
+  askd answer ID --edited-plan plan.md         a plan, as you changed it
+  askd answer ID --stdin < words.txt           one question, from a file or another program
+  askd answer ID --answers '[[\"JWT\"],[]]'      the API's own form; `--answers -` reads it from stdin
+  askd answer --oldest JWT                     the question that has waited longest
+
+The same answer again is the same success (0); another one gets 5 and the answer that won. Inside a known agent's process \
+tree, or where ASKD_SESSION is set, it refuses (6).";
+
+#[derive(Debug, Args)]
+pub(super) struct AnswerArgs {
+    /// The question (its id, a unique beginning, or its last 6 characters or more), then the answer
+    #[arg(value_name = "ID [ANSWER]", required_unless_present = "oldest", allow_negative_numbers = true)]
+    words: Vec<String>,
+    /// Answer the open question that has waited longest; give no ID
+    #[arg(long)]
+    oldest: bool,
+    /// The answer to question N (a number from 1, or its header or key); repeat for several picks; `N=` skips it
+    #[arg(short = 'i', long = "item", value_name = "N=VALUE")]
+    items: Vec<String>,
+    /// An option by its number, as `askd show` counts them; ITEM.OPTION where there are several questions
+    #[arg(short = 'p', long = "pick", value_name = "OPTION")]
+    picks: Vec<String>,
+    /// The answers as JSON, one array per question; `-` reads them from stdin
+    #[arg(long, value_name = "JSON", conflicts_with_all = ["items", "picks", "stdin"])]
+    answers: Option<String>,
+    /// Read the answer of a single question from stdin: long texts, and secrets that nobody else should see
+    #[arg(long, conflicts_with_all = ["items", "picks"])]
+    stdin: bool,
+    /// A note beside the answer; N=TEXT where there are several questions
+    #[arg(long = "note", value_name = "TEXT")]
+    notes: Vec<String>,
+    /// The plan as you changed it; approves it. `-` reads stdin
+    #[arg(long, value_name = "FILE")]
+    edited_plan: Option<PathBuf>,
+    /// The mode in which the agent goes on after a plan
+    #[arg(long, value_name = "MODE")]
+    next_mode: Option<String>,
+}
+
+pub(super) async fn answer(args: AnswerArgs, client: &Client, screen: Screen) -> Outcome {
+    refuse_inside_agent("answer a question")?;
+    let mut words = args.words.clone();
+    let target = if args.oldest || words.is_empty() { None } else { Some(words.remove(0)) };
+    let given = given(args, words)?;
+    let question = match &target {
+        Some(id) => ids::find(client, id).await?.value,
+        None => ids::oldest(client).await?.value,
+    };
+    let decided = if given.has_answer() {
+        warn_of_secrets(&given, &question);
+        Decided::Reply(given.reply(&question.ask).map_err(Failure::invalid)?)
+    } else if !question.is_open() {
+        return Err(Failure::new(Exit::Conflict, render::conflict(&question)));
+    } else {
+        with_notes(prompt::ask(&question, client).await?, &given, &question)?
+    };
+    let settled = match decided {
+        Decided::Reply(reply) => client.reply(&question.id, &reply).await?,
+        Decided::Reject(rejection) => client.reject(&question.id, &rejection).await?,
+    };
+    report(&settled, screen)
+}
+
+fn given(args: AnswerArgs, words: Vec<String>) -> Outcome<Given> {
+    let counted = [
+        !words.is_empty(),
+        !args.items.is_empty() || !args.picks.is_empty(),
+        args.answers.is_some(),
+        args.stdin,
+    ];
+    if counted.iter().filter(|used| **used).count() > 1 {
+        return Err(Failure::usage(
+            "give the answer in one way only: as arguments, with -i and --pick, --answers or --stdin",
+        ));
+    }
+    let plan_from_stdin = args.edited_plan.as_ref().is_some_and(|path| path.as_os_str() == "-");
+    if plan_from_stdin && (args.stdin || args.answers.as_deref() == Some("-")) {
+        return Err(Failure::usage("only one thing can be read from stdin"));
+    }
+    let edited_plan =
+        match &args.edited_plan {
+            Some(_) if plan_from_stdin => Some(read_stdin()?),
+            Some(path) => Some(std::fs::read_to_string(path).map_err(|error| {
+                Failure::usage(format!("cannot read the plan {}: {error}", path.display()))
+            })?),
+            None => None,
+        };
+    let json = match args.answers {
+        Some(text) if text == "-" => Some(read_stdin()?),
+        other => other,
+    };
+    let stdin = if args.stdin { Some(read_stdin()?) } else { None };
+    let (items, picks, notes, next_mode) = (args.items, args.picks, args.notes, args.next_mode);
+    Ok(Given { words, items, picks, json, stdin, notes, edited_plan, next_mode })
+}
+
+fn read_stdin() -> Outcome<String> {
+    let mut text = String::new();
+    std::io::stdin()
+        .read_to_string(&mut text)
+        .map_err(|error| Failure::usage(format!("cannot read the answer from stdin: {error}")))?;
+    Ok(text)
+}
+
+/// `--note` beside a prompt belongs to what the person then decides.
+fn with_notes(decided: Decided, given: &Given, question: &Question) -> Outcome<Decided> {
+    let Decided::Reply(mut reply) = decided else { return Ok(decided) };
+    if !given.notes.is_empty() && reply.notes.is_none() {
+        reply.notes = given.notes(&question.ask).map_err(Failure::invalid)?;
+    }
+    Ok(Decided::Reply(reply))
+}
+
+fn warn_of_secrets(given: &Given, question: &Question) {
+    let typed = !given.words.is_empty() || !given.items.is_empty() || given.json.is_some();
+    if typed && given.stdin.is_none() && !question.secret_items().is_empty() {
+        say(
+            "askd: a secret on the command line can be seen by others in the process list and your history; --stdin or the prompt hides it",
+        );
+    }
+}
+
+fn report(settled: &Received<Question>, screen: Screen) -> Outcome {
+    if screen.json {
+        return Ok(screen.json(&settled.json)?);
+    }
+    let question = &settled.value;
+    let Some(outcome) = &question.outcome else {
+        return Ok(screen.line(&format!("{}  {}", ids::short(&question.id), question.status.as_str()))?);
+    };
+    let mut text = format!("{}  {}", ids::short(&question.id), render::ended(outcome));
+    let answer = render::answer_line(outcome);
+    if !answer.is_empty() {
+        text.push_str(&format!(": {answer}"));
+    }
+    text.push('\n');
+    text.push_str(&render::delivery(question.delivery.as_ref(), question.ask.session_id.is_some()));
+    Ok(screen.line(&text)?)
+}

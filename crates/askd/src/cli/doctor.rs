@@ -1,0 +1,203 @@
+//! `askd doctor`: what is found and reachable, what is not, and what to do about it.
+//!
+//! In: the data folder and the hub's public API. Out: checks, each with a remedy where one is needed; exit code 0 where the
+//! inbox is usable. It changes nothing.
+
+use serde_json::json;
+
+use super::doctor_folder::{self, Check, State};
+use super::exit::{Exit, Failure, Outcome};
+use super::inside_agent::refuse_inside_agent;
+use super::screen::{Paint, Screen};
+use super::text::{one_line, width};
+use crate::client::{Client, ClientError, Found, Where, discover};
+
+pub(super) async fn doctor(given: &Where, screen: Screen) -> Outcome {
+    let mut checks = vec![Check::ok("askd", format!("version {}", env!("CARGO_PKG_VERSION")))];
+    let failed = examine(given, &mut checks).await;
+    checks.push(match refuse_inside_agent("answer") {
+        Ok(()) => Check::ok("answering here", "possible: no agent is above this process"),
+        Err(refused) => Check::warn("answering here", refused.message, ""),
+    });
+    if screen.json {
+        let list: Vec<_> = checks
+            .iter()
+            .map(|check| json!({ "name": check.name, "state": check.state.as_str(), "detail": check.detail, "remedy": check.remedy }))
+            .collect();
+        screen.json(&json!({ "usable": failed.is_none(), "checks": list }))?;
+    } else {
+        screen.line(&report(&checks, screen.paint))?;
+    }
+    match failed {
+        None => Ok(()),
+        Some(exit) => Err(Failure::new(exit, "")),
+    }
+}
+
+/// Looks at everything; gives the exit code where the inbox cannot be used.
+async fn examine(given: &Where, checks: &mut Vec<Check>) -> Option<Exit> {
+    let found = match discover(given) {
+        Ok(found) => found,
+        Err(error) => {
+            checks.push(Check::fail("token", error.to_string(), "see who owns the file and its mode (0600)"));
+            return Some(Exit::Error);
+        }
+    };
+    if let Some(folder) = &found.folder {
+        checks.extend(doctor_folder::examine(folder));
+    }
+    let client = match Client::new(&found, "cli") {
+        Ok(client) => client,
+        Err(error) => {
+            checks.push(Check::fail("hub", error.to_string(), "give a usable address with --url"));
+            return Some(Exit::Usage);
+        }
+    };
+    if let Some(exit) = hub(&client, &found, checks).await {
+        return Some(exit);
+    }
+    if let Some(exit) = token(&client, &found, checks).await {
+        return Some(exit);
+    }
+    places(&client, checks).await;
+    None
+}
+
+async fn hub(client: &Client, found: &Found, checks: &mut Vec<Check>) -> Option<Exit> {
+    let place = format!("{} (from {})", found.url, found.url_from);
+    let health = match client.health().await {
+        Ok(health) => health.value,
+        Err(error @ ClientError::NotRunning { .. }) => {
+            let left = found.hub.as_ref().map(|(hub, runs)| match runs {
+                true => format!("; process {} runs and should be it", hub.pid),
+                false => format!("; the last one was process {} at {} and has ended", hub.pid, hub.url),
+            });
+            checks.push(Check::fail(
+                "hub",
+                format!("does not run at {place}{}", left.unwrap_or_default()),
+                "start it with: askd up",
+            ));
+            return Some(Failure::from(error).exit);
+        }
+        Err(error) => {
+            checks.push(Check::fail(
+                "hub",
+                error.to_string(),
+                "see the hub's log, or whether another program has the port",
+            ));
+            return Some(Exit::Error);
+        }
+    };
+    if health.status != "ok" {
+        let detail = health.detail.as_deref().map(one_line).unwrap_or_default();
+        checks.push(Check::fail(
+            "hub",
+            format!("runs at {place} but is {} {detail}", one_line(&health.status)),
+            "see the hub's log and the disk",
+        ));
+        return Some(Exit::Error);
+    }
+    checks.push(Check::ok("hub", format!("healthy at {place}")));
+    let version = health.version.as_deref().map(one_line).unwrap_or_default();
+    if version == env!("CARGO_PKG_VERSION") {
+        checks.push(Check::ok("version", "the hub and this command are the same"));
+    } else {
+        checks.push(Check::warn("version", format!("the hub is {version}"), "restart the hub with: askd up"));
+    }
+    None
+}
+
+async fn token(client: &Client, found: &Found, checks: &mut Vec<Check>) -> Option<Exit> {
+    let from = match found.need_token() {
+        Ok((_, from)) => from,
+        Err(error) => {
+            checks.push(Check::fail("token", error.to_string(), "give one with --token or ASKD_TOKEN"));
+            return Some(Exit::Refused);
+        }
+    };
+    let query = crate::client::ListQuery {
+        filter: crate::client::Filter { status: Some(askd_core::Status::Requested), ..Default::default() },
+        oldest_first: true,
+        cursor: None,
+        limit: Some(1),
+    };
+    match client.questions(&query).await {
+        Ok(list) => {
+            checks.push(Check::ok("token", format!("accepted (from {from})")));
+            let waits = list.value.questions.first().map(|question| super::when::ago(question.created_at));
+            checks.push(match waits {
+                Some(since) => {
+                    Check::ok("questions", format!("open, the oldest was asked {since}; see: askd list"))
+                }
+                None => Check::ok("questions", "none is open"),
+            });
+            None
+        }
+        Err(error) => {
+            let remedy = "give a token with the right answer, or use that of the data folder";
+            checks.push(Check::fail("token", error.to_string(), remedy));
+            Some(Failure::from(error).exit)
+        }
+    }
+}
+
+/// Agents, sources and sessions: what is attached. None of it is needed for the inbox to work.
+async fn places(client: &Client, checks: &mut Vec<Check>) {
+    match client.agents().await {
+        Ok(agents) => checks.extend(super::doctor_folder::agents(&agents.value)),
+        Err(error) if error.problem().is_some_and(|problem| problem.status == 404) => {
+            checks.push(Check::ok("agents", "this hub lists none; programs can ask through the API"));
+        }
+        Err(error) => checks.push(Check::warn("agents", error.to_string(), "")),
+    }
+    match client.sources().await {
+        Ok(sources) => {
+            if sources.is_empty() {
+                checks.push(Check::ok("sources", "none is attached"));
+            }
+            for source in &sources {
+                let name = format!("source {}", one_line(&source.agent));
+                let place = format!("{} {}", one_line(&source.kind), one_line(&source.label));
+                checks.push(match (source.state, &source.last_error) {
+                    (askd_core::SourceState::Connected, _) => Check::ok(name, format!("connected: {place}")),
+                    (askd_core::SourceState::Ended, _) => continue,
+                    (_, error) => {
+                        let why = error.as_deref().map(one_line).unwrap_or_default();
+                        Check::warn(
+                            name,
+                            format!("not reached: {place} {why}"),
+                            "askd tries again by itself; see whether it runs",
+                        )
+                    }
+                });
+            }
+        }
+        Err(error) => checks.push(Check::warn("sources", error.to_string(), "")),
+    }
+    match client.live_sessions().await {
+        Ok(live) => {
+            let managed = live.iter().filter(|session| session.managed).count();
+            let detail = format!("{} live, {managed} of them started by askd", live.len());
+            checks.push(Check::ok("sessions", detail));
+        }
+        Err(error) => checks.push(Check::warn("sessions", error.to_string(), "")),
+    }
+}
+
+fn report(checks: &[Check], paint: Paint) -> String {
+    let column = checks.iter().map(|check| width(&check.name)).max().unwrap_or(0);
+    let mut out = String::new();
+    for check in checks {
+        let mark = match check.state {
+            State::Ok => paint.green("ok  "),
+            State::Warn => paint.yellow("warn"),
+            State::Fail => paint.red("FAIL"),
+        };
+        let space = " ".repeat(column - width(&check.name));
+        out.push_str(&format!("{mark}  {}{space}  {}\n", check.name, check.detail));
+        if !check.remedy.is_empty() {
+            out.push_str(&format!("      {}  -> {}\n", " ".repeat(column), check.remedy));
+        }
+    }
+    out
+}

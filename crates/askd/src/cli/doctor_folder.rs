@@ -1,0 +1,205 @@
+//! What `askd doctor` reads without asking the hub a question: the data folder, and the list of agents it was given.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::text::one_line;
+use crate::data::DataFolder;
+
+/// Below this the hub will soon refuse questions.
+const LOW_DISK_BYTES: u64 = 256 << 20;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    Ok,
+    Warn,
+    Fail,
+}
+
+impl State {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warn => "warn",
+            Self::Fail => "fail",
+        }
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Check {
+    pub(super) name: String,
+    pub(super) state: State,
+    pub(super) detail: String,
+    /// What to do; empty where nothing can or need be done.
+    pub(super) remedy: String,
+}
+
+impl Check {
+    pub(super) fn ok(name: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self { name: name.into(), state: State::Ok, detail: detail.into(), remedy: String::new() }
+    }
+
+    pub(super) fn warn(
+        name: impl Into<String>,
+        detail: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self { name: name.into(), state: State::Warn, detail: detail.into(), remedy: remedy.into() }
+    }
+
+    pub(super) fn fail(
+        name: impl Into<String>,
+        detail: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self { name: name.into(), state: State::Fail, detail: detail.into(), remedy: remedy.into() }
+    }
+}
+
+/// The data folder: there, ours, closed to others, with room on its disk.
+pub(super) fn examine(folder: &DataFolder) -> Vec<Check> {
+    let path = folder.path();
+    let shown = path.display();
+    let metadata = match std::fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return vec![Check::warn(
+                "data folder",
+                format!("{shown} does not exist yet"),
+                "it is made by: askd up",
+            )];
+        }
+        Err(error) => {
+            return vec![Check::fail("data folder", format!("{shown}: {error}"), "see who owns it")];
+        }
+    };
+    let mut checks = Vec::new();
+    let mode = metadata.permissions().mode() & 0o777;
+    if !metadata.is_dir() {
+        checks.push(Check::fail(
+            "data folder",
+            format!("{shown} is not a folder"),
+            "choose another with --data",
+        ));
+    } else if mode & 0o077 != 0 {
+        let detail = format!("{shown} can be read by others (mode {mode:o})");
+        checks.push(Check::warn("data folder", detail, format!("chmod 700 {shown}")));
+    } else if metadata.uid() != rustix::process::getuid().as_raw() {
+        let detail = format!("{shown} belongs to the user {}", metadata.uid());
+        checks.push(Check::warn("data folder", detail, "run askd as that user, or choose another folder"));
+    } else {
+        checks.push(Check::ok("data folder", format!("{shown} (mode {mode:o})")));
+    }
+    for (name, path) in [("token file", folder.token()), ("ask-token file", folder.ask_token())] {
+        checks.extend(secret(name, &path));
+    }
+    checks.extend(disk(path));
+    checks
+}
+
+/// A file that only its owner may read.
+fn secret(name: &str, path: &Path) -> Option<Check> {
+    let mode = std::fs::metadata(path).ok()?.permissions().mode() & 0o777;
+    let shown = path.display();
+    Some(if mode & 0o077 == 0 {
+        Check::ok(name, format!("{shown} (mode {mode:o})"))
+    } else {
+        Check::warn(
+            name,
+            format!("{shown} can be read by others (mode {mode:o})"),
+            format!("chmod 600 {shown}"),
+        )
+    })
+}
+
+fn disk(path: &Path) -> Option<Check> {
+    let disk = rustix::fs::statvfs(path).ok()?;
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    let detail = format!("{} MiB free", free >> 20);
+    Some(if free < LOW_DISK_BYTES {
+        Check::warn(
+            "disk",
+            detail,
+            "make room: without it the hub refuses questions, and loses none that it took",
+        )
+    } else {
+        Check::ok("disk", detail)
+    })
+}
+
+/// What each agent can do here. The list grows with the adapters, so it is read leniently.
+pub(super) fn agents(value: &Value) -> Vec<Check> {
+    let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(one_line);
+    let list = value.get("agents").and_then(Value::as_array).cloned().unwrap_or_default();
+    if list.is_empty() {
+        return vec![Check::ok("agents", "none is known to this hub; programs can ask through the API")];
+    }
+    let check = |agent: &Value| {
+        let name = text(agent, "name").or_else(|| text(agent, "id")).unwrap_or_default();
+        let questions = agent.get("questions").cloned().unwrap_or_default();
+        let state = text(&questions, "state").unwrap_or_else(|| "unknown".to_owned());
+        let why = text(&questions, "why").map(|why| format!(" ({why})")).unwrap_or_default();
+        let found = match found(agent) {
+            Some(found) => found,
+            None => "not found on this machine".to_owned(),
+        };
+        Check::ok(format!("agent {name}"), format!("{found}; questions: {state}{why}"))
+    };
+    list.iter().map(check).collect()
+}
+
+/// The versions of an agent on this machine: texts, or objects with a version and a path.
+fn found(agent: &Value) -> Option<String> {
+    let versions = ["versions", "found", "installed"].iter().find_map(|name| agent.get(*name))?;
+    let one = |value: &Value| match value {
+        Value::String(text) => Some(one_line(text)),
+        Value::Object(fields) => {
+            let field = |name: &str| fields.get(name).and_then(Value::as_str).map(one_line);
+            let parts: Vec<String> = [field("version"), field("path")].into_iter().flatten().collect();
+            (!parts.is_empty()).then(|| parts.join(" at "))
+        }
+        _ => None,
+    };
+    let texts: Vec<String> = match versions {
+        Value::Array(list) => list.iter().filter_map(one).collect(),
+        other => one(other).into_iter().collect(),
+    };
+    (!texts.is_empty()).then(|| texts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_open_folder_is_told_with_its_remedy() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = DataFolder::at(dir.path());
+        std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        let checks = examine(&folder);
+        assert_eq!(checks[0].state, State::Warn);
+        assert!(checks[0].remedy.starts_with("chmod 700"), "{checks:?}");
+        let missing = examine(&DataFolder::at(dir.path().join("none")));
+        assert!(missing[0].remedy.contains("askd up"), "{missing:?}");
+    }
+
+    #[test]
+    fn agents_are_told_in_any_form() {
+        let value = serde_json::json!({"agents": [
+            {"name": "claude", "questions": {"state": "proven"}, "versions": [{"version": "2.1", "path": "/bin/claude"}]},
+            {"name": "amp\u{1b}[2J", "questions": {"state": "no", "why": "it never asks"}}]});
+        let details: Vec<String> =
+            agents(&value).into_iter().map(|check| format!("{}: {}", check.name, check.detail)).collect();
+        assert_eq!(
+            details,
+            [
+                "agent claude: 2.1 at /bin/claude; questions: proven",
+                "agent amp: not found on this machine; questions: no (it never asks)"
+            ]
+        );
+    }
+}

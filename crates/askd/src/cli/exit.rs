@@ -1,0 +1,133 @@
+//! How a command ends: an exit code that scripts can use, and a sentence that says what to do.
+
+use std::io;
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use super::render;
+use super::text::clean;
+use crate::client::ClientError;
+
+/// The exit codes, as `askd --help` and docs/cli.md list them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Exit {
+    Done = 0,
+    Error = 1,
+    Usage = 2,
+    NoHub = 3,
+    NotFound = 4,
+    /// It was settled in another way before.
+    Conflict = 5,
+    /// By rights, or inside an agent's process tree.
+    Refused = 6,
+    InvalidAnswer = 7,
+    /// By Ctrl-C or the end of input; nothing was sent.
+    Interrupted = 130,
+}
+
+pub(super) const EXIT_CODES: &str = "\
+Exit codes:
+  0    done
+  1    error
+  2    wrong usage
+  3    no hub answers
+  4    not found
+  5    already settled in another way
+  6    refused: by rights, or inside an agent's process tree
+  7    the answer does not fit the question
+  130  ended by Ctrl-C; nothing was sent";
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Why a command did not do what it was asked to do.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) exit: Exit,
+    pub(super) message: String,
+    /// For programs: the hub's own words.
+    problem: Option<Value>,
+}
+
+pub(super) type Outcome<T = ()> = Result<T, Failure>;
+
+impl Failure {
+    pub(super) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into(), problem: None }
+    }
+
+    pub(super) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, message)
+    }
+
+    pub(super) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(Exit::InvalidAnswer, message)
+    }
+
+    /// Writes the reason to stderr and gives the code.
+    pub(super) fn report(&self, as_json: bool) -> ExitCode {
+        if !self.message.is_empty() {
+            let text = if as_json {
+                let mut value = json!({ "error": self.message, "exitCode": self.exit as u8 });
+                if let Some(problem) = &self.problem {
+                    value["problem"] = problem.clone();
+                }
+                value.to_string()
+            } else {
+                format!("askd: {}", clean(&self.message))
+            };
+            super::screen::say(&text);
+        }
+        self.exit.into()
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        let mut message = error.to_string();
+        let exit = match &error {
+            ClientError::NotRunning { .. } => Exit::NoHub,
+            ClientError::NoToken { .. } | ClientError::Unauthorized { .. } => Exit::Refused,
+            ClientError::BadUrl { .. } => Exit::Usage,
+            ClientError::Token { .. } | ClientError::Broken { .. } | ClientError::Unreadable { .. } => {
+                Exit::Error
+            }
+            ClientError::Problem(problem) => match (problem.status, &problem.question) {
+                (409, Some(question)) => {
+                    message = render::conflict(question);
+                    Exit::Conflict
+                }
+                (404, _) => Exit::NotFound,
+                (401 | 403, _) => Exit::Refused,
+                (400 | 422, _) if !problem.errors.is_empty() => Exit::InvalidAnswer,
+                _ => Exit::Error,
+            },
+        };
+        let problem = error.problem().and_then(|problem| serde_json::to_value(problem).ok());
+        Self { exit, message, problem }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        // Whoever read our output has had enough, as in `askd list | head -1`.
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self::new(Exit::Done, "");
+        }
+        Self::new(Exit::Error, error.to_string())
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        match error.downcast::<ClientError>() {
+            Ok(error) => error.into(),
+            Err(error) => Self::new(Exit::Error, format!("{error:#}")),
+        }
+    }
+}

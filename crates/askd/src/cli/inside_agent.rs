@@ -1,0 +1,127 @@
+//! Whether this command runs inside an agent: nothing that askd hands to an agent can answer for its human.
+//!
+//! In: the environment and the processes above this one. Out: a reason to refuse, or nothing. It is a guard against an agent
+//! that answers its own question by running `askd answer`, not a wall: SECURITY.md says how to build one.
+
+use std::env;
+use std::path::Path;
+
+use askd_adapters::registry::Registry;
+
+use super::exit::{Exit, Failure, Outcome};
+
+/// Set by askd in every agent that it starts. Nothing overrides it.
+pub(super) const SESSION: &str = "ASKD_SESSION";
+/// Set to 1 by a person who knows that the agent above is not the one that types, such as in a test of askd itself.
+pub(super) const ALLOW: &str = "ASKD_ALLOW_INSIDE_AGENT";
+
+/// Ancestors that are looked at; a longer chain is a loop in what we read.
+const MAX_DEPTH: usize = 64;
+
+/// Refuses to go on where an agent could be the one that answers.
+pub(super) fn refuse_inside_agent(what: &str) -> Outcome {
+    let session = env::var_os(SESSION).is_some_and(|value| !value.is_empty());
+    let allowed = env::var_os(ALLOW).is_some_and(|value| value == "1");
+    match reason(session, allowed, || agent_above(Path::new("/proc"), std::process::id())) {
+        None => Ok(()),
+        Some(why) => Err(Failure::new(
+            Exit::Refused,
+            format!(
+                "refusing to {what}: {why}, and an agent must not answer for its human. \
+                 Use a terminal of your own, or the inbox in a browser"
+            ),
+        )),
+    }
+}
+
+fn reason(session: bool, allowed: bool, above: impl FnOnce() -> Option<(u32, String)>) -> Option<String> {
+    if session {
+        return Some(format!("this runs inside an agent that askd started ({SESSION} is set)"));
+    }
+    if allowed {
+        return None;
+    }
+    above().map(|(pid, agent)| format!("this runs inside the agent {agent} (process {pid})"))
+}
+
+/// The nearest agent among the processes above `pid`.
+fn agent_above(proc: &Path, pid: u32) -> Option<(u32, String)> {
+    let agents = Registry::built_in();
+    let mut pid = parent(proc, pid)?;
+    for _ in 0..MAX_DEPTH {
+        if let Some(agent) = agents.agent_of_process(&name(proc, pid), &arguments(proc, pid)) {
+            return Some((pid, agent));
+        }
+        pid = parent(proc, pid)?;
+    }
+    None
+}
+
+/// `PID (NAME) STATE PPID ...`, where the name may hold spaces and brackets.
+fn parent(proc: &Path, pid: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(proc.join(pid.to_string()).join("stat")).ok()?;
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(1)?.parse().ok().filter(|ppid| *ppid != 0)
+}
+
+fn name(proc: &Path, pid: u32) -> String {
+    let folder = proc.join(pid.to_string());
+    let program = std::fs::read_link(folder.join("exe")).ok();
+    let program =
+        program.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+    program
+        .or_else(|| std::fs::read_to_string(folder.join("comm")).ok())
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
+}
+
+fn arguments(proc: &Path, pid: u32) -> Vec<String> {
+    let bytes = std::fs::read(proc.join(pid.to_string()).join("cmdline")).unwrap_or_default();
+    bytes.split(|byte| *byte == 0).map(|argument| String::from_utf8_lossy(argument).into_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn process(proc: &Path, pid: u32, parent: u32, comm: &str, arguments: &[&str]) {
+        let folder = proc.join(pid.to_string());
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("stat"), format!("{pid} ({comm}) S {parent} 1 1 0")).unwrap();
+        fs::write(folder.join("comm"), format!("{comm}\n")).unwrap();
+        fs::write(folder.join("cmdline"), arguments.join("\0")).unwrap();
+    }
+
+    #[test]
+    fn an_agent_anywhere_above_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let proc = dir.path();
+        process(proc, 1, 0, "systemd", &["/sbin/init"]);
+        process(
+            proc,
+            10,
+            1,
+            "a) S 1 (b",
+            &["/usr/bin/node", "--x", "/lib/node_modules/@anthropic-ai/claude-code/cli.js"],
+        );
+        process(proc, 20, 10, "bash", &["bash", "-c", "askd answer"]);
+        process(proc, 30, 20, "askd", &["askd", "answer"]);
+        assert_eq!(agent_above(proc, 30), Some((10, "claude".to_owned())));
+        process(proc, 10, 1, "bash", &["bash"]);
+        assert_eq!(agent_above(proc, 30), None);
+        process(proc, 1, 1, "loop", &[]);
+        assert_eq!(agent_above(proc, 30), None);
+    }
+
+    #[test]
+    fn nothing_overrides_a_managed_agent() {
+        let above = || Some((7, "codex".to_owned()));
+        assert!(reason(true, true, || None).is_some());
+        assert!(reason(false, false, above).is_some_and(|why| why.contains("codex (process 7)")));
+        assert_eq!(reason(false, true, above), None);
+        assert_eq!(reason(false, false, || None), None);
+    }
+}

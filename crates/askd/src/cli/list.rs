@@ -1,0 +1,158 @@
+//! `askd list`: the inbox as a table, or as the API's JSON.
+
+use askd_core::{Question, QuestionId, SessionId, Status};
+use clap::Args;
+use serde_json::Value;
+
+use super::exit::{Failure, Outcome};
+use super::ids;
+use super::screen::{Screen, say};
+use super::table::{Fit, table};
+use super::text::one_line;
+use super::when::{now, span};
+use crate::client::{Client, Filter, ListQuery, QuestionList, Received};
+
+/// Questions per page; more are fetched page by page.
+const PAGE: usize = 200;
+
+#[derive(Debug, Args)]
+pub(super) struct ListArgs {
+    /// Only questions with this status: open, answered, rejected, cancelled or expired
+    #[arg(long, value_name = "STATUS", value_parser = parse_status, conflicts_with = "all")]
+    status: Option<Status>,
+    /// Only questions of this agent
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// Only questions of this session
+    #[arg(long, value_name = "ID")]
+    session: Option<SessionId>,
+    /// Settled ones too, newest first
+    #[arg(long)]
+    all: bool,
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    limit: usize,
+}
+
+fn parse_status(text: &str) -> Result<Status, String> {
+    if text == "open" {
+        return Ok(Status::Requested);
+    }
+    Status::parse(text).ok_or_else(|| "use open, answered, rejected, cancelled or expired".to_owned())
+}
+
+pub(super) async fn list(args: ListArgs, client: &Client, screen: Screen) -> Outcome {
+    let status = if args.all { None } else { Some(args.status.unwrap_or(Status::Requested)) };
+    let open = status == Some(Status::Requested);
+    let filter = Filter { status, agent: args.agent, session: args.session };
+    // Who waits longest comes first; history is read from its end.
+    let query = ListQuery { filter, oldest_first: open, cursor: None, limit: None };
+    let received = fetch(client, query, args.limit).await?;
+    if screen.json {
+        return Ok(screen.json(&received.json)?);
+    }
+    let questions = &received.value.questions;
+    if questions.is_empty() {
+        say(if open { "No question is open." } else { "There are no such questions." });
+        return Ok(());
+    }
+    screen.line(&show(questions, open, screen))?;
+    if received.value.next_cursor.is_some() {
+        say(&format!("There are more; this shows {}. See --limit.", questions.len()));
+    }
+    Ok(())
+}
+
+/// Pages until `limit` or the end. The JSON is that of one long page.
+async fn fetch(client: &Client, mut query: ListQuery, limit: usize) -> Outcome<Received<QuestionList>> {
+    query.limit = Some(limit.clamp(1, PAGE));
+    let mut all = client.questions(&query).await?;
+    while all.value.questions.len() < limit && all.value.next_cursor.is_some() {
+        query.limit = Some((limit - all.value.questions.len()).min(PAGE));
+        query.cursor = all.value.next_cursor.take();
+        let page = client.questions(&query).await?;
+        all.value.questions.extend(page.value.questions);
+        all.value.next_cursor = page.value.next_cursor;
+        append(&mut all.json, page.json)
+            .ok_or_else(|| Failure::new(super::exit::Exit::Error, "the hub sent a page without questions"))?;
+    }
+    Ok(all)
+}
+
+fn append(all: &mut Value, mut page: Value) -> Option<()> {
+    let more = page.get_mut("questions")?.as_array_mut()?;
+    all.get_mut("questions")?.as_array_mut()?.append(more);
+    *all.get_mut("nextCursor")? = page.get_mut("nextCursor")?.take();
+    Some(())
+}
+
+fn show(questions: &[Question], open: bool, screen: Screen) -> String {
+    let shorts = ids::shorts(&questions.iter().map(|question| &question.id).collect::<Vec<&QuestionId>>());
+    let now = now();
+    let mut columns = vec![("ID", Fit::Whole), ("AGENT", Fit::End)];
+    if !open {
+        columns.push(("STATUS", Fit::Whole));
+    }
+    columns.extend([("WAITED", Fit::Whole), ("QUESTION", Fit::End), ("FOLDER", Fit::Start)]);
+    let rows: Vec<Vec<String>> = questions
+        .iter()
+        .zip(shorts)
+        .map(|(question, short)| {
+            let until = question.outcome.as_ref().map_or(now, |outcome| outcome.at);
+            let mut row = vec![short, one_line(&question.ask.agent)];
+            if !open {
+                row.push(question.status.as_str().to_owned());
+            }
+            row.push(span(question.created_at, until));
+            row.push(headline(question));
+            row.push(question.ask.context.cwd.as_deref().map(folder).unwrap_or_default());
+            row
+        })
+        .collect();
+    table(&columns, &rows, screen.width, screen.paint)
+}
+
+/// Header and text of the first item, and how many more there are.
+pub(super) fn headline(question: &Question) -> String {
+    let items = &question.ask.questions;
+    let Some(first) = items.first() else { return String::new() };
+    let header = first.header.as_deref().map(one_line).filter(|text| !text.is_empty());
+    let header = header.map(|text| format!("{text}: ")).unwrap_or_default();
+    let more = if items.len() > 1 { format!(" (+{})", items.len() - 1) } else { String::new() };
+    format!("{header}{}{more}", one_line(&first.question))
+}
+
+/// A folder as a person knows it.
+pub(super) fn folder(cwd: &str) -> String {
+    let home = std::env::var("HOME").unwrap_or_default();
+    let text = one_line(cwd);
+    match text.strip_prefix(&home) {
+        Some(rest) if !home.is_empty() && (rest.is_empty() || rest.starts_with('/')) => format!("~{rest}"),
+        _ => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples;
+    use super::super::screen::Paint;
+    use super::*;
+
+    #[test]
+    fn the_table_has_short_ids_and_headlines() {
+        let screen = Screen { json: false, width: None, paint: Paint::none() };
+        let text = show(&[samples::two_items()], true, screen);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].starts_with("ID"), "{text}");
+        assert!(lines[1].starts_with("000007  claude"), "{text}");
+        assert!(lines[1].contains("Auth method: Which auth method? (+1)  /home/me/app"), "{text}");
+    }
+
+    #[test]
+    fn pages_become_one_list() {
+        let mut all = serde_json::json!({ "questions": [1], "nextCursor": "a", "seq": 7 });
+        let page = serde_json::json!({ "questions": [2, 3], "nextCursor": null, "seq": 9 });
+        append(&mut all, page).unwrap();
+        assert_eq!(all, serde_json::json!({ "questions": [1, 2, 3], "nextCursor": null, "seq": 7 }));
+    }
+}

@@ -1,0 +1,49 @@
+//! `askd open`: the web inbox, by a log-in link for one use.
+
+use std::process::Stdio;
+
+use clap::Args;
+
+use super::exit::Outcome;
+use super::inside_agent::refuse_inside_agent;
+use super::screen::{Screen, say};
+use super::text::one_line;
+use crate::client::Client;
+
+#[derive(Debug, Args)]
+pub(super) struct OpenArgs {
+    /// Print the link instead of opening it
+    #[arg(long)]
+    print: bool,
+}
+
+pub(super) async fn open(args: OpenArgs, client: &Client, screen: Screen) -> Outcome {
+    // Whoever has the link can answer.
+    refuse_inside_agent("make a log-in link")?;
+    let link = client.login_code().await?;
+    if screen.json {
+        return Ok(screen.json(&link.json)?);
+    }
+    let url = one_line(&link.value.url);
+    if args.print {
+        screen.line(&url)?;
+        if let Some(expires) = link.value.expires_at {
+            say(&format!("The link works once, until {expires}."));
+        }
+        return Ok(());
+    }
+    if open_in_browser(&url).await {
+        say(&format!("Opened the inbox of {} in your browser.", client.url()));
+    } else {
+        say("No browser could be opened here. Open this link, which works once:");
+        screen.line(&url)?;
+    }
+    Ok(())
+}
+
+async fn open_in_browser(url: &str) -> bool {
+    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let mut command = tokio::process::Command::new(program);
+    command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().await.is_ok_and(|status| status.success())
+}

@@ -1,0 +1,377 @@
+//! A question, its outcome and its delivery in words, whole: nothing is cut.
+//!
+//! In: values of the hub. Out: clean text with colour where wanted. Everything that an agent wrote goes through `clean`.
+
+use askd_core::question::{BodyFormat, Choice, Input};
+use askd_core::{Cause, Delivery, DeliveryState, Item, Kind, Outcome, Question, RejectMode, Status};
+
+use super::ids::short;
+use super::screen::Paint;
+use super::text::{clean, one_line};
+use super::when::{ago, now, span};
+
+/// Everything about a question.
+pub(super) fn question(question: &Question, paint: Paint) -> String {
+    let mut out = introduction(question, paint);
+    for (i, item) in question.ask.questions.iter().enumerate() {
+        out.push('\n');
+        out.push_str(&item_text(i, question.ask.questions.len(), item, paint));
+    }
+    if !question.ask.next_modes.is_empty() {
+        out.push_str(&format!("\nNext modes: {}\n", one_line(&question.ask.next_modes.join(", "))));
+    }
+    out.push_str(&ending(question, paint));
+    out
+}
+
+/// What comes before the items: who asks, where, and what it is about.
+pub(super) fn introduction(question: &Question, paint: Paint) -> String {
+    let mut out = heading(question, paint);
+    if let Some(excerpt) = &question.ask.context.excerpt {
+        out.push_str(&indent(&clean(excerpt), &paint.dim("  > ")));
+    }
+    out.push_str(&body(question, paint));
+    out
+}
+
+fn heading(question: &Question, paint: Paint) -> String {
+    let ask = &question.ask;
+    let status = match question.status {
+        Status::Requested => paint.yellow("open"),
+        Status::Answered => paint.green("answered"),
+        other => paint.red(other.as_str()),
+    };
+    let kind = match ask.kind {
+        Kind::Choice => "",
+        Kind::Plan => " · plan",
+        Kind::Permission => " · permission",
+        Kind::Form => " · form",
+    };
+    let until = question.outcome.as_ref().map_or_else(now, |outcome| outcome.at);
+    let mut out = format!(
+        "{}  {status} · {}{kind} · waited {}\n",
+        paint.bold(question.id.as_str()),
+        paint.cyan(&one_line(&ask.agent)),
+        span(question.created_at, until),
+    );
+    let context = &ask.context;
+    let place =
+        [&context.title, &context.cwd, &context.host].into_iter().flatten().map(|text| one_line(text));
+    let place: Vec<String> = place.filter(|text| !text.is_empty()).collect();
+    if !place.is_empty() {
+        out.push_str(&format!("  {}\n", place.join(" · ")));
+    }
+    if let Some(session) = &ask.session_id {
+        out.push_str(&paint.dim(&format!("  session {session}\n")));
+    }
+    if let Some(deadline) = ask.deadline {
+        out.push_str(&format!("  the asker gives up at {deadline}\n"));
+    }
+    out
+}
+
+fn body(question: &Question, paint: Paint) -> String {
+    let Some(body) = &question.ask.body else { return String::new() };
+    let name = match (question.ask.kind, body.format) {
+        (Kind::Plan, _) => "Plan",
+        (_, BodyFormat::Command) => "Command",
+        (_, BodyFormat::Diff) => "Change",
+        (_, BodyFormat::Markdown | BodyFormat::Text) => "Text",
+    };
+    format!("\n{}\n{}", paint.bold(name), indent(&clean(&body.text), &paint.dim("  │ ")))
+}
+
+/// One item with its options numbered, as the prompt and `--pick` count them.
+pub(super) fn item_text(i: usize, items: usize, item: &Item, paint: Paint) -> String {
+    let number = if items > 1 { format!("{}. ", i + 1) } else { String::new() };
+    let header = item.header.as_deref().map(one_line).filter(|text| !text.is_empty());
+    let mut out = String::new();
+    if let Some(header) = header {
+        out.push_str(&format!("{}\n", paint.bold(&format!("{number}{header}"))));
+        out.push_str(&indent(&clean(&item.question), "  "));
+    } else {
+        out.push_str(&format!("{number}{}\n", paint.bold(clean(&item.question).trim_end())));
+    }
+    for (n, option) in item.options.iter().enumerate() {
+        out.push_str(&option_text(n, option, paint));
+    }
+    if let Some(url) = &item.url {
+        out.push_str(&format!("  link: {}\n", one_line(url)));
+    }
+    out.push_str(&paint.dim(&format!("  ({})", how_to_answer(item))));
+    out.push('\n');
+    out
+}
+
+fn option_text(n: usize, option: &Choice, paint: Paint) -> String {
+    let mut out = format!("  {} {}", paint.cyan(&format!("{})", n + 1)), one_line(&option.label));
+    if option.value != option.label {
+        out.push_str(&paint.dim(&format!(" [{}]", one_line(&option.value))));
+    }
+    out.push('\n');
+    if let Some(description) = option.description.as_deref().filter(|text| !text.trim().is_empty()) {
+        out.push_str(&indent(&clean(description), "     "));
+    }
+    if let Some(preview) = option.preview.as_deref().filter(|text| !text.is_empty()) {
+        out.push_str(&indent(&clean(preview), &paint.dim("     │ ")));
+    }
+    out
+}
+
+/// What an answer to this item looks like.
+pub(super) fn how_to_answer(item: &Item) -> String {
+    let mut parts = Vec::new();
+    if !item.options.is_empty() {
+        parts.push(if item.multiple { "pick any number".to_owned() } else { "pick one".to_owned() });
+    }
+    if item.custom {
+        let words = match item.input {
+            None | Some(Input::Text | Input::Multiline) if item.options.is_empty() => "in your own words",
+            None | Some(Input::Text | Input::Multiline) => "or your own words",
+            Some(Input::Number) => "a number",
+            Some(Input::Integer) => "a whole number",
+            Some(Input::Boolean) => "true or false",
+            Some(Input::Date) => "a date such as 2026-11-15",
+            Some(Input::Datetime) => "a time such as 2026-11-15T07:00:00Z",
+            Some(Input::Email) => "an e-mail address",
+            Some(Input::Uri | Input::Url) => "an address such as https://example.org",
+        };
+        parts.push(words.to_owned());
+    }
+    let bounds = &item.bounds;
+    let mut limit = |name: &str, value: Option<String>| {
+        parts.extend(value.map(|value| format!("{name} {}", one_line(&value))));
+    };
+    limit("at least", bounds.minimum.map(|n| n.to_string()));
+    limit("at most", bounds.maximum.map(|n| n.to_string()));
+    limit("characters at least", bounds.min_length.map(|n| n.to_string()));
+    limit("characters at most", bounds.max_length.map(|n| n.to_string()));
+    limit("picks at least", bounds.min_items.map(|n| n.to_string()));
+    limit("picks at most", bounds.max_items.map(|n| n.to_string()));
+    limit("matching", bounds.pattern.clone());
+    limit("default", item.default.as_ref().map(|default| default.join(", ")));
+    if item.secret {
+        parts.push("secret".to_owned());
+    }
+    parts.push(if item.required { "required" } else { "may be skipped" }.to_owned());
+    parts.join("; ")
+}
+
+fn ending(question: &Question, paint: Paint) -> String {
+    let Some(outcome) = &question.outcome else {
+        let modes: Vec<&str> = question.ask.reject_modes.iter().map(|mode| mode.as_str()).collect();
+        let id = short(&question.id);
+        return format!(
+            "\n{}\n",
+            paint.dim(&format!(
+                "Answer it: askd answer {id}    Reject it ({}): askd reject {id}",
+                modes.join(", ")
+            ))
+        );
+    };
+    let mut out = format!("\n{}\n", paint.bold(&ended(outcome)));
+    out.push_str(&answers(question, outcome));
+    if let Some(plan) = &outcome.edited_plan {
+        out.push_str(&format!("  the plan as it was changed:\n{}", indent(&clean(plan), "  │ ")));
+    }
+    if let Some(mode) = &outcome.next_mode {
+        out.push_str(&format!("  goes on in mode {}\n", one_line(mode)));
+    }
+    out.push_str(&delivery(question.delivery.as_ref(), question.ask.session_id.is_some()));
+    if let Some(received) = &outcome.agent_received {
+        let got: Vec<String> = received.answers.iter().map(|picks| picks_text(picks)).collect();
+        let text = format!(
+            "  the agent took another answer first ({}): {}\n",
+            one_line(&received.via),
+            got.join(" / ")
+        );
+        out.push_str(&paint.red(&text));
+    }
+    out
+}
+
+/// How it ended, by whom and when: `Answered on web by phone 3m ago`.
+pub(super) fn ended(outcome: &Outcome) -> String {
+    let who = match &outcome.by.actor {
+        Some(actor) => format!(" on {} by {}", outcome.by.surface.as_str(), one_line(actor)),
+        None => format!(" on {}", outcome.by.surface.as_str()),
+    };
+    let what = match (outcome.status, outcome.mode) {
+        (Status::Answered, _) => "Answered".to_owned(),
+        (Status::Rejected, Some(mode)) => format!("Rejected ({})", mode.as_str()),
+        (Status::Rejected, None) => "Rejected".to_owned(),
+        (Status::Cancelled, _) => "Cancelled".to_owned(),
+        (Status::Expired, _) => "Expired".to_owned(),
+        (Status::Requested, _) => "Open".to_owned(),
+    };
+    let why = outcome.cause.as_ref().map(|cause| format!(": {}", cause_text(cause))).unwrap_or_default();
+    let reason = outcome.reason.as_ref().map(|reason| format!(": {}", one_line(reason))).unwrap_or_default();
+    format!("{what}{who} {}{why}{reason}", ago(outcome.at))
+}
+
+fn cause_text(cause: &Cause) -> String {
+    let with = |text: &str, detail: &Option<String>| match detail {
+        Some(detail) => format!("{text} ({})", one_line(detail)),
+        None => text.to_owned(),
+    };
+    match cause {
+        Cause::AgentWithdrew { detail } => with("the agent took it back", detail),
+        Cause::AgentExited { code, signal, stderr } => {
+            let how = match (code, signal) {
+                (Some(code), _) => format!("the agent exited with code {code}"),
+                (None, Some(signal)) => format!("the agent was ended by signal {signal}"),
+                (None, None) => "the agent exited".to_owned(),
+            };
+            with(&how, &stderr.last().cloned())
+        }
+        Cause::TurnAborted { detail } => with("the turn was aborted", detail),
+        Cause::SessionEnded { detail } => with("the session ended", detail),
+        Cause::SourceLost { detail } => with("askd can no longer reach where it came from", detail),
+        Cause::AskerWithdrew { reason } => with("the asker took it back", reason),
+        Cause::DeadlinePassed => "the asker's deadline passed and nobody had answered".to_owned(),
+    }
+}
+
+fn answers(question: &Question, outcome: &Outcome) -> String {
+    let mut out = String::new();
+    let several = question.ask.questions.len() > 1;
+    for (i, picks) in outcome.answers.iter().flatten().enumerate() {
+        let number = if several { format!("{}. ", i + 1) } else { String::new() };
+        let text = if outcome.withheld.contains(&i) { "(secret)".to_owned() } else { picks_text(picks) };
+        out.push_str(&indent(&format!("{number}{text}"), "  "));
+        if let Some(note) = outcome.notes.as_ref().and_then(|notes| notes.get(i)).and_then(Option::as_ref) {
+            out.push_str(&indent(&format!("note: {}", clean(note)), "     "));
+        }
+    }
+    out
+}
+
+/// The picks of one item as one text.
+pub(super) fn picks_text(picks: &[String]) -> String {
+    if picks.is_empty() {
+        return "(skipped)".to_owned();
+    }
+    picks.iter().map(|pick| clean(pick)).collect::<Vec<_>>().join(", ")
+}
+
+/// The whole answer on one line, for lists and confirmations.
+pub(super) fn answer_line(outcome: &Outcome) -> String {
+    let items = outcome.answers.iter().flatten().enumerate().map(|(i, picks)| {
+        if outcome.withheld.contains(&i) { "(secret)".to_owned() } else { one_line(&picks_text(picks)) }
+    });
+    items.collect::<Vec<_>>().join(" / ")
+}
+
+/// Where the answer is on its way to the agent.
+pub(super) fn delivery(delivery: Option<&Delivery>, of_agent: bool) -> String {
+    let Some(delivery) = delivery else {
+        let text = if of_agent { "" } else { "  the asker reads it from the hub\n" };
+        return text.to_owned();
+    };
+    let text = match delivery.state {
+        DeliveryState::Queued => "stored; on its way to the agent".to_owned(),
+        DeliveryState::Sent => format!("sent to the agent {}; not yet confirmed", ago(delivery.at)),
+        DeliveryState::Confirmed => format!("confirmed: the agent went on with it {}", ago(delivery.at)),
+        DeliveryState::Failed => "it did not reach the agent".to_owned(),
+    };
+    let error = delivery.error.as_ref().map(|error| {
+        let reason = serde_json::to_value(error.reason).ok();
+        let reason = reason.as_ref().and_then(|reason| reason.as_str()).unwrap_or("unknown").to_owned();
+        match &error.detail {
+            Some(detail) => format!(" ({reason}: {})", one_line(detail)),
+            None => format!(" ({reason})"),
+        }
+    });
+    let attempts =
+        if delivery.attempts > 1 { format!(", attempt {}", delivery.attempts) } else { String::new() };
+    format!("  {text}{}{attempts}\n", error.unwrap_or_default())
+}
+
+/// What a rejection does, before it does it.
+pub(super) fn reject_effect(mode: RejectMode, kind: Kind, has_reason: bool) -> &'static str {
+    match (mode, kind, has_reason) {
+        (RejectMode::Decline, Kind::Plan, true) => "the plan goes back to the agent with your feedback",
+        (RejectMode::Decline, _, true) => {
+            "the agent is told that you declined, with your reason, and goes on"
+        }
+        (RejectMode::Decline, _, false) => "the agent is told that you declined, and goes on",
+        (RejectMode::Cancel, ..) => "the call that asked is aborted",
+        (RejectMode::Interrupt, ..) => "the agent's turn is stopped",
+    }
+}
+
+/// Somebody else was first.
+pub(super) fn conflict(question: &Question) -> String {
+    let Some(outcome) = &question.outcome else {
+        return format!("{} is already settled", question.id);
+    };
+    let answer = answer_line(outcome);
+    let answer = if answer.is_empty() { String::new() } else { format!(": {answer}") };
+    let ended = ended(outcome);
+    let mut letters = ended.chars();
+    let ended: String = letters.next().into_iter().flat_map(char::to_lowercase).chain(letters).collect();
+    format!("{} was already {ended}{answer}; nothing was changed", short(&question.id))
+}
+
+fn indent(text: &str, with: &str) -> String {
+    text.trim_end().lines().map(|line| format!("{with}{line}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use askd_core::{Answer, By, QuestionId, Surface, Timestamp};
+
+    use super::super::samples;
+    use super::*;
+
+    #[test]
+    fn everything_is_shown_and_nothing_hostile() {
+        let shown = question(&samples::two_items(), Paint::none());
+        for wanted in [
+            "que_00000000000000000000000007  open · claude · waited",
+            "Auth work · /home/me/app",
+            "> I looked at the code.",
+            "1. Auth method",
+            "1) JWT",
+            "     Stateless tokens",
+            "     │ let token = sign();",
+            "[session-cookie]",
+            "2. Extras",
+            "(pick any number; or your own words; may be skipped)",
+            "Answer it: askd answer 000007",
+        ] {
+            assert!(shown.contains(wanted), "no {wanted:?} in:\n{shown}");
+        }
+        assert!(!shown.contains('\u{1b}'), "{shown:?}");
+    }
+
+    #[test]
+    fn an_ending_says_who_where_and_what() {
+        let mut settled = samples::two_items();
+        let answer = Answer {
+            answers: vec![vec!["JWT".into()], vec![]],
+            notes: vec![Some("as before".into()), None],
+            edited_plan: None,
+            next_mode: None,
+        };
+        let by = By { surface: Surface::Web, actor: Some("phone".into()) };
+        settled.outcome = Some(Outcome::answered(&answer, &[], by, now()));
+        settled.status = Status::Answered;
+        settled.delivery = Some(Delivery::queued(Timestamp::from_millis(0)));
+        let shown = question(&settled, Paint::none());
+        for wanted in [
+            "Answered on web by phone 0s ago",
+            "1. JWT",
+            "note: as before",
+            "2. (skipped)",
+            "stored; on its way",
+        ] {
+            assert!(shown.contains(wanted), "no {wanted:?} in:\n{shown}");
+        }
+        assert_eq!(
+            conflict(&settled),
+            "000007 was already answered on web by phone 0s ago: JWT / (skipped); nothing was changed"
+        );
+        assert_eq!(settled.id, QuestionId::from_bits(7));
+    }
+}

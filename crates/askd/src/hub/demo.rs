@@ -1,0 +1,78 @@
+//! `askd demo`: the whole loop in one command, on a throw-away store, with the mock agent and no keys.
+//!
+//! In: nothing. Out: the address, how to answer from elsewhere, what the agent says and what it received.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use anyhow::Context;
+
+use askd_core::Rights;
+
+use super::up::{eprint, say};
+use super::{Hub, HubOptions, asked_to_stop};
+use crate::cli::conversation;
+use crate::cli::up::{DEFAULT_PORT, DemoOptions};
+use crate::client::{Client, Where, discover};
+use crate::data::DataFolder;
+use crate::engine::{Caller, EngineSettings, StartRequest};
+use crate::http::Doors;
+
+/// The throw-away agent of a demo that was killed does not stay for long.
+const LINGER: Duration = Duration::from_secs(60);
+
+pub async fn demo(options: DemoOptions) -> anyhow::Result<()> {
+    let folder =
+        tempfile::Builder::new().prefix("askd-demo-").tempdir().context("cannot make a throw-away folder")?;
+    let hub = start(options.listen, folder.path()).await?;
+    say(&format!("inbox: {}", hub.login_link()?))?;
+    eprint("a scripted agent asks five questions; answer there, here, or from another terminal:");
+    eprint(&format!("  export ASKD_DATA={}", folder.path().display()));
+    eprint("  askd list; askd answer --oldest");
+    eprint(&format!("  curl -H \"Authorization: Bearer $(cat $ASKD_DATA/token)\" {}/v1/questions", hub.url));
+    let result = tokio::select! {
+        result = converse(&hub, folder.path(), options.inline) => result,
+        stopped = asked_to_stop() => stopped,
+    };
+    hub.engine.stop_all_sessions().await;
+    hub.stop().await?;
+    result
+}
+
+/// On the usual port if it is free, so that the address is one that people learn.
+async fn start(listen: Option<SocketAddr>, folder: &std::path::Path) -> anyhow::Result<Hub> {
+    let options = |listen| HubOptions {
+        data: DataFolder::at(folder),
+        listen,
+        doors: Doors::default(),
+        beyond_loopback: false,
+        settings: EngineSettings::default(),
+        agents: Vec::new(),
+        linger: LINGER,
+    };
+    let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, DEFAULT_PORT));
+    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let listen = match listen {
+        Some(listen) => listen,
+        None if tokio::net::TcpListener::bind(usual).await.is_ok() => usual,
+        None => any,
+    };
+    Hub::start(options(listen)).await
+}
+
+async fn converse(hub: &Hub, folder: &std::path::Path, inline: bool) -> anyhow::Result<()> {
+    let owner = hub.engine.make_token("demo", Rights::all()).await?;
+    let caller = Caller { token: owner.record, surface: askd_core::Surface::Terminal };
+    let request = StartRequest {
+        agent: "mock".to_owned(),
+        cwd: Some(folder.to_owned()),
+        prompt: Some("demo".to_owned()),
+        ..StartRequest::default()
+    };
+    let session = hub.engine.start_session(&caller, request).await?;
+    let found = discover(&Where { url: Some(hub.url.clone()), token: Some(owner.token), data: None })?;
+    let client = Client::new(&found, "terminal")?;
+    conversation::follow_turn(&client, &session, inline).await?;
+    eprint("the agent is done; the inbox stays open until Ctrl-C");
+    asked_to_stop().await
+}

@@ -1,0 +1,68 @@
+//! `askd up`: the hub for real.
+//!
+//! In: what the command line said. Out: the address on stdout, and at the end what is left running.
+
+use std::io::Write;
+use std::time::Duration;
+
+use anyhow::Context;
+
+use super::{Hub, HubOptions, asked_to_stop};
+use crate::cli::up::UpOptions;
+use crate::data::DataFolder;
+use crate::engine::EngineSettings;
+use crate::http::Doors;
+
+/// A managed agent that no hub asked for in a week, and that has no open question, is ended by its holder.
+const LINGER: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+pub async fn up(options: UpOptions) -> anyhow::Result<()> {
+    let data = match options.data {
+        Some(path) => DataFolder::at(path),
+        None => DataFolder::from_environment().context("there is no data folder; give one with --data")?,
+    };
+    let hub = Hub::start(HubOptions {
+        data,
+        listen: options.listen,
+        doors: Doors { hosts: options.allow_hosts, origins: options.allow_origins },
+        beyond_loopback: options.expose_beyond_loopback,
+        settings: EngineSettings { keep_days: options.keep_days },
+        agents: options.agents.into_iter().map(|agent| (agent.name, agent.command)).collect(),
+        linger: LINGER,
+    })
+    .await?;
+    say(&format!("inbox: {}", hub.url))?;
+    eprint(&format!("log in once with: {}", hub.login_link()?));
+    eprint("or later with: askd open");
+    asked_to_stop().await?;
+    farewell(&hub, options.end_agents).await?;
+    hub.stop().await
+}
+
+/// Ends the managed agents, or says that they go on.
+async fn farewell(hub: &Hub, end_agents: bool) -> anyhow::Result<()> {
+    let held = hub.engine.held_agents().await?;
+    let living: Vec<_> = held.into_iter().filter(|agent| agent.alive).collect();
+    for agent in &living {
+        let what = if end_agents { "ending" } else { "leaving running" };
+        let pid = agent.agent_pid.map_or_else(String::new, |pid| format!(", process {pid}"));
+        eprint(&format!("{what}: {} {}{pid}", agent.agent, agent.session_id));
+    }
+    if end_agents {
+        hub.engine.stop_all_sessions().await;
+    } else if !living.is_empty() {
+        eprint("the next askd up takes them up again; askd up --end-agents would have ended them");
+    }
+    Ok(())
+}
+
+pub(super) fn say(text: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{text}")?;
+    out.flush()
+}
+
+/// For people, beside the result.
+pub(super) fn eprint(text: &str) {
+    drop(writeln!(std::io::stderr(), "askd: {text}"));
+}

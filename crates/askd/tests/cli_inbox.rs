@@ -1,0 +1,206 @@
+//! The inbox from the command line, with the real binary: list, show, answer, reject, and the exit codes that scripts use.
+
+#![expect(clippy::unwrap_used, reason = "a failure here is a failed test")]
+
+use askd_testkit::hub::{Hub, Ran, run};
+use serde_json::{Value, json};
+
+fn hub() -> Hub {
+    Hub::start(env!("CARGO_BIN_EXE_askd")).unwrap()
+}
+
+fn ask(hub: &Hub, question: Value) -> String {
+    hub.ask(&question).unwrap()["id"].as_str().unwrap().to_owned()
+}
+
+fn single() -> Value {
+    json!({ "agent": "claude", "context": { "cwd": "/srv/app" },
+        "questions": [{ "question": "Which auth method?", "header": "Auth", "options": ["JWT", { "label": "Session", "value": "s" }] }] })
+}
+
+fn answers(ran: &Ran) -> Value {
+    assert_eq!(ran.code, 0, "{ran:?}");
+    ran.json().unwrap()["outcome"]["answers"].clone()
+}
+
+#[test]
+fn a_question_is_listed_shown_and_answered() {
+    let hub = hub();
+    let id = ask(&hub, single());
+    let table = hub.run(["list"]).unwrap();
+    let short = &id[id.len() - 6..];
+    let row = table.stdout.lines().nth(1).unwrap();
+    assert!(row.starts_with(&format!("{short}  claude")), "{row:?}");
+    assert!(row.ends_with("Auth: Which auth method?  /srv/app"), "{row:?}");
+    let listed = hub.run(["list", "--json"]).unwrap().json().unwrap();
+    let api = hub.http("GET", "/v1/questions?status=requested&order=asc", None).unwrap().1;
+    assert_eq!(listed, api);
+
+    let shown = hub.run(["show", short]).unwrap();
+    assert!(shown.stdout.contains("2) Session [s]"), "{shown:?}");
+    let answered = hub.run(["answer", short, "session", "--json"]).unwrap();
+    assert_eq!(answers(&answered), json!([["s"]]));
+    assert_eq!(answered.json().unwrap()["outcome"]["by"], json!({ "surface": "cli", "actor": "owner" }));
+
+    let empty = hub.run(["list"]).unwrap();
+    assert_eq!((empty.code, empty.stdout.as_str(), empty.stderr.as_str()), (0, "", "No question is open.\n"));
+    let all = hub.run(["list", "--all"]).unwrap();
+    assert!(all.stdout.contains("answered"), "{all:?}");
+    let none = hub.run(["list", "--status", "rejected", "--json"]).unwrap().json().unwrap();
+    assert_eq!(none["questions"], json!([]));
+    let shown = hub.run(["show", &id]).unwrap();
+    assert!(shown.stdout.contains("Answered on cli by owner"), "{shown:?}");
+}
+
+#[test]
+fn the_first_answer_wins_and_the_exit_code_says_so() {
+    let hub = hub();
+    let id = ask(&hub, single());
+    let first = hub.run(["answer", &id, "JWT"]).unwrap();
+    assert!(first.code == 0 && first.stdout.contains("Answered on cli by owner"), "{first:?}");
+    assert!(first.stdout.contains(": JWT"), "{first:?}");
+    assert_eq!(hub.run(["answer", &id, "JWT"]).unwrap().code, 0, "the same answer again");
+    let other = hub.run(["answer", &id, "Session"]).unwrap();
+    assert_eq!((other.code, other.stdout.as_str()), (5, ""));
+    assert!(other.stderr.contains("was already answered on cli by owner"), "{other:?}");
+    assert!(other.stderr.contains(": JWT"), "{other:?}");
+    let other = hub.run(["reject", &id, "--json"]).unwrap();
+    let error: Value = serde_json::from_str(&other.stderr).unwrap();
+    assert_eq!((other.code, &error["exitCode"]), (5, &json!(5)));
+    assert_eq!(error["problem"]["code"], json!("already_settled"));
+    assert_eq!(error["problem"]["question"]["outcome"]["answers"], json!([["JWT"]]));
+    assert_eq!(hub.run(["answer", &id]).unwrap().code, 5, "nobody is asked for what is settled");
+}
+
+#[test]
+fn values_are_safe_whatever_is_in_them() {
+    let hub = hub();
+    let multiple =
+        json!({ "questions": [{ "question": "Which?", "multiple": true, "options": ["A, B", "C"] }] });
+    let id = ask(&hub, multiple);
+    let ran = hub.run(["answer", &id, "A, B", "own\nwords, \"quoted\" = x", "--json"]).unwrap();
+    assert_eq!(answers(&ran), json!([["A, B", "own\nwords, \"quoted\" = x"]]));
+
+    let two = json!({ "questions": [{ "question": "One?", "options": ["x", "y"] },
+        { "question": "Many?", "header": "Many", "multiple": true, "options": ["p", "q", "r"] }] });
+    let id = ask(&hub, two.clone());
+    let numbered =
+        ["answer", &id, "-i", "2=p", "-i", "1=y", "-i", "Many=a=b, c", "--note", "1=why", "--json"];
+    let ran = hub.run(numbered).unwrap();
+    assert_eq!(answers(&ran), json!([["y"], ["p", "a=b, c"]]));
+    assert_eq!(ran.json().unwrap()["outcome"]["notes"], json!(["why", null]));
+    let id = ask(&hub, two.clone());
+    let ran = hub.run(["answer", &id, "-p", "1.2", "-p", "2.1", "-p", "2.3", "--json"]).unwrap();
+    assert_eq!(answers(&ran), json!([["y"], ["p", "r"]]));
+    let id = ask(&hub, two);
+    let raw = run(&mut hub.command(["answer", &id, "--answers", "-", "--json"]), r#"[["x"],["q"]]"#).unwrap();
+    assert_eq!(answers(&raw), json!([["x"], ["q"]]));
+
+    let free = json!({ "questions": [{ "question": "Why?" }] });
+    let id = ask(&hub, free.clone());
+    let ran = run(&mut hub.command(["answer", &id, "--stdin", "--json"]), "line one\nline two\n").unwrap();
+    assert_eq!(answers(&ran), json!([["line one\nline two"]]));
+    ask(&hub, free.clone());
+    assert_eq!(answers(&hub.run(["answer", "--oldest", "-5", "--json"]).unwrap()), json!([["-5"]]));
+    let id = ask(&hub, free);
+    let ran = hub.run(["answer", "--json", "--", &id, "--not-a-flag"]).unwrap();
+    assert_eq!(answers(&ran), json!([["--not-a-flag"]]));
+}
+
+#[test]
+fn an_answer_that_does_not_fit_is_told_and_changes_nothing() {
+    let hub = hub();
+    let fixed = json!({ "questions": [{ "question": "Which?", "custom": false, "options": ["A", "B"] }] });
+    let id = ask(&hub, fixed);
+    for (args, wanted) in [
+        (&["answer", &id, "C"][..], "is not one of: A, B"),
+        (&["answer", &id, "A", "B"], "takes one answer"),
+        (&["answer", &id, "--pick", "3"], "numbered 1 to 2"),
+        (&["answer", &id, "--answers", "[]"], "has 0 answers for 1 questions"),
+        (&["answer", &id, "--answers", "nonsense"], "must be JSON"),
+        (&["answer", &id, "-i", "2=A"], "no question 2"),
+        (&["reject", &id, "--mode", "interrupt"], "can be rejected by: decline"),
+    ] {
+        let ran = hub.run(args).unwrap();
+        assert!(ran.code == 7 && ran.stderr.contains(wanted), "{args:?} gave {ran:?}");
+    }
+    let ran = hub.run(["answer", &id]).unwrap();
+    assert!(ran.code == 2 && ran.stderr.contains("no terminal to ask at"), "{ran:?}");
+    assert_eq!(hub.run(["answer", &id, "A", "--stdin"]).unwrap().code, 2);
+    assert_eq!(hub.run(["show", &id, "--json"]).unwrap().json().unwrap()["status"], json!("requested"));
+}
+
+#[test]
+fn a_rejection_says_what_it_does_before_it_does_it() {
+    let hub = hub();
+    let plan = json!({ "kind": "plan", "questions": [{ "question": "Right?" }], "rejectModes": ["decline", "interrupt"],
+        "body": { "format": "markdown", "text": "# Plan\n\u{1b}[2Jhostile\n" } });
+    let id = ask(&hub, plan.clone());
+    let ran = hub.run(["reject", &id, "--reason", "smaller steps"]).unwrap();
+    assert!(ran.stderr.contains("(decline): the plan goes back to the agent with your feedback."), "{ran:?}");
+    assert!(ran.code == 0 && ran.stdout.contains("Rejected (decline) on cli by owner"), "{ran:?}");
+    let id = ask(&hub, plan.clone());
+    let ran = hub.run(["reject", "--oldest", "--mode", "interrupt"]).unwrap();
+    assert!(ran.stderr.contains("the agent's turn is stopped"), "{ran:?}");
+    let shown = hub.run(["show", &id, "--json"]).unwrap().json().unwrap();
+    assert_eq!(shown["outcome"]["mode"], json!("interrupt"));
+
+    let id = ask(&hub, plan);
+    let body = hub.run(["show", &id, "--body"]).unwrap();
+    assert_eq!(body.stdout, "# Plan\n\u{1b}[2Jhostile\n", "a file gets the very text");
+    let file = hub.data.join("plan.md");
+    std::fs::write(&file, "# Mine\n").unwrap();
+    let ran = hub.run(["answer", &id, "--edited-plan", file.to_str().unwrap(), "--json"]).unwrap();
+    assert_eq!(answers(&ran), json!([["approve"]]));
+    assert_eq!(ran.json().unwrap()["outcome"]["editedPlan"], json!("# Mine\n"));
+}
+
+#[test]
+fn ids_can_be_short_and_are_never_guessed() {
+    let hub = hub();
+    let ids = [ask(&hub, single()), ask(&hub, single())];
+    let common = &ids[0][..8];
+    let ran = hub.run(["answer", common, "JWT"]).unwrap();
+    assert!(ran.code == 4 && ran.stderr.contains("can mean 2 questions"), "{ran:?}");
+    assert!(ids.iter().all(|id| ran.stderr.contains(id)), "{ran:?}");
+    for unknown in ["ZZZZZZZZ", "que_00000000000000000000000000", "x/../y", "abc"] {
+        assert_eq!(hub.run(["show", unknown]).unwrap().code, 4, "{unknown}");
+    }
+    let lower = ids[1][ids[1].len() - 8..].to_lowercase();
+    assert_eq!(hub.run(["answer", &lower, "JWT"]).unwrap().code, 0);
+    assert_eq!(hub.run(["answer", common, "JWT"]).unwrap().code, 0, "only one is still open");
+    assert_eq!(hub.run(["show", "--oldest"]).unwrap().code, 4, "none is open");
+}
+
+#[test]
+fn hostile_text_never_reaches_the_terminal() {
+    let hub = hub();
+    let evil = "\u{1b}]0;owned\u{7}\u{1b}[31mred\u{9b}2J\u{202e}";
+    let option = json!({ "label": evil, "value": "v", "description": evil, "preview": evil });
+    ask(
+        &hub,
+        json!({ "context": { "cwd": evil, "title": evil, "excerpt": evil },
+            "questions": [{ "question": evil, "header": evil, "options": [option] }] }),
+    );
+    for args in [&["list"][..], &["list", "--json"], &["show", "--oldest"], &["show", "--oldest", "--json"]] {
+        let ran = hub.run(args).unwrap();
+        assert!(ran.code == 0 && ran.stdout.contains("red"), "{args:?} gave {ran:?}");
+        let bad = ran.stdout.chars().find(|c| *c != '\n' && (c.is_control() || *c == '\u{202e}'));
+        assert_eq!(bad, None, "{args:?} gave {:?}", ran.stdout);
+    }
+    let (_, api) = hub.http("GET", "/v1/questions", None).unwrap();
+    assert_eq!(hub.run(["list", "--all", "--json"]).unwrap().json().unwrap(), api, "and JSON loses nothing");
+}
+
+#[test]
+fn long_lists_are_read_page_by_page() {
+    let hub = hub();
+    for n in 0..7 {
+        ask(&hub, json!({ "questions": [{ "question": format!("Question {n}?") }] }));
+    }
+    let some = hub.run(["list", "--limit", "3"]).unwrap();
+    assert_eq!(some.stdout.lines().count(), 4);
+    assert!(some.stdout.contains("Question 0?") && some.stderr.contains("There are more"), "{some:?}");
+    let all = hub.run(["list", "--json"]).unwrap().json().unwrap();
+    assert_eq!((all["questions"].as_array().unwrap().len(), &all["nextCursor"]), (7, &Value::Null));
+}
