@@ -5,6 +5,7 @@
 
 mod access;
 mod agents;
+mod attached;
 mod clock;
 mod deadlines;
 mod deliver;
@@ -24,6 +25,7 @@ use tokio_util::task::TaskTracker;
 use askd_store::Store;
 
 pub use access::{LoginCode, NewToken};
+pub use attached::AttachRequest;
 pub use clock::{new_bits, now};
 pub use deliver::{Mouth, Said};
 pub use error::EngineError;
@@ -32,6 +34,7 @@ pub use questions::Caller;
 pub use sources::{AgentQuestion, NewSource};
 
 use access::LoginCodes;
+use attached::Attached;
 use deliver::Mouths;
 use health::Health;
 use managed::Managed;
@@ -60,6 +63,7 @@ struct Inner {
     waiters: Waiters,
     mouths: Mouths,
     managed: Managed,
+    attached: Attached,
     login_codes: LoginCodes,
     health: Health,
     deadline_changed: tokio::sync::Notify,
@@ -77,6 +81,7 @@ impl Engine {
             waiters: Waiters::default(),
             mouths: Mouths::default(),
             managed: Managed::new(managed),
+            attached: Attached::default(),
             login_codes: LoginCodes::default(),
             health: Health::default(),
             deadline_changed: tokio::sync::Notify::new(),

@@ -95,6 +95,10 @@ impl Hub {
         if resumed > 0 {
             tracing::info!(resumed, "took up the agents of an earlier hub");
         }
+        let attached = engine.resume_attached().await?;
+        if attached > 0 {
+            tracing::info!(attached, "attached again to the servers of an earlier hub");
+        }
         let stop = CancellationToken::new();
         let serving = tokio::spawn(crate::http::serve(listener, router, stop.clone()));
         Ok(Self { url, engine, data, stop, serving, _lock: lock })
