@@ -108,7 +108,10 @@ mod tests {
         let seen = ["mock", "opencode"];
         for adapter in registry.iter() {
             let descriptor = adapter.descriptor();
-            assert_eq!(descriptor.questions.state == ClaimState::Proven, seen.contains(&descriptor.name.as_str()));
+            assert_eq!(
+                descriptor.questions.state == ClaimState::Proven,
+                seen.contains(&descriptor.name.as_str())
+            );
             assert_eq!(descriptor.questions.state == ClaimState::No, adapter.codec().is_err());
         }
     }

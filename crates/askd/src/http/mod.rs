@@ -9,6 +9,7 @@ mod health;
 pub mod limits;
 mod managed;
 mod openapi;
+mod opencode;
 mod page;
 mod problem;
 mod questions;
@@ -48,6 +49,7 @@ pub fn openapi_document() -> utoipa::openapi::OpenApi {
 pub fn router(state: AppState) -> Router {
     let (api, _) = api();
     api.merge(page::routes())
+        .merge(opencode::routes())
         .fallback(async || Problem::new(Code::NotFound, "there is no such address; docs/api.md lists them"))
         .method_not_allowed_fallback(async || Problem::new(Code::MethodNotAllowed, "see the Allow header"))
         .layer(middleware::from_fn_with_state(state.clone(), guard::guard))

@@ -35,7 +35,10 @@ fn descriptor() -> Descriptor {
         (Plan, "OpenCode asks about a plan by an ordinary question with Yes and No"),
         (PlanEdits, "OpenCode has no place for an edited plan"),
         (CancelReject, "a rejection ends the turn; OpenCode knows no other"),
-        (AgentExit, "a server that goes away is a lost source; its questions end when it is back without them"),
+        (
+            AgentExit,
+            "a server that goes away is a lost source; its questions end when it is back without them",
+        ),
         (Oversized, "not judged yet"),
         (SlowReader, "not judged yet"),
     ] {

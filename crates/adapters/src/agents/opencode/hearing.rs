@@ -10,8 +10,8 @@ use super::listing::Looking;
 use super::open::{Open, Way};
 use super::verdict::{self, VIA, answered, dismissed, ended, standing};
 use super::wire::{
-    AboutSession, AnyRequest, Disposed, Envelope, Part, PartUpdated, PermissionRequest, QuestionRequest,
-    SessionChanged, Settled,
+    AboutSession, AnyRequest, Disposed, Envelope, Part, PartDelta, PartUpdated, PermissionRequest,
+    QuestionRequest, SessionChanged, Settled,
 };
 use super::{permission, question};
 use crate::heard::{Asked, Heard, TurnEnd, Voice};
@@ -32,6 +32,10 @@ impl OpencodeCodec {
             "message.part.updated" => {
                 let updated: PartUpdated = payload.read()?;
                 self.hear_part(updated.part, heard);
+            }
+            "message.part.delta" => {
+                let more: PartDelta = payload.read()?;
+                self.sessions.says_more(&more.session, &more.part, &more.delta);
             }
             "message.updated" => {
                 let updated: MessageUpdated = payload.read()?;
@@ -87,21 +91,23 @@ impl OpencodeCodec {
         }
         let mut ask = match way {
             Way::Question => {
-                let request: QuestionRequest = serde_json::from_str(text).map_err(|error| error.to_string())?;
+                let request: QuestionRequest =
+                    serde_json::from_str(text).map_err(|error| error.to_string())?;
                 question::ask(&self.agent, request)
             }
             Way::Permission => {
-                let asked: PermissionRequest = serde_json::from_str(text).map_err(|error| error.to_string())?;
+                let asked: PermissionRequest =
+                    serde_json::from_str(text).map_err(|error| error.to_string())?;
                 self.sessions.get_mut(&request.session).rejected = None;
                 permission::ask(&self.agent, &asked)
             }
         };
         let message = request.tool.as_ref().map(|link| link.message.as_str());
         ask.context = self.sessions.context(&request.session, directory.as_deref(), message);
-        ask.tool = request.tool.as_ref().map(|link| ToolRef {
-            message_id: Some(link.message.clone()),
-            call_id: Some(link.call.clone()),
-        });
+        ask.tool = request
+            .tool
+            .as_ref()
+            .map(|link| ToolRef { message_id: Some(link.message.clone()), call_id: Some(link.call.clone()) });
         // What cannot be shown stays with OpenCode's own screen.
         ask.check().map_err(|errors| format!("a request that askd cannot show: {errors}"))?;
         self.sessions.announce(&request.session, directory.as_deref(), heard);
@@ -181,9 +187,9 @@ impl OpencodeCodec {
     }
 
     fn hear_part(&mut self, part: Part, heard: &mut Vec<Heard>) {
-        if part.kind == "text" && !part.text.is_empty() {
+        if part.kind == "text" {
             if self.sessions.get_mut(&part.session).user.as_ref() != Some(&part.message) {
-                self.sessions.says(&part.session, &part.message, &part.text);
+                self.sessions.says(&part.session, part.message, part.id, part.text.clone());
                 let (native_session, text) = (Some(part.session), Some(part.text));
                 heard.push(Heard::Chatter { native_session, voice: Voice::Agent, text });
             }

@@ -26,8 +26,16 @@ const MAX_ATTEMPTS: u32 = 3;
 #[derive(Debug)]
 pub(super) enum Purpose {
     Sessions,
-    List { way: Way, directory: Option<String>, at: u64, attempt: u32 },
-    Part { native_id: String, looking: Looking },
+    List {
+        way: Way,
+        directory: Option<String>,
+        at: u64,
+        attempt: u32,
+    },
+    Part {
+        native_id: String,
+        looking: Looking,
+    },
     /// askd starts a session of its own.
     NewSession,
 }
@@ -36,14 +44,19 @@ pub(super) enum Purpose {
 #[derive(Debug)]
 pub(super) enum Looking {
     /// A request that was in a list and is not known: shown if it waits.
-    Listed { open: Box<Open>, native: Box<RawValue> },
+    Listed {
+        open: Box<Open>,
+        native: Box<RawValue>,
+    },
     /// One that is known and in the list.
     Still,
     /// One that is known and not in the list.
     Absent,
     TurnOver,
     /// An answer was sent; `gone`: the server did not know the request.
-    Spoken { gone: bool },
+    Spoken {
+        gone: bool,
+    },
 }
 
 impl OpencodeCodec {
@@ -68,13 +81,7 @@ impl OpencodeCodec {
         n.to_string()
     }
 
-    fn get(
-        &mut self,
-        path: String,
-        query: Vec<(String, String)>,
-        purpose: Purpose,
-        heard: &mut Vec<Heard>,
-    ) {
+    fn get(&mut self, path: String, query: Vec<(String, String)>, purpose: Purpose, heard: &mut Vec<Heard>) {
         let tag = self.expect(purpose);
         heard.push(write(Call { tag, method: CallMethod::Get, path, query, body: None }));
     }
@@ -188,7 +195,8 @@ impl OpencodeCodec {
                 && open.since <= at
                 && !listed.contains(&open.native_id)
         };
-        let absent: Vec<String> = self.open.iter().filter(absent).map(|open| open.native_id.clone()).collect();
+        let absent: Vec<String> =
+            self.open.iter().filter(absent).map(|open| open.native_id.clone()).collect();
         for id in absent {
             self.look(&id, Looking::Absent, heard);
         }
@@ -251,7 +259,8 @@ impl OpencodeCodec {
             }
             Looking::Absent | Looking::Spoken { gone: true } if !open.acknowledged => {
                 let (native_id, reason) = (native_id.to_owned(), FailReason::Unconfirmed);
-                let verdict = Heard::NotTaken { native_id: native_id.clone(), reason, detail: lost.to_owned() };
+                let verdict =
+                    Heard::NotTaken { native_id: native_id.clone(), reason, detail: lost.to_owned() };
                 self.conclude(&native_id, verdict, heard);
             }
             _ => {}

@@ -19,12 +19,29 @@ pub(super) struct Session {
     parent: Option<String>,
     /// Whether the engine knows it.
     announced: bool,
-    /// The last text and the message that it belongs to.
-    said: Option<(String, String)>,
+    said: Option<Said>,
     /// The last message of the user, whose text is not the agent's.
     pub(super) user: Option<String>,
     /// The permission whose rejection is ending the turn.
     pub(super) rejected: Option<String>,
+}
+
+/// The last text of the agent, the part that it is and the message that it belongs to.
+#[derive(Debug)]
+struct Said {
+    message: String,
+    part: String,
+    text: String,
+}
+
+impl Said {
+    fn keep_the_end(&mut self) {
+        let mut start = self.text.len().saturating_sub(MAX_EXCERPT_BYTES);
+        while !self.text.is_char_boundary(start) {
+            start += 1;
+        }
+        self.text.drain(..start);
+    }
 }
 
 #[derive(Debug, Default)]
@@ -60,12 +77,19 @@ impl Sessions {
         (changed && session.announced).then_some(Heard::SessionUpdated { native_id: info.id, title })
     }
 
-    pub(super) fn says(&mut self, id: &str, message: &str, text: &str) {
-        let mut start = text.len().saturating_sub(MAX_EXCERPT_BYTES);
-        while !text.is_char_boundary(start) {
-            start += 1;
+    pub(super) fn says(&mut self, id: &str, message: String, part: String, text: String) {
+        let mut said = Said { message, part, text };
+        said.keep_the_end();
+        self.get_mut(id).said = Some(said);
+    }
+
+    /// The text goes on; it is whole only after the tool calls that follow it.
+    pub(super) fn says_more(&mut self, id: &str, part: &str, text: &str) {
+        let said = self.0.get_mut(id).and_then(|session| session.said.as_mut());
+        if let Some(said) = said.filter(|said| said.part == part) {
+            said.text.push_str(text);
+            said.keep_the_end();
         }
-        self.get_mut(id).said = Some((message.to_owned(), text[start..].to_owned()));
     }
 
     /// Tells the engine of a session and its parents, once.
@@ -101,7 +125,9 @@ impl Sessions {
                 .map(str::to_owned)
                 .or_else(|| session.and_then(|session| session.directory.clone())),
             title: session.and_then(|session| session.title.clone()),
-            excerpt: said.filter(|(of, _)| Some(of.as_str()) == message).map(|(_, text)| text.clone()),
+            excerpt: said
+                .filter(|said| Some(said.message.as_str()) == message && !said.text.trim().is_empty())
+                .map(|said| said.text.clone()),
             host: None,
         }
     }

@@ -117,6 +117,8 @@ pub(super) struct Message {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Part {
+    #[serde(default)]
+    pub(super) id: String,
     #[serde(rename = "type")]
     pub(super) kind: String,
     #[serde(rename = "sessionID", default)]
@@ -146,6 +148,17 @@ pub(super) struct ToolState {
 pub(super) struct ToolMetadata {
     #[serde(default)]
     pub(super) answers: Option<Vec<Vec<String>>>,
+}
+
+/// More text of a part.
+#[derive(Debug, Deserialize)]
+pub(super) struct PartDelta {
+    #[serde(rename = "sessionID", default)]
+    pub(super) session: String,
+    #[serde(rename = "partID", default)]
+    pub(super) part: String,
+    #[serde(default)]
+    pub(super) delta: String,
 }
 
 /// Events about a session as a whole.

@@ -65,7 +65,19 @@ impl Attendant {
         let (done, finished) = mpsc::unbounded_channel();
         let places = Arc::new(Semaphore::new(MAX_CALLS));
         let (sessions, questions, to_call) = (HashMap::new(), HashMap::new(), Vec::new());
-        Self { engine, source, codec, redeliver, server, sessions, questions, to_call, places, done, finished }
+        Self {
+            engine,
+            source,
+            codec,
+            redeliver,
+            server,
+            sessions,
+            questions,
+            to_call,
+            places,
+            done,
+            finished,
+        }
     }
 
     /// Attends the server until it is let go.

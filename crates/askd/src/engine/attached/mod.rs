@@ -72,7 +72,11 @@ impl Attached {
 
 impl Engine {
     /// Attaches to a running server. Whether it can be reached is told by the source's state.
-    pub async fn attach_source(&self, caller: &Caller, request: AttachRequest) -> Result<Source, EngineError> {
+    pub async fn attach_source(
+        &self,
+        caller: &Caller,
+        request: AttachRequest,
+    ) -> Result<Source, EngineError> {
         caller.needs(Right::Manage)?;
         let registry = &self.inner.managed.settings.registry;
         let adapter = registry.get(&request.kind).cloned();
@@ -120,11 +124,14 @@ impl Engine {
             if source.kind != kind || source.state == SourceState::Ended || source.label != settings.url {
                 continue;
             }
-            if serde_json::from_str::<AttachedSettings>(&record.settings).is_ok_and(|known| known == *settings) {
+            if serde_json::from_str::<AttachedSettings>(&record.settings)
+                .is_ok_and(|known| known == *settings)
+            {
                 return Ok(Some(source));
             }
             let mut errors = Collector::default();
-            let message = format!("{} is attached with other credentials; detach {} first", source.label, source.id);
+            let message =
+                format!("{} is attached with other credentials; detach {} first", source.label, source.id);
             errors.add("url", "already_attached", message);
             return Err(errors.into_errors().into());
         }
