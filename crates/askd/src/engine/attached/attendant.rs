@@ -41,6 +41,8 @@ pub(super) struct Attendant {
     pub(super) questions: HashMap<String, QuestionId>,
     /// Calls that the codec wants.
     pub(super) to_call: Vec<Call>,
+    /// What was last told about the connection: a server that stays away is told once, with the time since when.
+    told: Option<(SourceState, Option<String>)>,
     places: Arc<Semaphore>,
     done: mpsc::UnboundedSender<Done>,
     finished: mpsc::UnboundedReceiver<Done>,
@@ -74,6 +76,7 @@ impl Attendant {
             sessions,
             questions,
             to_call,
+            told: None,
             places,
             done,
             finished,
@@ -125,7 +128,7 @@ impl Attendant {
     ) -> Result<(), EngineError> {
         match signal {
             SseSignal::Connected { .. } => {
-                self.engine.source_state(&self.source.id, SourceState::Connected, None).await?;
+                self.tell(SourceState::Connected, None).await?;
                 let mouth = ServerMouth { commands: commands.clone(), redeliver: self.redeliver };
                 self.engine.connect_mouth(self.source.id.clone(), Arc::new(mouth));
                 let heard = self.codec.connected();
@@ -145,9 +148,18 @@ impl Attendant {
                     LostWhy::Status(401 | 403) => "the server refuses the user name or password".to_owned(),
                     why => why.to_string(),
                 };
-                self.engine.source_state(&self.source.id, SourceState::Lost, Some(why)).await
+                self.tell(SourceState::Lost, Some(why)).await
             }
         }
+    }
+
+    async fn tell(&mut self, state: SourceState, error: Option<String>) -> Result<(), EngineError> {
+        let now = Some((state, error.clone()));
+        if self.told != now {
+            self.engine.source_state(&self.source.id, state, error).await?;
+            self.told = now;
+        }
+        Ok(())
     }
 
     fn start_calls(&mut self) {

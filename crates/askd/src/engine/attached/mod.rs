@@ -105,8 +105,8 @@ impl Engine {
             label: settings.url.clone(),
             settings: serde_json::to_string(&settings).unwrap_or_default(),
         };
-        let source = self.add_source(new).await?;
         let server = Server::new(settings, way.events).map_err(|error| not_built(&error))?;
+        let source = self.add_source(new).await?;
         let redeliver = adapter.descriptor().redeliver;
         let attendant = Attendant::new(self.clone(), source.clone(), codec, redeliver, server);
         self.attend_server(attendant, Begin { start: Start::Observed, ..Begin::default() });
