@@ -1,5 +1,5 @@
 // The published OpenCode SDK, unmodified, against askd's /opencode surface: a question of any agent is found by its tool
-// part, answered, and seen completed. ASKD names the binary; everything runs on loopback and ends with the test.
+// part, answered, and seen completed. ASKD names the binary, else the debug build; everything runs on loopback and ends with the test.
 import assert from "node:assert/strict"
 import { spawn } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
@@ -10,13 +10,12 @@ import { after, before, test } from "node:test"
 import { createOpencodeClient } from "@opencode-ai/sdk/v2"
 
 const LIMIT = 30_000
-const askd = process.env.ASKD
+const askd = process.env.ASKD ?? join(import.meta.dirname, "../../target/debug/askd")
 const folder = mkdtempSync(join(tmpdir(), "askd-sdk-"))
 const env = { ...process.env, ASKD_ALLOW_INSIDE_AGENT: "1" }
 let hub, url, token
 
 before(async () => {
-  assert.ok(askd, "set ASKD to the path of the askd binary")
   hub = spawn(askd, ["up", "--listen", "127.0.0.1:0", "--data", join(folder, "data"), "--end-agents"], {
     env, stdio: ["ignore", "pipe", "inherit"],
   })

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::adapter::{Adapter, AdapterError, FoundProgram};
-use crate::agents::acp::AcpAgent;
+use crate::agents::acp::{self, AcpAgent};
 use crate::agents::mock::MockAgent;
 use crate::agents::opencode::OpencodeAgent;
 use crate::agents::unbuilt::Unbuilt;
-use crate::descriptor::Descriptor;
+use crate::descriptor::{Claim, Descriptor, Road};
 use crate::process_names;
 
 const NOT_YET: &str = "the adapter is not built yet";
@@ -26,11 +26,26 @@ pub struct AgentListing {
     pub descriptor: Descriptor,
     /// Its programs on this machine; empty where it is not installed.
     pub found: Vec<FoundProgram>,
+    /// What it is like behind `/v1/acp`, where that needs another program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub acp: Option<AcpListing>,
+}
+
+/// An agent as it is behind `/v1/acp`.
+#[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AcpListing {
+    pub questions: Claim,
+    pub programs: Vec<String>,
+    pub install: Option<String>,
+    pub found: Vec<FoundProgram>,
 }
 
 #[derive(Clone)]
 pub struct Registry {
     adapters: Vec<Arc<dyn Adapter>>,
+    /// The ACP commands of agents that have another adapter under the same name.
+    by_acp: Vec<Arc<dyn Adapter>>,
 }
 
 impl Default for Registry {
@@ -53,7 +68,8 @@ impl Registry {
             Arc::new(Unbuilt::new("codex", "Codex", NOT_YET, Some("npm install -g @openai/codex"))),
             Arc::new(Unbuilt::new("amp", "Amp", AMP, Some("npm install -g @sourcegraph/amp"))),
         ];
-        Self { adapters }
+        let by_acp = acp::known().into_iter().map(|agent| Arc::new(agent) as Arc<dyn Adapter>).collect();
+        Self { adapters, by_acp }
     }
 
     /// Adds an ACP agent of the user: a name and a command line (`--agent NAME=COMMAND`). A built-in agent that askd cannot
@@ -72,6 +88,14 @@ impl Registry {
         self.adapters.iter().find(|adapter| adapter.descriptor().name == name)
     }
 
+    /// The agent as one that speaks ACP: what the user registered, else the built-in ACP command of that name.
+    pub fn acp(&self, name: &str) -> Option<&Arc<dyn Adapter>> {
+        let named = |adapter: &&Arc<dyn Adapter>| adapter.descriptor().name == name;
+        let own = self.adapters.iter().find(named);
+        let speaks = own.filter(|adapter| adapter.descriptor().roads.contains(&Road::Acp));
+        speaks.or_else(|| self.by_acp.iter().find(named)).or(own)
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Adapter>> {
         self.adapters.iter()
     }
@@ -81,6 +105,10 @@ impl Registry {
         let listing = |adapter: &Arc<dyn Adapter>| AgentListing {
             descriptor: adapter.descriptor().clone(),
             found: adapter.find(path_var),
+            acp: self
+                .acp(&adapter.descriptor().name)
+                .filter(|acp| !Arc::ptr_eq(acp, adapter))
+                .map(|acp| acp_listing(acp.as_ref(), path_var)),
         };
         self.adapters.iter().map(listing).collect()
     }
@@ -94,6 +122,11 @@ impl Registry {
         let known = self.adapters.iter().flat_map(|adapter| &adapter.descriptor().process_names);
         process_names::agent_of(known.map(String::as_str), process_name, arguments)
     }
+}
+
+fn acp_listing(adapter: &dyn Adapter, path_var: &OsStr) -> AcpListing {
+    let Descriptor { questions, programs, install, .. } = adapter.descriptor().clone();
+    AcpListing { questions, programs, install, found: adapter.find(path_var) }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! Its tasks end with one cancellation token; what they had not finished is still in the store for the next start.
 
 mod access;
+mod acp;
 mod agents;
 mod attached;
 mod clock;
@@ -25,6 +26,7 @@ use tokio_util::task::TaskTracker;
 use askd_store::Store;
 
 pub use access::{LoginCode, NewToken};
+pub use acp::{AcpError, AcpServer, AcpStream, acp_event};
 pub use attached::AttachRequest;
 pub use clock::{new_bits, now};
 pub use deliver::{Mouth, Said};
@@ -63,6 +65,7 @@ struct Inner {
     waiters: Waiters,
     mouths: Mouths,
     managed: Managed,
+    acp: acp::Servers,
     attached: Attached,
     login_codes: LoginCodes,
     health: Health,
@@ -81,6 +84,7 @@ impl Engine {
             waiters: Waiters::default(),
             mouths: Mouths::default(),
             managed: Managed::new(managed),
+            acp: acp::Servers::default(),
             attached: Attached::default(),
             login_codes: LoginCodes::default(),
             health: Health::default(),

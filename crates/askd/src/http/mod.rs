@@ -1,5 +1,6 @@
 //! The only public door: HTTP and server-sent events. It asks the engine and never calls an adapter.
 
+mod acp;
 mod agents;
 mod cursor;
 mod events;
@@ -8,11 +9,13 @@ mod guard;
 mod health;
 pub mod limits;
 mod managed;
+mod objects;
 mod openapi;
 mod opencode;
 mod page;
 mod problem;
 mod questions;
+mod sandbox_agent;
 mod server;
 mod sessions;
 mod state;
@@ -35,6 +38,8 @@ fn api() -> (Router<AppState>, utoipa::openapi::OpenApi) {
         .merge(events::routes())
         .merge(sessions::routes())
         .merge(managed::routes())
+        .merge(acp::routes())
+        .merge(sandbox_agent::routes())
         .merge(agents::routes())
         .merge(tokens::routes())
         .split_for_parts();
