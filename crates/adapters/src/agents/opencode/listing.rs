@@ -257,7 +257,11 @@ impl OpencodeCodec {
                 let cause = Cause::SourceLost { detail: Some(lost.to_owned()) };
                 self.conclude(native_id, ended(native_id.to_owned(), cause, lost, false), heard);
             }
-            Looking::Absent | Looking::Spoken { gone: true } if !open.acknowledged => {
+            // It may just be on its way from the server to the part: one more look tells.
+            Looking::Absent if !open.acknowledged => {
+                self.look(native_id, Looking::Spoken { gone: true }, heard);
+            }
+            Looking::Spoken { gone: true } if !open.acknowledged => {
                 let (native_id, reason) = (native_id.to_owned(), FailReason::Unconfirmed);
                 let verdict =
                     Heard::NotTaken { native_id: native_id.clone(), reason, detail: lost.to_owned() };
