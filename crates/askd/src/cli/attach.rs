@@ -36,8 +36,9 @@ pub(super) struct AttachArgs {
     #[arg(value_name = "KIND")]
     kind: String,
     /// Where it listens; the agent's usual place unless given
+    // Not called `url`: that is the hub's own address, everywhere.
     #[arg(value_name = "URL")]
-    url: Option<String>,
+    server: Option<String>,
     /// The server's user name; the agent's usual one unless given
     #[arg(long, value_name = "NAME")]
     username: Option<String>,
@@ -50,7 +51,7 @@ pub(super) async fn attach(args: AttachArgs, client: &Client, screen: Screen) ->
     refuse_inside_agent("attach a server")?;
     let mut body = json!({ "kind": args.kind });
     for (name, value) in
-        [("url", args.url), ("username", args.username), ("password", password(args.password_stdin)?)]
+        [("url", args.server), ("username", args.username), ("password", password(args.password_stdin)?)]
     {
         if let Some(value) = value {
             body[name] = value.into();
