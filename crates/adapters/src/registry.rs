@@ -11,6 +11,7 @@ use crate::adapter::{Adapter, AdapterError, FoundProgram};
 use crate::agents::acp::{self, AcpAgent};
 use crate::agents::claude::ClaudeAgent;
 use crate::agents::mock::MockAgent;
+use crate::agents::opencode::OpencodeAgent;
 use crate::agents::unbuilt::Unbuilt;
 use crate::descriptor::{Claim, Descriptor, Road};
 use crate::process_names;
@@ -59,7 +60,7 @@ impl Registry {
         let adapters: Vec<Arc<dyn Adapter>> = vec![
             Arc::new(MockAgent::new()),
             Arc::new(ClaudeAgent::new()),
-            Arc::new(Unbuilt::new("opencode", "OpenCode", NOT_YET, Some("npm install -g opencode-ai"))),
+            Arc::new(OpencodeAgent::default()),
             Arc::new(Unbuilt::new("codex", "Codex", NOT_YET, Some("npm install -g @openai/codex"))),
             Arc::new(Unbuilt::new("amp", "Amp", AMP, Some("npm install -g @sourcegraph/amp"))),
         ];
@@ -135,7 +136,7 @@ mod tests {
         assert_eq!(registry.names(), ["mock", "claude", "opencode", "codex", "amp"]);
         for adapter in registry.iter() {
             let descriptor = adapter.descriptor();
-            let seen = ["mock", "claude"].contains(&descriptor.name.as_str());
+            let seen = ["mock", "claude", "opencode"].contains(&descriptor.name.as_str());
             assert_eq!(descriptor.questions.state == ClaimState::Proven, seen, "{}", descriptor.name);
             assert_eq!(descriptor.questions.state == ClaimState::No, adapter.codec().is_err());
         }

@@ -4,4 +4,5 @@ pub mod acp;
 pub mod claude;
 pub mod claude_hook;
 pub mod mock;
+pub mod opencode;
 pub mod unbuilt;

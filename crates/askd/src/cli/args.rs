@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use super::answer::{self, AnswerArgs};
+use super::attach::{self, AttachArgs};
 use super::exit::EXIT_CODES;
 use super::hook::HookArgs;
 use super::install::InstallArgs;
@@ -85,6 +86,9 @@ Examples:
     /// Start an agent managed by askd, show what it says, answer here or on any other surface
     #[command(after_help = run_agent::EXAMPLES)]
     Run(RunArgs),
+    /// Connect the hub to a running server of an agent
+    #[command(after_help = attach::EXAMPLES)]
+    Attach(AttachArgs),
     /// List the questions: the open ones, longest waiting first
     #[command(after_help = "\
 Examples:

@@ -4,6 +4,7 @@
 
 mod answer;
 mod args;
+mod attach;
 pub mod conversation;
 mod doctor;
 mod doctor_folder;

@@ -11,7 +11,7 @@ use clap::{CommandFactory, Parser};
 use super::args::{Cli, Command, Global};
 use super::exit::{Exit, Failure, Outcome};
 use super::screen::Screen;
-use super::{answer, doctor, hook, install, list, open, reject, run_agent, show, token, watch};
+use super::{answer, attach, doctor, hook, install, list, open, reject, run_agent, show, token, watch};
 use crate::client::{Client, discover};
 
 pub fn main() -> ExitCode {
@@ -107,6 +107,7 @@ async fn command_of(command: Command, global: &Global) -> Outcome {
     }
     match command {
         Command::Run(args) => run_agent::run(args, &client, screen).await,
+        Command::Attach(args) => attach::attach(args, &client, screen).await,
         Command::List(args) => list::list(args, &client, screen).await,
         Command::Show(args) => show::show(args, &client, screen).await,
         Command::Answer(args) => answer::answer(args, &client, screen).await,

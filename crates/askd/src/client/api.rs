@@ -112,6 +112,11 @@ impl Client {
         self.list(received.value, "holders")
     }
 
+    /// Attaches the hub to a running server.
+    pub async fn attach(&self, body: &Value) -> Result<Received<Source>, ClientError> {
+        self.post("/v1/sources", body).await
+    }
+
     pub async fn sources(&self) -> Result<Vec<Source>, ClientError> {
         let received: Received<Value> = self.get("/v1/sources", &[]).await?;
         self.list(received.value, "sources")

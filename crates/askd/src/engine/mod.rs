@@ -6,6 +6,7 @@
 mod access;
 mod acp;
 mod agents;
+mod attached;
 mod clock;
 mod deadlines;
 mod deliver;
@@ -27,6 +28,7 @@ use askd_store::Store;
 
 pub use access::{LoginCode, NewToken};
 pub use acp::{AcpError, AcpServer, AcpStream, acp_event};
+pub use attached::AttachRequest;
 pub use clock::{new_bits, now};
 pub use deliver::{Mouth, Said};
 pub use error::EngineError;
@@ -36,6 +38,7 @@ pub use questions::Caller;
 pub use sources::{AgentQuestion, NewSource};
 
 use access::LoginCodes;
+use attached::Attached;
 use deliver::Mouths;
 use health::Health;
 use managed::Managed;
@@ -67,6 +70,7 @@ struct Inner {
     managed: Managed,
     acp: acp::Servers,
     observed: Arc<Observed>,
+    attached: Attached,
     login_codes: LoginCodes,
     health: Health,
     deadline_changed: tokio::sync::Notify,
@@ -86,6 +90,7 @@ impl Engine {
             managed: Managed::new(managed),
             acp: acp::Servers::default(),
             observed: Arc::new(Observed::new()),
+            attached: Attached::default(),
             login_codes: LoginCodes::default(),
             health: Health::default(),
             deadline_changed: tokio::sync::Notify::new(),

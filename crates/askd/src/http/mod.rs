@@ -12,6 +12,7 @@ pub mod limits;
 mod managed;
 mod objects;
 mod openapi;
+mod opencode;
 mod page;
 mod panopticon;
 mod problem;
@@ -57,6 +58,7 @@ pub fn openapi_document() -> utoipa::openapi::OpenApi {
 pub fn router(state: AppState) -> Router {
     let (api, _) = api();
     api.merge(page::routes())
+        .merge(opencode::routes())
         .fallback(async || Problem::new(Code::NotFound, "there is no such address; docs/api.md lists them"))
         .method_not_allowed_fallback(async || Problem::new(Code::MethodNotAllowed, "see the Allow header"))
         .layer(middleware::from_fn_with_state(state.clone(), guard::guard))

@@ -9,18 +9,19 @@ use utoipa_axum::routes;
 
 use askd_core::{Session, SessionId, Source, SourceId};
 
-use super::extract::{Id, Query};
+use super::extract::{Id, Json, Query};
 use super::limits::{DEFAULT_LIST, MAX_LIST};
 use super::problem::Problem;
 use super::state::AppState;
 use super::wait::json;
-use crate::engine::Caller;
+use crate::engine::{AttachRequest, Caller};
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(list_sessions))
         .routes(routes!(show_session))
         .routes(routes!(list_sources))
+        .routes(routes!(attach))
         .routes(routes!(end_source))
 }
 
@@ -75,6 +76,38 @@ struct SourceList {
 async fn list_sources(State(state): State<AppState>, caller: Caller) -> Result<Response, Problem> {
     let sources = state.engine.list_sources(&caller).await?;
     Ok(json(StatusCode::OK, &SourceList { sources }))
+}
+
+/// What to attach to. It has no `Debug`, so that the password cannot be logged by accident.
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct SourceInput {
+    /// The agent whose server it is, such as `opencode`.
+    kind: String,
+    /// Where it listens; the agent's usual place unless given.
+    #[serde(default)]
+    url: Option<String>,
+    #[serde(default)]
+    username: Option<String>,
+    /// Kept by the hub for the next connection, and never shown again.
+    #[serde(default)]
+    password: Option<String>,
+}
+
+/// Attach to a running server of an agent. Its `state` tells whether it could be reached.
+#[utoipa::path(post, path = "/v1/sources", operation_id = "attachSource", tag = "sources", request_body = SourceInput, responses((status = 201, body = Source)))]
+async fn attach(
+    State(state): State<AppState>,
+    caller: Caller,
+    Json(input): Json<SourceInput>,
+) -> Result<Response, Problem> {
+    let request = AttachRequest {
+        kind: input.kind,
+        url: input.url,
+        username: input.username,
+        password: input.password,
+    };
+    Ok(json(StatusCode::CREATED, &state.engine.attach_source(&caller, request).await?))
 }
 
 /// Detach a source: its sessions end, and their open questions with them.

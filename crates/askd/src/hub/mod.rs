@@ -99,6 +99,10 @@ impl Hub {
         }
         engine.resume_observed().await?;
         engine.observe(options.observe);
+        let attached = engine.resume_attached().await?;
+        if attached > 0 {
+            tracing::info!(attached, "attached again to the servers of an earlier hub");
+        }
         let stop = CancellationToken::new();
         let serving = tokio::spawn(crate::http::serve(listener, router, stop.clone()));
         Ok(Self { url, engine, data, stop, serving, _lock: lock })

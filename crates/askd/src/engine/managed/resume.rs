@@ -130,7 +130,7 @@ impl Engine {
         Ok(())
     }
 
-    async fn pending_of(
+    pub(in crate::engine) async fn pending_of(
         &self,
         record: &SourceRecord,
         sessions: &[askd_core::Session],
