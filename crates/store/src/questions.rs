@@ -112,6 +112,16 @@ pub struct QuestionFilter {
     pub agent: Option<String>,
     pub session: Option<SessionId>,
     pub call_id: Option<String>,
+    /// Ended in whatever way, or still open.
+    pub settled: Option<bool>,
+    /// The folder that the question came from, exactly.
+    pub project: Option<String>,
+    /// Words that stand in what was asked or answered; secret answers are never searched.
+    pub text: Option<String>,
+    /// Asked at or after this moment.
+    pub since: Option<Timestamp>,
+    /// Asked before this moment.
+    pub until: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -50,6 +50,7 @@ macro_rules! tell {
                     a_list_pages_both_ways
                     a_restarted_hub_finds_the_open_questions_of_a_source
                     a_list_can_be_filtered
+                    a_list_can_be_searched
                     a_list_and_the_stream_after_it_have_no_gap
                 }
                 sightings {

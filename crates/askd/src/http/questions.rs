@@ -11,12 +11,12 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use askd_core::answer::Rejection;
-use askd_core::{AskInput, Question, QuestionId, Reply, Right, SessionId, Status};
+use askd_core::{AskInput, Question, QuestionId, Reply, Right, SessionId, Status, Timestamp};
 use askd_store::{Order, QuestionFilter};
 
 use super::cursor::Cursor;
 use super::extract::{Id, Json, Key, OptionalJson, Query};
-use super::limits::{DEFAULT_LIST, MAX_LIST, MAX_WAIT_SECONDS};
+use super::limits::{DEFAULT_LIST, MAX_LIST, MAX_SEARCH_BYTES, MAX_WAIT_SECONDS};
 use super::problem::{Code, Problem};
 use super::state::AppState;
 use super::wait::{answer_when_ready, json};
@@ -44,6 +44,17 @@ struct ListQuery {
     session: Option<SessionId>,
     /// Only the question of this tool call.
     call_id: Option<String>,
+    /// Ended in whatever way (`true`), or still open.
+    settled: Option<bool>,
+    /// The folder that the question came from, exactly.
+    project: Option<String>,
+    /// Words that stand in what was asked or answered, in upper or lower case.
+    #[param(min_length = 1, max_length = 256)]
+    text: Option<String>,
+    /// Asked at or after this moment.
+    since: Option<Timestamp>,
+    /// Asked before this moment.
+    until: Option<Timestamp>,
     /// `desc`, the newest first, unless given.
     order: Option<OrderName>,
     /// `nextCursor` of the page before.
@@ -82,6 +93,13 @@ async fn list(
     if !(1..=MAX_LIST).contains(&limit) {
         return Err(Problem::field("limit", "out_of_range", format!("must be 1 to {MAX_LIST}")));
     }
+    if query.text.as_ref().is_some_and(|text| text.len() > MAX_SEARCH_BYTES) {
+        return Err(Problem::field(
+            "text",
+            "too_long",
+            format!("at most {MAX_SEARCH_BYTES} bytes are allowed"),
+        ));
+    }
     let order = match query.order {
         Some(OrderName::Asc) => Order::Asc,
         Some(OrderName::Desc) | None => Order::Desc,
@@ -93,6 +111,11 @@ async fn list(
         agent: query.agent,
         session: query.session,
         call_id: query.call_id,
+        settled: query.settled,
+        project: query.project,
+        text: query.text.filter(|text| !text.is_empty()),
+        since: query.since,
+        until: query.until,
     };
     let page = state.engine.list(&caller, filter, order, after, limit).await?;
     let next_cursor = page.next.map(|seq| Cursor::text(seq, identity, order));

@@ -165,6 +165,24 @@ fn resolve(tx: &mut Tx<'_>, wanted: Resolve) -> StoreResult<Resolved> {
     Ok(resolved)
 }
 
+/// What people wrote or read, in question and outcome; names of fields, ids and words of the protocol do not count.
+const SAYS: &str = "(SELECT group_concat(t.value, char(10)) FROM (SELECT key, value, type, path FROM json_tree(q.ask) \
+     UNION ALL SELECT key, value, type, path FROM json_tree(q.outcome)) t WHERE t.type = 'text' AND t.path <> '$.rejectModes' AND \
+     t.key NOT IN ('sessionId', 'kind', 'format', 'input', 'status', 'surface', 'type', 'mode', 'at', 'deadline', 'messageId', \
+     'callId')) LIKE";
+
+/// Makes `%`, `_` and the escape itself ordinary characters.
+fn escape_like(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        if matches!(character, '%' | '_' | '\\') {
+            escaped.push('\\');
+        }
+        escaped.push(character);
+    }
+    escaped
+}
+
 fn list(
     conn: &Connection,
     filter: &QuestionFilter,
@@ -192,12 +210,28 @@ fn list(
     if let Some(call_id) = &filter.call_id {
         add("q.call_id =", text(call_id));
     }
+    if let Some(settled) = filter.settled {
+        add(if settled { "q.status <>" } else { "q.status =" }, text(Status::Requested.as_str()));
+    }
+    if let Some(project) = &filter.project {
+        add("q.ask ->> '$.context.cwd' =", text(project));
+    }
+    if let Some(since) = filter.since {
+        add("q.created_at >=", Value::Integer(since.millis()));
+    }
+    if let Some(until) = filter.until {
+        add("q.created_at <", Value::Integer(until.millis()));
+    }
     let (compare, direction) = match order {
         Order::Desc => ("q.seq <", "DESC"),
         Order::Asc => ("q.seq >", "ASC"),
     };
     if let Some(after) = after {
         add(compare, Value::Integer(i64::try_from(after).unwrap_or(i64::MAX)));
+    }
+    if let Some(wanted) = &filter.text {
+        values.push(text(&format!("%{}%", escape_like(wanted))));
+        conditions.push(format!("{SAYS} ?{} ESCAPE '\\'", values.len()));
     }
     let sql = format!(
         "{} WHERE {} ORDER BY q.seq {direction} LIMIT {}",

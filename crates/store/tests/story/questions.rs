@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use askd_core::{Ask, Event, EventType, Question, QuestionId, SessionId, Status, ToolRef};
+use askd_core::{Ask, Context, Event, EventType, Question, QuestionId, SessionId, Status, ToolRef};
 use askd_store::{Asked, EventLog, Order, QuestionFilter, Questions, Record, Resolved};
 
 use super::props::*;
@@ -147,6 +147,47 @@ pub(crate) async fn a_list_can_be_filtered<S: Stage>() {
         (QuestionFilter { call_id: agent("a"), ..any() }, vec![1, 2]),
         (QuestionFilter { call_id: agent("a"), session: Some(second.session.clone()), ..any() }, vec![2]),
         (QuestionFilter { call_id: agent("' OR 1"), ..any() }, vec![]),
+        (QuestionFilter { settled: Some(true), ..any() }, vec![1, 4]),
+        (QuestionFilter { settled: Some(false), agent: agent("claude"), ..any() }, vec![2, 3]),
+    ] {
+        let wanted: Vec<_> = wanted.into_iter().map(question_id).collect();
+        assert_eq!(pages(&stage, &filter, Order::Asc, 1).await, wanted, "{filter:?}");
+    }
+}
+
+pub(crate) async fn a_list_can_be_searched<S: Stage>() {
+    let stage = S::fresh().await;
+    let store = stage.store();
+    let about = |cwd: &str, title: &str| {
+        let context =
+            Context { cwd: Some(cwd.to_owned()), title: Some(title.to_owned()), ..Context::default() };
+        Ask { context, ..plain() }
+    };
+    ask(&**store, by_api(1, about("/work/shop", "100% \"done\"\\ now"))).await;
+    ask(&**store, by_api(2, about("/work/blog", "Grüße, 100 percent"))).await;
+    reply(&**store, &question_id(2), &["Session"]).await;
+    let moment = store.question(&question_id(1)).await.unwrap().unwrap().question.created_at;
+    let any = QuestionFilter::default;
+    let text = |words: &str| QuestionFilter { text: Some(words.to_owned()), ..any() };
+    let project = |name: &str| QuestionFilter { project: Some(name.to_owned()), ..any() };
+    for (filter, wanted) in [
+        (text("grüße"), vec![2]),
+        (text("DONE"), vec![1]),
+        (text("100%"), vec![1]),
+        (text("\"done\"\\"), vec![1]),
+        (text("10_"), vec![]),
+        (text("auth"), vec![1, 2]),
+        // Names of fields and words of the protocol are not what was said.
+        (text("rejectModes"), vec![]),
+        (text("decline"), vec![]),
+        (text("answered"), vec![]),
+        (text("' OR 1"), vec![]),
+        (project("/work/shop"), vec![1]),
+        (project("/work"), vec![]),
+        (QuestionFilter { since: Some(moment), ..any() }, vec![1, 2]),
+        (QuestionFilter { since: Some(moment.plus_millis(1_000_000)), ..any() }, vec![]),
+        (QuestionFilter { until: Some(moment), ..any() }, vec![]),
+        (QuestionFilter { until: Some(moment.plus_millis(1_000_000)), ..any() }, vec![1, 2]),
     ] {
         let wanted: Vec<_> = wanted.into_iter().map(question_id).collect();
         assert_eq!(pages(&stage, &filter, Order::Asc, 1).await, wanted, "{filter:?}");

@@ -1,0 +1,137 @@
+/**
+ * What a person has filled in so far, and what it means as an answer. Pure: no clock, no storage, no screen.
+ *
+ * In: a question and a draft. Out: the reply to send, what is missing, what was typed and must not be lost.
+ */
+
+import type { Choice, FieldError, Item, Question, Reply } from "../api.ts";
+import { toLocalInput } from "../text/time.ts";
+
+export interface ItemDraft {
+  /** Values of picked options. */
+  picks: string[];
+  /** Whether "Other" is picked. */
+  otherOn: boolean;
+  /** Own words; for an item without options, the field's text. */
+  other: string;
+  note: string;
+}
+
+export interface Draft {
+  items: ItemDraft[];
+  /** The plan as changed; null while it is not being edited. */
+  editedPlan: string | null;
+  nextMode: string;
+  /** Reason of a rejection, feedback on a plan. */
+  reason: string;
+}
+
+export function emptyDraft(question: Question): Draft {
+  return { items: question.questions.map(emptyItem), editedPlan: null, nextMode: "", reason: "" };
+}
+
+function emptyItem(item: Item): ItemDraft {
+  const draft: ItemDraft = { picks: [], otherOn: false, other: "", note: "" };
+  for (const text of item.default ?? []) {
+    const option = item.options.find(({ value, label }) => value === text || label === text);
+    if (option) {
+      if (!draft.picks.includes(option.value)) draft.picks.push(option.value);
+    } else if (item.custom) {
+      draft.other = item.input === "datetime" ? toLocalInput(text) : text;
+      draft.otherOn = item.options.length > 0;
+    }
+  }
+  if (!item.multiple && draft.picks.length > 1) draft.picks.length = 1;
+  return draft;
+}
+
+/** Whether an item is a typed field and not a list to pick from. */
+export function isField(item: Item): boolean {
+  return item.options.length === 0;
+}
+
+export function answerOf(item: Item, draft: ItemDraft): string[] {
+  if (isField(item)) return fieldAnswer(item, draft.other);
+  const picks = item.options.map(({ value }) => value).filter((value) => draft.picks.includes(value));
+  const other = draft.other.trim();
+  if (item.custom && draft.otherOn && other !== "" && !picks.includes(other)) picks.push(other);
+  return picks;
+}
+
+function fieldAnswer(item: Item, text: string): string[] {
+  if (text.trim() === "") return [];
+  if (item.input === "datetime") {
+    const date = new Date(text);
+    return [Number.isNaN(date.getTime()) ? text : date.toISOString()];
+  }
+  const multiline = item.input === undefined || item.input === "text" || item.input === "multiline";
+  return [multiline || item.secret ? text : text.trim()];
+}
+
+export function toReply(question: Question, draft: Draft): Reply {
+  const reply: Reply = { answers: question.questions.map((item, i) => answerOf(item, itemDraft(draft, i))) };
+  const notes = draft.items.map(({ note }) => (note.trim() === "" ? null : note.trim()));
+  if (notes.some((note) => note !== null)) reply.notes = notes;
+  if (draft.nextMode !== "") reply.nextMode = draft.nextMode;
+  return reply;
+}
+
+export function itemDraft(draft: Draft, index: number): ItemDraft {
+  return draft.items[index] ?? { picks: [], otherOn: false, other: "", note: "" };
+}
+
+/** The items that have no answer yet. */
+export function unanswered(question: Question, draft: Draft): number[] {
+  return question.questions.flatMap((item, i) => (answerOf(item, itemDraft(draft, i)).length === 0 ? [i] : []));
+}
+
+/** What the hub would refuse for certain, said before it is asked; all other rules are the hub's. */
+export function requiredMissing(question: Question, draft: Draft): FieldError[] {
+  return unanswered(question, draft)
+    .filter((i) => question.questions[i]?.required)
+    .map((i) => ({ field: `answers[${i}]`, item: i, code: "required", message: "This needs an answer." }));
+}
+
+export function pick(item: Item, draft: ItemDraft, option: Choice): void {
+  if (item.multiple) {
+    draft.picks = draft.picks.includes(option.value)
+      ? draft.picks.filter((value) => value !== option.value)
+      : [...draft.picks, option.value];
+  } else {
+    draft.picks = [option.value];
+    draft.otherOn = false;
+  }
+}
+
+export function pickOther(item: Item, draft: ItemDraft, on: boolean): void {
+  draft.otherOn = on;
+  if (on && !item.multiple) draft.picks = [];
+}
+
+/** The words that a person typed himself, for rescue when the question ends under his hands. */
+export function typedText(question: Question, draft: Draft): string {
+  const lines: string[] = [];
+  question.questions.forEach((item, i) => {
+    if (item.secret) return;
+    const { other, note } = itemDraft(draft, i);
+    const fallback = (item.default ?? []).includes(other);
+    if (other.trim() !== "" && !fallback) lines.push(other.trim());
+    if (note.trim() !== "") lines.push(note.trim());
+  });
+  if (draft.editedPlan !== null && draft.editedPlan !== question.body?.text) lines.push(draft.editedPlan);
+  if (draft.reason.trim() !== "") lines.push(draft.reason.trim());
+  return lines.join("\n\n");
+}
+
+/** Whether the draft differs from an untouched one. */
+export function isTouched(question: Question, draft: Draft): boolean {
+  return JSON.stringify(draft) !== JSON.stringify(emptyDraft(question));
+}
+
+/** The draft without what must not be written to the browser's storage. */
+export function withoutSecrets(question: Question, draft: Draft): Draft {
+  const items = draft.items.map((item, i) =>
+    question.questions[i]?.secret ? { ...item, picks: [], other: "", otherOn: false } : { ...item },
+  );
+  return { ...draft, items };
+}

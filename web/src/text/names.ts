@@ -1,0 +1,98 @@
+/** How people, places and projects are called in the inbox. */
+
+import type { Cause, Outcome, Question, RejectMode, Status, Surface } from "../api.ts";
+import { clean, firstWords } from "./clean.ts";
+
+const AGENTS: Record<string, string> = {
+  claude: "Claude Code",
+  opencode: "OpenCode",
+  codex: "Codex",
+  amp: "Amp",
+  copilot: "Copilot",
+  cursor: "Cursor",
+  goose: "Goose",
+  mock: "Mock agent",
+  demo: "Demo",
+  api: "A program",
+};
+
+export function agentName(agent: string): string {
+  return AGENTS[agent] ?? agent;
+}
+
+export function projectName(question: Question): string {
+  const cwd = question.context.cwd;
+  if (!cwd) return "No project";
+  return clean(cwd).replace(/[/\\]+$/, "").split(/[/\\]/).pop() || clean(cwd);
+}
+
+export function headline(question: Question): string {
+  return firstWords(question.questions[0]?.question ?? "");
+}
+
+const SURFACES: Record<Surface, string> = {
+  web: "the web inbox",
+  terminal: "the terminal inbox",
+  cli: "the command line",
+  api: "the API",
+  notification: "a notification",
+  agent: "the agent's own screen",
+  hub: "askd",
+};
+
+export function surfaceName(surface: Surface): string {
+  return SURFACES[surface] ?? surface;
+}
+
+export const STATUS_WORDS: Record<Status, string> = {
+  requested: "Waiting",
+  answered: "Answered",
+  rejected: "Declined",
+  cancelled: "Cancelled",
+  expired: "Expired",
+};
+
+/** Who ended it and where. */
+export function whoAndWhere(outcome: Outcome): string {
+  const { actor, surface } = outcome.by;
+  if (surface === "agent") return "in the agent's own screen";
+  if (surface === "hub") return "by askd";
+  return actor ? `by ${clean(actor)} in ${surfaceName(surface)}` : `in ${surfaceName(surface)}`;
+}
+
+export function causeWords(cause: Cause, agent: string): string {
+  const name = agentName(agent);
+  const withDetail = (text: string, detail: string | null | undefined): string =>
+    detail ? `${text}: ${clean(detail)}` : `${text}.`;
+  switch (cause.type) {
+    case "agentWithdrew":
+      return withDetail(`${name} took its question back`, cause.detail);
+    case "agentExited": {
+      const how = cause.signal != null ? `by signal ${cause.signal}` : `with code ${cause.code ?? "unknown"}`;
+      return `${name}'s process ended ${how}. Nobody is left to take an answer.`;
+    }
+    case "turnAborted":
+      return withDetail("The turn that asked was aborted", cause.detail);
+    case "sessionEnded":
+      return withDetail("The conversation was ended", cause.detail);
+    case "sourceLost":
+      return withDetail(`askd can no longer reach ${name}`, cause.detail);
+    case "askerWithdrew":
+      return withDetail("The program that asked took its question back", cause.reason);
+    case "deadlinePassed":
+      return "The asker's own deadline passed before anyone answered. It was told that nobody did.";
+  }
+}
+
+/** What a rejection will do, said before it is done. */
+export function rejectWords(mode: RejectMode, question: Question): { verb: string; effect: string } {
+  const name = question.sessionId == null && question.agent === "api" ? "The program" : agentName(question.agent);
+  switch (mode) {
+    case "decline":
+      return { verb: "Decline", effect: `${name} is told that you declined, with your reason, and goes on by itself.` };
+    case "cancel":
+      return { verb: "Cancel the call", effect: `The call that asked is aborted. ${name} gets an error instead of an answer.` };
+    case "interrupt":
+      return { verb: "Stop the turn", effect: `${name} stops what it is doing now and waits for your next message.` };
+  }
+}

@@ -1,0 +1,97 @@
+// A real hub of its own for each test: the binary under ASKD_BIN, on a free port, with a throw-away data folder.
+
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const BUILT = fileURLToPath(new URL("../../../target/debug/askd", import.meta.url));
+export const BINARY = process.env.ASKD_BIN ?? BUILT;
+/** A debug binary on a busy machine; a healthy one needs a tenth of it. */
+const START_MS = 20_000;
+
+export async function freePort() {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+export class TestHub {
+  static async start({ args = [] } = {}) {
+    if (!existsSync(BINARY)) throw new Error(`no askd binary at ${BINARY}: run cargo build, or set ASKD_BIN`);
+    const hub = new TestHub();
+    hub.data = await mkdtemp(join(tmpdir(), "askd-web-"));
+    hub.port = await freePort();
+    hub.url = `http://127.0.0.1:${hub.port}`;
+    hub.args = args;
+    await hub.run();
+    return hub;
+  }
+
+  /** Starts the process; again after `kill`, on the same port and data. */
+  async run() {
+    const args = ["up", "--listen", `127.0.0.1:${this.port}`, "--data", this.data, ...this.args];
+    this.process = spawn(BINARY, args, { stdio: ["ignore", "pipe", "pipe"] });
+    this.output = "";
+    for (const stream of [this.process.stdout, this.process.stderr]) stream.on("data", (bytes) => (this.output += bytes));
+    const end = Date.now() + START_MS;
+    while (Date.now() < end) {
+      if (this.process.exitCode !== null) throw new Error(`the hub ended: ${this.output}`);
+      try {
+        if ((await fetch(`${this.url}/v1/health`)).ok) break;
+      } catch {
+        await new Promise((resolve) => setTimeout(resolve, 30));
+      }
+    }
+    this.token = (await readFile(join(this.data, "token"), "utf8")).trim();
+  }
+
+  async kill(signal = "SIGKILL") {
+    const { process: child } = this;
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const gone = new Promise((resolve) => child.once("exit", resolve));
+    child.kill(signal);
+    await gone;
+  }
+
+  async stop() {
+    // Agents outlive their hub on purpose, so those of a test are ended first.
+    const { sessions } = await this.call("GET", "/v1/sessions?live=true").catch(() => ({ sessions: [] }));
+    for (const { id } of sessions) await this.call("DELETE", `/v1/sessions/${id}`).catch(() => undefined);
+    await this.kill("SIGTERM");
+    await rm(this.data, { recursive: true, force: true });
+  }
+
+  async call(method, path, body, token = this.token) {
+    const headers = { authorization: `Bearer ${token}` };
+    if (body !== undefined) headers["content-type"] = "application/json";
+    const response = await fetch(this.url + path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+    return text === "" ? null : JSON.parse(text);
+  }
+
+  ask(input) {
+    return this.call("POST", "/v1/questions", input);
+  }
+
+  reply(id, answers) {
+    return this.call("POST", `/v1/questions/${id}/reply`, { answers });
+  }
+
+  question(id) {
+    return this.call("GET", `/v1/questions/${id}`);
+  }
+
+  async loginLink() {
+    return (await this.call("POST", "/v1/login-codes")).url;
+  }
+}

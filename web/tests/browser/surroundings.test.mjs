@@ -1,0 +1,269 @@
+// What surrounds answering: many questions, hostile text, keys only, a phone, screen readers, real agents.
+
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { readFile } from "node:fs/promises";
+import { after, afterEach, before, beforeEach, test } from "node:test";
+
+import { launch, person, shot } from "./browser.mjs";
+import { TestHub } from "./hub.mjs";
+import { AUTH, DIFF, FEATURES, FORM, LAYOUT, PERMISSION, PLAN } from "./samples.mjs";
+
+const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const PHONE = { viewport: { width: 360, height: 720 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 };
+
+let browser;
+let hub;
+const people = [];
+
+before(async () => (browser = await launch()));
+after(async () => browser.close());
+beforeEach(async () => (hub = await TestHub.start()));
+afterEach(async () => {
+  const complaints = people.flatMap((one) => one.complaints);
+  for (const one of people.splice(0)) await one.context.close();
+  await hub.stop();
+  assert.deepEqual(complaints, [], "the page complained");
+});
+
+async function someone(options) {
+  const one = await person(browser, hub, options);
+  people.push(one);
+  return one.page;
+}
+
+/** Through the debugger, because the page's own policy rightly refuses an injected script element. */
+async function violations(page) {
+  await page.evaluate(AXE);
+  const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+  return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" | ").slice(0, 400)}`);
+}
+
+async function askMany(count) {
+  const one = (i) => hub.ask({ agent: ["claude", "codex", "opencode"][i % 3], context: { cwd: `/home/ada/p${i % 7}` }, questions: [{ question: `Question number ${i}: which way?`, options: ["Left", "Right"] }] });
+  const asked = [];
+  for (let i = 0; i < count; i += 50) asked.push(...(await Promise.all(Array.from({ length: Math.min(50, count - i) }, (_, j) => one(i + j)))));
+  return asked;
+}
+
+test("the picture of the README", async () => {
+  const asked = [];
+  for (const sample of [AUTH, LAYOUT, PLAN, FEATURES, PERMISSION, DIFF, FORM]) asked.push(await hub.ask(sample));
+  const page = await someone({ viewport: { width: 1200, height: 720 } });
+  await page.clock.setSystemTime(Date.now() + 6 * 60_000);
+  await page.goto(`${hub.url}/#/inbox/${asked[1].id}`);
+  await page.getByRole("radio", { name: /Command palette/ }).check();
+  await page.getByText(/waiting 6 min/).waitFor();
+  await page.mouse.move(0, 0);
+  await shot(page, "readme");
+});
+
+test("500 open questions load at once, stay few in the page, scroll smoothly and answer", async () => {
+  await askMany(500);
+  const page = await someone();
+  await page.getByRole("heading", { name: "500 questions" }).waitFor();
+  assert.ok((await page.locator("[data-id]").count()) < 60, "only rows in view exist");
+  const frames = await page.locator(".scroller").evaluate(async (box) => {
+    const times = [];
+    let last = performance.now();
+    for (let i = 0; i < 60; i += 1) {
+      box.scrollTop += 400;
+      await new Promise((resolve) => requestAnimationFrame(resolve));
+      times.push(performance.now() - last);
+      last = performance.now();
+    }
+    return times.sort((a, b) => a - b);
+  });
+  const typical = frames[Math.floor(frames.length / 2)];
+  assert.ok(typical < 50, `a frame of scrolling takes ${typical.toFixed(1)} ms`);
+  await page.locator("[data-id]").last().click();
+  await page.keyboard.press("1");
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: /^Submit/ }).click();
+  await page.getByRole("heading", { name: "499 questions" }).waitFor();
+});
+
+test("1,000 questions arrive live without a reload, and the page stays usable", async () => {
+  const page = await someone();
+  await askMany(1000);
+  await page.getByRole("heading", { name: "1000 questions" }).waitFor({ timeout: 30_000 });
+  assert.match(await page.title(), /999\+/);
+});
+
+test("a cold load is usable in under a second", async () => {
+  await askMany(50);
+  const { page, context } = await person(browser, hub);
+  await page.goto("about:blank");
+  const start = Date.now();
+  await page.goto(`${hub.url}/#/inbox`);
+  await page.getByRole("button", { name: /^Submit/ }).waitFor();
+  const took = Date.now() - start;
+  await context.close();
+  console.log(`cold load: ${took} ms`);
+  assert.ok(took < (process.env.CI ? 3000 : 1000), `took ${took} ms`);
+});
+
+test("hostile text is shown as text: no script, handler, javascript link, foreign request or terminal escape works", async () => {
+  const evil = '<script>window.pwned=1</script><img src=x onerror="window.pwned=2"><svg onload="window.pwned=3"> [click](javascript:window.pwned=4) ![x](https://evil.example/track.png) \u001b[2J\u001b]0;pwned\u0007 \u202egnp.exe';
+  const { id } = await hub.ask({
+    agent: "claude",
+    context: { cwd: `/tmp/${evil}`, title: evil, excerpt: evil, host: evil },
+    body: { format: "markdown", text: `${evil}\n\n\`\`\`html\n${evil}\n\`\`\`\n\n<details open ontoggle="window.pwned=5">x</details>\n\n<iframe src="https://evil.example"></iframe>\n\n[a]: javascript:alert(1)\n[ref][a]` },
+    questions: [{ header: evil, question: evil, options: [{ label: evil, value: evil, description: evil, preview: `# ${evil}` }, { label: "fine" }] }, { question: "go", input: "url", url: "javascript:window.pwned=6" }],
+  });
+  const page = await someone();
+  const foreign = [];
+  page.on("request", (request) => {
+    if (!request.url().startsWith(hub.url) && !request.url().startsWith("data:")) foreign.push(request.url());
+  });
+  await page.getByText("asks").first().waitFor();
+  for (const summary of await page.locator("article summary").all()) await summary.click();
+  await page.locator("[data-option]").first().check();
+  await page.getByRole("button", { name: /^Next/ }).click();
+  await page.waitForTimeout(300);
+  await shot(page, "hostile");
+  assert.equal(await page.evaluate(() => window.pwned), undefined);
+  assert.deepEqual(foreign, []);
+  assert.equal(await page.locator('a[href^="javascript" i], article script, article img, article iframe, article svg[onload]').count(), 0);
+  const text = await page.locator("body").innerText();
+  assert.doesNotMatch(text, /\u001b|\u202e/);
+  assert.match(text, /<img src=x onerror=/, "it is shown as what it is");
+  await page.getByText("not a web page, so it is not a link").waitFor();
+  await page.getByRole("radio", { name: "I opened it" }).check();
+  await page.getByRole("button", { name: /^Next/ }).click();
+  await page.getByRole("button", { name: /^Submit/ }).click();
+  await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
+  assert.deepEqual((await hub.question(id)).outcome.answers, [[evil], ["opened"]], "the answer carries the agent's own bytes");
+});
+
+test("the page's policy forbids inline code, and the fragment's code is gone from the address", async () => {
+  const page = await someone();
+  assert.doesNotMatch(page.url(), /login/);
+  const response = await page.request.get(`${hub.url}/`);
+  const policy = response.headers()["content-security-policy"];
+  assert.match(policy, /default-src 'none'/);
+  assert.doesNotMatch(policy, /unsafe|\*/);
+  const asset = /src="(\/assets\/[^"]+)"/.exec(await response.text())[1];
+  const script = await page.request.get(hub.url + asset);
+  assert.match(script.headers()["cache-control"], /immutable/);
+  assert.match(script.headers()["content-type"], /javascript/);
+  for (const path of ["/manifest.webmanifest", "/sw.js", "/icon-192.png"]) assert.equal((await page.request.get(hub.url + path)).status(), 200);
+});
+
+test("keys alone: choose, move, write, submit and go on, with focus never stolen by a new question", async () => {
+  const [first, second, third] = [await hub.ask(FEATURES), await hub.ask(AUTH), await hub.ask(PLAN)];
+  const page = await someone();
+  const press = async (...keys) => {
+    for (const key of keys) await page.keyboard.press(key);
+  };
+  await press("1", "3", "l", "2", "l");
+  await page.keyboard.type("Plog 1 j k o");
+  const before = await page.evaluate(() => document.activeElement.tagName);
+  await hub.ask(DIFF);
+  await page.getByRole("heading", { name: "4 questions" }).waitFor();
+  assert.equal(await page.evaluate(() => document.activeElement.tagName), before, "focus stays");
+  await press("Escape");
+  assert.equal((await hub.question(first.id)).status, "requested", "Escape sends nothing");
+  await press("h", "n");
+  await page.locator("[data-note]:focus").waitFor();
+  await page.keyboard.type("mine");
+  await press("Control+Enter");
+  await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
+  const given = (await hub.question(first.id)).outcome;
+  assert.deepEqual(given.answers, [["Dark mode", "Analytics"], ["Own server"], ["Plog 1 j k o"]]);
+  assert.deepEqual(given.notes, [null, "mine", null]);
+
+  await press("Enter");
+  await page.getByText("Which auth method should we use?").last().waitFor();
+  await press("j", "j", "k", "o");
+  await page.keyboard.type("Passkeys");
+  await press("Enter");
+  await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
+  assert.deepEqual((await hub.question(second.id)).outcome.answers, [["Passkeys"]]);
+
+  await press("Enter");
+  await page.getByRole("heading", { name: "Claude Code has a plan" }).waitFor();
+  await press("s");
+  await page.keyboard.type("no");
+  await press("Escape", "Escape");
+  assert.equal((await hub.question(third.id)).status, "requested");
+  await press("Enter");
+  await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
+  assert.deepEqual((await hub.question(third.id)).outcome.answers, [["approve"]]);
+
+  await press("?");
+  await page.getByRole("dialog").waitFor();
+  await shot(page, "help");
+  await press("Escape", "g", "h");
+  await page.waitForURL(/#\/history/);
+  await press("g", "i");
+  await page.waitForURL(/#\/inbox/);
+  await page.locator("[data-id]").first().focus();
+  await press("j", "Enter");
+  assert.equal(await page.evaluate(() => document.activeElement.matches("[data-option]")), true, "Enter goes from the list into the question");
+});
+
+test("a phone of 360 px: everything fits, targets are large, and the list and the question take turns", async () => {
+  const asked = [];
+  for (const sample of [LAYOUT, FORM, PLAN, PERMISSION, FEATURES]) asked.push(await hub.ask(sample));
+  const page = await someone(PHONE);
+  await page.getByRole("heading", { name: "5 questions" }).waitFor();
+  await shot(page, "phone-list");
+  for (const [i, { id }] of asked.entries()) {
+    await page.goto(`${hub.url}/#/inbox/${id}`);
+    await page.locator("article").waitFor();
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(wide <= 360, `question ${i} is ${wide} px wide`);
+    const small = await page.locator("article button:visible, article .option:visible, article input.input:visible").evaluateAll((all) => all.filter((one) => one.getBoundingClientRect().height < 43.5).map((one) => one.outerHTML.slice(0, 120)));
+    assert.deepEqual(small, [], "targets of 44 px");
+    assert.deepEqual(await violations(page), [], `question ${i}`);
+    await shot(page, `phone-${i}`);
+  }
+  await page.goto(`${hub.url}/#/inbox/${asked[3].id}`);
+  await page.getByText("Yes, once").tap();
+  await page.getByRole("button", { name: /^Submit/ }).tap();
+  await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
+  await page.getByRole("link", { name: "All questions" }).tap();
+  await page.getByRole("heading", { name: "4 questions" }).waitFor();
+});
+
+for (const colorScheme of ["light", "dark"]) {
+  test(`axe finds nothing to complain about in ${colorScheme}`, async () => {
+    const asked = {};
+    for (const [name, sample] of Object.entries({ AUTH, FEATURES, LAYOUT, PLAN, PERMISSION, DIFF, FORM })) asked[name] = (await hub.ask(sample)).id;
+    await hub.reply(asked.AUTH, [["JWT"]]);
+    const page = await someone({ colorScheme });
+    for (const [name, id] of Object.entries(asked)) {
+      await page.goto(`${hub.url}/#/inbox/${id}`);
+      await page.locator("article").waitFor();
+      assert.deepEqual(await violations(page), [], name);
+      await shot(page, `${colorScheme}-${name.toLowerCase()}`);
+    }
+    await page.getByRole("button", { name: /Do not answer/ }).click();
+    assert.deepEqual(await violations(page), [], "do not answer");
+    for (const place of ["history", `history/${asked.AUTH}`, "sources", "sessions"]) {
+      await page.goto(`${hub.url}/#/${place}`);
+      await page.waitForTimeout(200);
+      assert.deepEqual(await violations(page), [], place);
+      await shot(page, `${colorScheme}-${place.split("/").join("-").slice(0, 12)}`);
+    }
+    await page.evaluate(() => localStorage.clear());
+    await page.goto(`${hub.url}/`);
+    await page.reload();
+    await page.getByRole("button", { name: "Log in" }).waitFor();
+    assert.deepEqual(await violations(page), [], "log-in");
+  });
+}
+
+test("a browser that is not logged in says how to get in, and takes a pasted token", async () => {
+  const page = await someone();
+  await page.evaluate(() => localStorage.clear());
+  await page.reload();
+  await page.getByText("This browser is not logged in").waitFor();
+  await page.getByLabel("Log-in link or token").fill("nonsense");
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.getByRole("alert").waitFor();
+  await page.getByLabel("Log-in link or token").fill(hub.token);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.locator('[data-light="live"]').waitFor();
+});

@@ -1,0 +1,104 @@
+import { expect, test } from "vitest";
+
+import type { Item, Question } from "../../src/api.ts";
+import { answerOf, emptyDraft, itemDraft, pick, pickOther, requiredMissing, toReply, typedText, unanswered, withoutSecrets } from "../../src/answer/draft.ts";
+import { indexOf, keyOf } from "../../src/answer/keys.ts";
+import { needsTabs } from "../../src/answer/layout.ts";
+import { isOurs } from "../../src/answer/rescue.ts";
+
+function item(given: Partial<Item>): Item {
+  return { question: "?", header: null, options: [], multiple: false, custom: true, secret: false, required: false, ...given };
+}
+
+function options(...values: string[]): Item["options"] {
+  return values.map((value) => ({ label: value.toUpperCase(), value, description: null, preview: null }));
+}
+
+function question(...questions: Item[]): Question {
+  return {
+    id: "que_1", sessionId: null, agent: "api", kind: "choice", questions, context: { cwd: null, title: null, excerpt: null },
+    tool: null, rejectModes: ["decline"], status: "requested", outcome: null, delivery: null, createdAt: "2026-11-15T07:00:00.000Z", seq: 1,
+  };
+}
+
+test("one pick replaces another, several add up in the order of the options", () => {
+  const [one, many] = [item({ options: options("a", "b") }), item({ options: options("a", "b", "c"), multiple: true })];
+  const asked = question(one, many);
+  const draft = emptyDraft(asked);
+  pick(one, draft.items[0]!, one.options[0]!);
+  pick(one, draft.items[0]!, one.options[1]!);
+  pick(many, draft.items[1]!, many.options[2]!);
+  pick(many, draft.items[1]!, many.options[0]!);
+  draft.items[1]!.other = " own words ";
+  pickOther(many, draft.items[1]!, true);
+  draft.items[1]!.note = "because";
+  expect(toReply(asked, draft)).toEqual({ answers: [["b"], ["a", "c", "own words"]], notes: [null, "because"] });
+});
+
+test("Other without words is no answer, and words without Other are kept but not sent", () => {
+  const one = item({ options: options("a") });
+  const draft = itemDraft(emptyDraft(question(one)), 0);
+  pickOther(one, draft, true);
+  expect(answerOf(one, draft)).toEqual([]);
+  draft.other = "mine";
+  expect(answerOf(one, draft)).toEqual(["mine"]);
+  pick(one, draft, one.options[0]!);
+  expect(answerOf(one, draft)).toEqual(["a"]);
+  expect(draft.other).toBe("mine");
+});
+
+test("defaults are filled in, fields are trimmed where that is safe, and dates become moments", () => {
+  const asked = question(
+    item({ options: options("a", "b"), default: ["B"] }),
+    item({ input: "integer", default: ["8080"] }),
+    item({ input: "datetime" }),
+    item({ input: "multiline" }),
+  );
+  const draft = emptyDraft(asked);
+  draft.items[1]!.other = " 9 ";
+  draft.items[2]!.other = "2026-11-15T08:30";
+  draft.items[3]!.other = "  two\n lines ";
+  expect(toReply(asked, draft).answers).toEqual([["b"], ["9"], [new Date("2026-11-15T08:30").toISOString()], ["  two\n lines "]]);
+});
+
+test("what is missing is known, and what must be there is said", () => {
+  const asked = question(item({ required: true }), item({}));
+  const draft = emptyDraft(asked);
+  expect(unanswered(asked, draft)).toEqual([0, 1]);
+  expect(requiredMissing(asked, draft).map(({ item: i, code }) => [i, code])).toEqual([[0, "required"]]);
+});
+
+test("secrets are neither kept nor rescued; all other typed words are", () => {
+  const asked = question(item({ secret: true }), item({ options: options("a") }), item({ default: ["8080"] }));
+  const draft = emptyDraft(asked);
+  draft.items[0]!.other = "hunter2";
+  draft.items[1]!.other = "words";
+  draft.items[1]!.note = "note";
+  expect(typedText(asked, draft)).toBe("words\n\nnote");
+  expect(JSON.stringify(withoutSecrets(asked, draft))).not.toContain("hunter2");
+});
+
+test("keys pick by digit, then by letters that no command uses", () => {
+  expect([0, 8, 9, 13, 25].map(keyOf)).toEqual(["1", "9", "a", "e", "z"]);
+  expect(["1", "9", "a", "j", "k", "h", "l", "o", "n", "g", "s", "0", "Enter"].map(indexOf)).toEqual([0, 8, 9, null, null, null, null, null, null, null, null, null, null]);
+});
+
+test("items that fit one screen are sections, others are tabs", () => {
+  const small = item({ options: options("a", "b") });
+  expect(needsTabs(question(small))).toBe(false);
+  expect(needsTabs(question(small, small))).toBe(false);
+  expect(needsTabs(question(small, small, small, small, small))).toBe(true);
+  const previewed = item({ options: [{ label: "A", value: "a", description: null, preview: "x" }] });
+  expect(needsTabs(question(previewed, small))).toBe(true);
+  expect(needsTabs({ ...question(previewed, small), kind: "form" })).toBe(false);
+});
+
+test("an answer that came back as it was sent is ours, any other is not", () => {
+  const asked = question(item({ options: options("a") }), item({ secret: true }));
+  const outcome = { status: "answered", answers: [["a"], []], withheld: [1], notes: null, by: { surface: "web", actor: "owner" }, cause: null, at: "", agentReceived: null } as const;
+  const settled = { ...asked, status: "answered", outcome: { ...outcome, answers: [["a"], []], withheld: [1] } } as Question;
+  expect(isOurs(settled, { reply: { answers: [["a"], ["secret"]] } })).toBe(true);
+  expect(isOurs(settled, { reply: { answers: [["b"], ["secret"]] } })).toBe(false);
+  expect(isOurs(settled, { rejection: { mode: "decline" } })).toBe(false);
+  expect(isOurs(settled, null)).toBe(false);
+});

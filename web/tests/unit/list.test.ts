@@ -1,0 +1,17 @@
+import { expect, test } from "vitest";
+
+import { rows } from "../../src/inbox/groups.ts";
+import { between, since } from "../../src/text/time.ts";
+import type { Question } from "../../src/api.ts";
+
+test("spans are said in the words of a list", () => {
+  const now = Date.parse("2026-11-15T12:00:00Z");
+  expect(["2026-11-15T11:59:59.500Z", "2026-11-15T11:59:20Z", "2026-11-15T11:20:00Z", "2026-11-15T09:30:00Z", "2026-11-12T12:00:00Z", "2026-11-15T12:00:05Z"].map((at) => since(at, now))).toEqual(["now", "40 s", "40 min", "2 h 30 min", "3 days", "now"]);
+  expect(between("2026-11-15T11:59:59.500Z", "2026-11-15T12:00:00Z")).toBe("500 ms");
+});
+
+test("groups stand in the order of their oldest question", () => {
+  const asked = (id: string, cwd: string): Question => ({ id, context: { cwd } }) as unknown as Question;
+  const list = rows([asked("1", "/a/shop"), asked("2", "/a/blog/"), asked("3", "/a/shop")], "project");
+  expect(list.map((row) => (row.kind === "group" ? `${row.name} ${row.count}` : row.question.id))).toEqual(["shop 2", "1", "3", "blog 1", "2"]);
+});
