@@ -24,6 +24,22 @@ pub trait Adapter: Send + Sync {
 
     /// A codec for one conversation; none where the adapter is not built.
     fn codec(&self) -> Result<Box<dyn Codec>, AdapterError>;
+
+    /// How a running server of this agent is attached to; none where it has no server.
+    fn server(&self) -> Option<ServerWay> {
+        None
+    }
+}
+
+/// What is needed to attach to an agent's own HTTP server: its stream of events and the user of its basic authentication.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServerWay {
+    /// The path of the stream; its events go to [`Codec::hear`].
+    pub events: &'static str,
+    /// The user name unless another one is given.
+    pub user: &'static str,
+    /// Where such a server usually listens.
+    pub url: &'static str,
 }
 
 /// A program of an agent on this machine.

@@ -7,7 +7,9 @@
 
 use std::path::Path;
 
-use askd_adapters::{Begin, Codec, Heard, KnownSession, Pending, Registry, Settlement, Start};
+use askd_adapters::{
+    Begin, Call, Codec, Heard, KnownSession, Pending, Registry, Road, Settlement, Speech, Start,
+};
 use askd_core::{Answer, RejectMode};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -34,10 +36,27 @@ fn codecs() -> Vec<Box<dyn Codec>> {
     Registry::built_in().iter().filter_map(|adapter| adapter.codec().ok()).collect()
 }
 
+/// Those that are spoken to in lines.
+fn line_codecs() -> Vec<Box<dyn Codec>> {
+    let registry = Registry::built_in();
+    let lines = registry.iter().filter(|adapter| adapter.descriptor().roads.contains(&Road::Acp));
+    lines.filter_map(|adapter| adapter.codec().ok()).collect()
+}
+
+/// A path without surprises, and a body of JSON.
+fn check_call(call: &Call) {
+    assert!(call.path.starts_with('/') && !call.path.contains(['?', '#', ' ', '%']), "{}", call.path);
+    assert!(!call.path.split('/').any(|part| part == ".."), "{}", call.path);
+    if let Some(body) = &call.body {
+        serde_json::from_slice::<serde_json::Value>(body).unwrap();
+    }
+}
+
 /// Whatever is heard has to hold together.
 fn check(codec: &mut dyn Codec, heard: Vec<Heard>) {
     for heard in heard {
         match heard {
+            Heard::Write(Speech::Call(call)) => check_call(&call),
             Heard::Write(speech) => {
                 for line in
                     speech.bytes().unwrap().split(|byte| *byte == b'\n').filter(|line| !line.is_empty())
@@ -65,6 +84,10 @@ fn check(codec: &mut dyn Codec, heard: Vec<Heard>) {
                 for settled in &settled {
                     // A typed field may refuse "1"; nothing may panic, and what is said is lines of JSON.
                     if let Ok(speech) = codec.speak(&asked.native, &asked.ask, settled) {
+                        if let Speech::Call(call) = &speech {
+                            check_call(call);
+                            continue;
+                        }
                         let text = String::from_utf8(speech.bytes().unwrap().to_vec()).unwrap();
                         assert!(text.ends_with('\n'));
                         for line in text.lines() {
@@ -211,7 +234,7 @@ proptest! {
 
 #[test]
 fn deep_nesting_is_unrecognised_and_ends_nothing() {
-    for mut codec in codecs() {
+    for mut codec in line_codecs() {
         codec.begin(Begin::default());
         let deep = "[".repeat(100_000) + &"]".repeat(100_000);
         let line = format!(
@@ -224,8 +247,17 @@ fn deep_nesting_is_unrecognised_and_ends_nothing() {
         );
         let heard = codec.hear(schema.as_bytes());
         assert!(heard.iter().any(|heard| matches!(heard, Heard::Unrecognised { .. })));
-        let shallow =
-            br#"{"jsonrpc":"2.0","id":2,"method":"elicitation/create","params":{"message":"Still there?"}}"#;
-        assert!(codec.hear(shallow).iter().any(|heard| matches!(heard, Heard::Asked(_))));
+        let schema = format!(
+            r#"{{"type":"control_request","request_id":"1","request":{{"subtype":"elicitation","requested_schema":{deep}}}}}"#
+        );
+        let heard = codec.hear(schema.as_bytes());
+        assert!(heard.iter().any(|heard| matches!(heard, Heard::Unrecognised { .. })));
+        // The same question in each codec's own language.
+        let shallow = [
+            r#"{"jsonrpc":"2.0","id":2,"method":"elicitation/create","params":{"message":"Still there?"}}"#,
+            r#"{"type":"control_request","request_id":"2","request":{"subtype":"elicitation","message":"Still there?"}}"#,
+        ];
+        let heard = shallow.iter().flat_map(|line| codec.hear(line.as_bytes()));
+        assert!(heard.filter(|heard| matches!(heard, Heard::Asked(_))).count() == 1);
     }
 }

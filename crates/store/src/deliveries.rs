@@ -39,6 +39,9 @@ pub trait Deliveries: Send + Sync {
     /// Deliveries whose worker is gone: claimed by an owner other than `owner`, or past their time.
     async fn lost_claims(&self, owner: &str, now: Timestamp) -> StoreResult<Vec<ClaimedDelivery>>;
 
+    /// Deliveries of a source that are not yet written, claimed or not, oldest first.
+    async fn queued(&self, source: &SourceId) -> StoreResult<Vec<ClaimedDelivery>>;
+
     /// Deliveries of a source that were written and wait for evidence.
     async fn awaiting_evidence(&self, source: &SourceId) -> StoreResult<Vec<ClaimedDelivery>>;
 

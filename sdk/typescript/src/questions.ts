@@ -39,6 +39,8 @@ export interface FindByCallOptions extends CallOptions {
 
 /** One request waits this long: under the minute after which many a proxy closes what is quiet. */
 const WAIT_SECONDS = 55;
+/** Timers cannot count further. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** A list: iterate over it for all questions, page by page; or take one page. */
 export interface QuestionListing extends AsyncIterable<Question> {
@@ -86,7 +88,8 @@ export class Questions {
     const backoff = new Backoff();
     for (;;) {
       signal?.throwIfAborted();
-      const wait = Math.max(0, Math.min(WAIT_SECONDS, Math.ceil((end - Date.now()) / 1000)));
+      const started = Date.now();
+      const wait = Math.max(0, Math.min(WAIT_SECONDS, Math.ceil((end - started) / 1000)));
       let question: Question | undefined;
       let retryAfter = 0;
       try {
@@ -97,9 +100,10 @@ export class Questions {
         retryAfter = error.retryAfter;
       }
       if (question && (question.status !== "requested" || Date.now() >= end)) return question;
-      // Still open before its time: the hub is stopping.
-      if (question && wait === WAIT_SECONDS) backoff.reset();
-      await backoff.pause(signal, retryAfter);
+      const waited = Date.now() - started >= wait * 1000;
+      if (question && waited) backoff.reset();
+      // A hub that is away, or that answers before its time because it is stopping, is given a moment.
+      else await backoff.pause(signal, retryAfter);
     }
   }
 
@@ -116,7 +120,7 @@ export class Questions {
     const found = open[0] ?? page.questions[0];
     if (found || wait <= 0) return found ?? null;
     const { controller, release } = linkedController(signal);
-    const timer = setTimeout(() => controller.abort(), wait * 1000);
+    const timer = setTimeout(() => controller.abort(), Math.min(wait * 1000, LONGEST_TIMER_MS));
     try {
       for await (const events of eventBatches(this.#http, { after: page.seq, filter, signal: controller.signal })) {
         for (const event of events) if ("question" in event) return event.question;

@@ -1,6 +1,7 @@
 /** Health, log-in, tokens, agents, sources, and a managed agent from its first word to its end. */
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 
 import {
@@ -23,9 +24,10 @@ before(async () => {
   client = hub.client();
 });
 after(async () => {
-  // A managed agent outlives its hub: the ones of a failed test are ended here.
+  // A managed agent outlives its hub: whatever still runs is ended here.
   try {
-    for (const session of await client.sessions.list({ live: true })) await client.sessions.end(session.id);
+    for (const held of await client.sessions.held()) await client.sessions.end(held.sessionId);
+    await eventually(async () => (await client.sessions.held()).every((held) => !held.alive));
   } finally {
     await hub.remove();
   }
@@ -126,10 +128,23 @@ test("a_detached_source_ends_its_session_and_cancels_its_question", async () => 
   const question = await eventually(
     async () => (await client.questions.list({ session: session.id }).page()).questions[0],
   );
+  const held = (await client.sessions.held()).find((one) => one.sessionId === session.id);
   await client.sources.detach(session.sourceId);
   const settled = await client.questions.untilSettled(question.id);
   assert.equal(settled.status, "cancelled");
+  // Detaching is no word to the agent: its process is ended by ending its session.
+  await client.sessions.end(session.id);
+  await eventually(() => !isRunning(held?.agentPid ?? 0) && !isRunning(held?.holderPid ?? 0));
 });
+
+function isRunning(pid: number): boolean {
+  try {
+    const [, state] = /\) (\w)/.exec(readFileSync(`/proc/${pid}/stat`, "utf8")) ?? [];
+    return state !== "Z";
+  } catch {
+    return false;
+  }
+}
 
 test("what_cannot_be_started_says_why", async () => {
   const unknown = await failure(client.sessions.start({ agent: "nobody" }));

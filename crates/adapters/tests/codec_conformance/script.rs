@@ -12,6 +12,8 @@
 //! = {"heard":"asked",...}          what must be heard, as a subset; chatter is skipped unless expected
 //! answer [@native-id] {"answers":[["x"]]}        reject [@native-id] {"mode":"decline"}
 //! unspeakable {"answers":[["x"]],...}            the codec must refuse to say this
+//! connected                        the transport is connected, at first or again
+//! reply 200 [...]                  what comes back for the oldest call that waits for its reply; `reply 0` for none
 //! prompt some words                interrupt      close      restart
 //! ```
 
@@ -31,6 +33,8 @@ pub(crate) enum Command {
     Interrupt,
     Close,
     Restart,
+    Connected,
+    Reply { status: u16, body: Vec<u8> },
 }
 
 pub(crate) fn read(text: &str) -> Result<Vec<(usize, Command)>, String> {
@@ -82,6 +86,12 @@ fn command(line: &str) -> Result<Command, String> {
         "interrupt" => Command::Interrupt,
         "close" => Command::Close,
         "restart" => Command::Restart,
+        "connected" => Command::Connected,
+        "reply" => {
+            let (status, body) = rest.split_once(' ').unwrap_or((rest, ""));
+            let status = status.parse().map_err(|_| format!("{status:?} is no status"))?;
+            Command::Reply { status, body: body.as_bytes().to_vec() }
+        }
         other => return Err(format!("no such command: {other}")),
     })
 }

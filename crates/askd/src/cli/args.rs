@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use super::answer::{self, AnswerArgs};
+use super::attach::{self, AttachArgs};
 use super::exit::EXIT_CODES;
+use super::hook::HookArgs;
+use super::install::InstallArgs;
 use super::list::ListArgs;
 use super::open::OpenArgs;
 use super::reject::RejectArgs;
@@ -83,6 +86,9 @@ Examples:
     /// Start an agent managed by askd, show what it says, answer here or on any other surface
     #[command(after_help = run_agent::EXAMPLES)]
     Run(RunArgs),
+    /// Connect the hub to a running server of an agent
+    #[command(after_help = attach::EXAMPLES)]
+    Attach(AttachArgs),
     /// List the questions: the open ones, longest waiting first
     #[command(after_help = "\
 Examples:
@@ -134,6 +140,23 @@ Examples:
   askd token list
   askd token revoke ci")]
     Token(TokenArgs),
+    /// Hook askd into an agent that you start yourself: its questions come to the inbox and stay on its screen
+    #[command(after_help = "\
+It adds a few lines to the agent's settings, shows them, and touches nothing else. askd uninstall takes them out again.
+
+Examples:
+  askd install claude --dry-run
+  askd install claude
+  askd install claude --project")]
+    Install(InstallArgs),
+    /// Take askd's hooks out of an agent's settings
+    #[command(
+        after_help = "Examples:\n  askd uninstall claude --dry-run\n  askd uninstall claude\n  askd uninstall claude --local"
+    )]
+    Uninstall(InstallArgs),
+    /// What an agent's settings run; reads the agent's words on stdin
+    #[command(hide = true)]
+    Hook(HookArgs),
     /// Say what is found and reachable, what is not, and what to do about it
     #[command(after_help = "\
 Exit code 0 means that the inbox can be used.

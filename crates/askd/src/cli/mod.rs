@@ -4,16 +4,21 @@
 
 mod answer;
 mod args;
+mod attach;
 pub mod conversation;
 mod doctor;
 mod doctor_folder;
+mod ending;
 mod exit;
 mod form;
 mod given;
+mod hook;
 mod ids;
 mod inside_agent;
+mod install;
 mod list;
 mod open;
+mod picks;
 mod prompt;
 mod reject;
 mod render;

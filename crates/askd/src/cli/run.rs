@@ -11,7 +11,7 @@ use clap::{CommandFactory, Parser};
 use super::args::{Cli, Command, Global};
 use super::exit::{Exit, Failure, Outcome};
 use super::screen::Screen;
-use super::{answer, doctor, list, open, reject, run_agent, show, token, watch};
+use super::{answer, attach, doctor, hook, install, list, open, reject, run_agent, show, token, watch};
 use crate::client::{Client, discover};
 
 pub fn main() -> ExitCode {
@@ -51,6 +51,13 @@ fn dispatch(cli: Cli) -> Outcome<ExitCode> {
         // Both are processes of their own that must stay small: no runtime is made for them here.
         Command::Holder { spec } => Ok(crate::hub::holder(&spec)),
         Command::MockAgent { .. } => Ok(crate::hub::mock_agent()),
+        Command::Hook(args) => Ok(hook::hook(&args, global.data)),
+        Command::Install(args) => {
+            install::install_hooks(&args, global.data, Screen::new(global.json)).map(done)
+        }
+        Command::Uninstall(args) => {
+            install::uninstall_hooks(&args, global.data, Screen::new(global.json)).map(done)
+        }
         command => talk(command, &global).map(done),
     }
 }
@@ -100,6 +107,7 @@ async fn command_of(command: Command, global: &Global) -> Outcome {
     }
     match command {
         Command::Run(args) => run_agent::run(args, &client, screen).await,
+        Command::Attach(args) => attach::attach(args, &client, screen).await,
         Command::List(args) => list::list(args, &client, screen).await,
         Command::Show(args) => show::show(args, &client, screen).await,
         Command::Answer(args) => answer::answer(args, &client, screen).await,
@@ -110,6 +118,9 @@ async fn command_of(command: Command, global: &Global) -> Outcome {
         Command::Up(_)
         | Command::Demo(_)
         | Command::Doctor
+        | Command::Install(_)
+        | Command::Uninstall(_)
+        | Command::Hook(_)
         | Command::Completions { .. }
         | Command::Holder { .. }
         | Command::MockAgent { .. } => Ok(()),

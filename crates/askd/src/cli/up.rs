@@ -26,6 +26,8 @@ pub struct UpOptions {
     pub keep_days: Option<u32>,
     /// Whether ending the hub ends the agents that it manages.
     pub end_agents: bool,
+    /// Whether Claude Code's transcripts are watched.
+    pub observe: bool,
 }
 
 /// How to run the demo.
@@ -67,6 +69,9 @@ pub(super) struct UpArgs {
     /// Ctrl-C also ends the agents that askd started; without it they go on and the next hub finds them
     #[arg(long)]
     end_agents: bool,
+    /// Do not watch Claude Code's transcripts; its hooks and the agents that askd starts still ask
+    #[arg(long)]
+    no_observe: bool,
 }
 
 #[derive(Debug, Args)]
@@ -96,6 +101,7 @@ impl UpArgs {
             expose_beyond_loopback: self.expose_beyond_loopback,
             keep_days: self.keep_days,
             end_agents: self.end_agents,
+            observe: !self.no_observe,
         })
     }
 }
@@ -146,6 +152,7 @@ mod tests {
             agents: Vec::new(),
             keep_days: None,
             end_agents: false,
+            no_observe: false,
         }
     }
 

@@ -11,6 +11,8 @@ pub enum EngineError {
     NotFound(&'static str),
     #[error("this needs a token with the right {0}")]
     Forbidden(Right),
+    #[error("this token was revoked")]
+    Revoked,
     #[error("this question was settled in another way before")]
     Conflict(Box<Question>),
     #[error("this Idempotency-Key was used with another request before")]

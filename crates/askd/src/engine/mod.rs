@@ -4,7 +4,9 @@
 //! Its tasks end with one cancellation token; what they had not finished is still in the store for the next start.
 
 mod access;
+mod acp;
 mod agents;
+mod attached;
 mod clock;
 mod deadlines;
 mod deliver;
@@ -12,6 +14,7 @@ mod error;
 mod health;
 mod housekeeping;
 mod managed;
+mod observed;
 mod questions;
 mod sources;
 mod waiters;
@@ -24,17 +27,22 @@ use tokio_util::task::TaskTracker;
 use askd_store::Store;
 
 pub use access::{LoginCode, NewToken};
+pub use acp::{AcpError, AcpServer, AcpStream, acp_event};
+pub use attached::AttachRequest;
 pub use clock::{new_bits, now};
 pub use deliver::{Mouth, Said};
 pub use error::EngineError;
 pub use managed::{HeldAgent, ManagedSettings, StartError, StartRequest};
+pub use observed::{HookHeard, HookReport, HookWord};
 pub use questions::Caller;
 pub use sources::{AgentQuestion, NewSource};
 
 use access::LoginCodes;
+use attached::Attached;
 use deliver::Mouths;
 use health::Health;
 use managed::Managed;
+use observed::Observed;
 use waiters::Waiters;
 
 /// How long a stopping engine waits for answers that are just being written.
@@ -60,6 +68,9 @@ struct Inner {
     waiters: Waiters,
     mouths: Mouths,
     managed: Managed,
+    acp: acp::Servers,
+    observed: Arc<Observed>,
+    attached: Attached,
     login_codes: LoginCodes,
     health: Health,
     deadline_changed: tokio::sync::Notify,
@@ -77,6 +88,9 @@ impl Engine {
             waiters: Waiters::default(),
             mouths: Mouths::default(),
             managed: Managed::new(managed),
+            acp: acp::Servers::default(),
+            observed: Arc::new(Observed::new()),
+            attached: Attached::default(),
             login_codes: LoginCodes::default(),
             health: Health::default(),
             deadline_changed: tokio::sync::Notify::new(),
@@ -88,6 +102,7 @@ impl Engine {
         engine.spawn(Self::run_deadlines);
         engine.spawn(Self::run_deliveries);
         engine.spawn(Self::run_housekeeping);
+        engine.spawn(Self::watch_terminals);
         engine
     }
 

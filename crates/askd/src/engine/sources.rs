@@ -98,6 +98,7 @@ impl Engine {
     }
 
     pub async fn end_source(&self, id: &SourceId, cause: Cause) -> Result<Option<Source>, EngineError> {
+        self.inner.attached.stop(id);
         self.inner.mouths.remove(id);
         Ok(self.store().end_source(id, cause, now()).await?)
     }

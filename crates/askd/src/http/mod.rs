@@ -1,17 +1,23 @@
 //! The only public door: HTTP and server-sent events. It asks the engine and never calls an adapter.
 
+mod acp;
 mod agents;
 mod cursor;
 mod events;
 mod extract;
 mod guard;
 mod health;
+mod hooks;
 pub mod limits;
 mod managed;
+mod objects;
 mod openapi;
+mod opencode;
 mod page;
+mod panopticon;
 mod problem;
 mod questions;
+mod sandbox_agent;
 mod server;
 mod sessions;
 mod state;
@@ -34,6 +40,10 @@ fn api() -> (Router<AppState>, utoipa::openapi::OpenApi) {
         .merge(events::routes())
         .merge(sessions::routes())
         .merge(managed::routes())
+        .merge(acp::routes())
+        .merge(sandbox_agent::routes())
+        .merge(hooks::routes())
+        .merge(panopticon::routes())
         .merge(agents::routes())
         .merge(tokens::routes())
         .split_for_parts();
@@ -48,6 +58,7 @@ pub fn openapi_document() -> utoipa::openapi::OpenApi {
 pub fn router(state: AppState) -> Router {
     let (api, _) = api();
     api.merge(page::routes())
+        .merge(opencode::routes())
         .fallback(async || Problem::new(Code::NotFound, "there is no such address; docs/api.md lists them"))
         .method_not_allowed_fallback(async || Problem::new(Code::MethodNotAllowed, "see the Allow header"))
         .layer(middleware::from_fn_with_state(state.clone(), guard::guard))

@@ -23,6 +23,7 @@ pub enum Code {
     NotFound,
     MethodNotAllowed,
     AlreadySettled,
+    AmbiguousAnswer,
     IdempotencyKeyReused,
     AgentUnavailable,
     BodyTooLarge,
@@ -64,6 +65,9 @@ impl Code {
             }
             Self::AlreadySettled => {
                 (StatusCode::CONFLICT, "already_settled", "The question was settled in another way")
+            }
+            Self::AmbiguousAnswer => {
+                (StatusCode::CONFLICT, "ambiguous_answer", "It is not clear what is meant")
             }
             Self::IdempotencyKeyReused => {
                 (StatusCode::CONFLICT, "idempotency_key_reused", "The key was used with another request")
@@ -149,6 +153,11 @@ impl Problem {
 
     /// A single field that does not fit.
     pub fn field(field: &str, code: &str, message: impl Into<String>) -> Self {
+        Self::named(Code::InvalidRequest, field, code, message)
+    }
+
+    /// A single field that does not fit, with a code of its own.
+    pub fn named(problem: Code, field: &str, code: &str, message: impl Into<String>) -> Self {
         let message = message.into();
         let error = FieldError {
             field: field.to_owned(),
@@ -156,7 +165,7 @@ impl Problem {
             code: code.to_owned(),
             message: message.clone(),
         };
-        Self::new(Code::InvalidRequest, format!("{field}: {message}")).with_errors(vec![error])
+        Self::new(problem, format!("{field}: {message}")).with_errors(vec![error])
     }
 
     fn status(&self) -> StatusCode {
@@ -193,6 +202,7 @@ impl From<EngineError> for Problem {
         match error {
             EngineError::Invalid(errors) => Self::new(Code::InvalidRequest, detail).with_errors(errors.0),
             EngineError::NotFound(_) => Self::new(Code::NotFound, detail),
+            EngineError::Revoked => Self::new(Code::Unauthorized, detail),
             EngineError::Forbidden(_) => Self::new(Code::Forbidden, detail),
             EngineError::Conflict(question) => {
                 let who = question.outcome.as_ref().map(|outcome| {

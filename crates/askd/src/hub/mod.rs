@@ -5,7 +5,7 @@ mod processes;
 mod up;
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,6 +38,8 @@ pub struct HubOptions {
     pub agents: Vec<(String, String)>,
     /// How long a managed agent stays without a hub and without an open question.
     pub linger: Duration,
+    /// The config folder of Claude Code whose transcripts are watched, if any.
+    pub observe: Option<PathBuf>,
 }
 
 /// A hub that answers.
@@ -95,6 +97,12 @@ impl Hub {
         if resumed > 0 {
             tracing::info!(resumed, "took up the agents of an earlier hub");
         }
+        engine.resume_observed().await?;
+        engine.observe(options.observe);
+        let attached = engine.resume_attached().await?;
+        if attached > 0 {
+            tracing::info!(attached, "attached again to the servers of an earlier hub");
+        }
         let stop = CancellationToken::new();
         let serving = tokio::spawn(crate::http::serve(listener, router, stop.clone()));
         Ok(Self { url, engine, data, stop, serving, _lock: lock })
@@ -117,14 +125,16 @@ impl Hub {
     }
 }
 
-/// Resolves at Ctrl-C, a polite request to end, or when the terminal is closed.
-pub async fn asked_to_stop() -> anyhow::Result<()> {
+/// Resolves at Ctrl-C, a polite request to end, or when the terminal is closed. Listens from the call on, so that whoever
+/// calls it before he says that he is ready is never ended without a farewell.
+pub fn asked_to_stop() -> anyhow::Result<impl Future<Output = ()> + Send> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut hang_up = signal(SignalKind::hangup())?;
-    tokio::select! { _ = terminate.recv() => (), _ = interrupt.recv() => (), _ = hang_up.recv() => () }
-    Ok(())
+    Ok(async move {
+        tokio::select! { _ = terminate.recv() => (), _ = interrupt.recv() => (), _ = hang_up.recv() => () }
+    })
 }
 
 /// Keeps the token of an earlier start if the store still knows it.

@@ -3,6 +3,7 @@
 //! In: what the command line said. Out: the address on stdout, and at the end what is left running.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -17,6 +18,7 @@ use crate::http::Doors;
 const LINGER: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 pub async fn up(options: UpOptions) -> anyhow::Result<()> {
+    let stop = asked_to_stop()?;
     let data = match options.data {
         Some(path) => DataFolder::at(path),
         None => DataFolder::from_environment().context("there is no data folder; give one with --data")?,
@@ -29,14 +31,21 @@ pub async fn up(options: UpOptions) -> anyhow::Result<()> {
         settings: EngineSettings { keep_days: options.keep_days },
         agents: options.agents.into_iter().map(|agent| (agent.name, agent.command)).collect(),
         linger: LINGER,
+        observe: if options.observe { claude_config() } else { None },
     })
     .await?;
     say(&format!("inbox: {}", hub.url))?;
     eprint(&format!("log in once with: {}", hub.login_link()?));
     eprint("or later with: askd open");
-    asked_to_stop().await?;
+    stop.await;
     farewell(&hub, options.end_agents).await?;
     hub.stop().await
+}
+
+/// Where Claude Code of this user keeps its transcripts.
+fn claude_config() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    set("CLAUDE_CONFIG_DIR").or_else(|| set("HOME").map(|home| home.join(".claude")))
 }
 
 /// Ends the managed agents, or says that they go on.

@@ -36,6 +36,18 @@ fn deliveries(
     rows(conn, &format!("{DELIVERY} WHERE {condition}"), values, |row| delivery(conn, sealer, row))
 }
 
+impl SqliteStore {
+    async fn pending_in_state(&self, source: &SourceId, state: &str) -> StoreResult<Vec<ClaimedDelivery>> {
+        let (values, sealer) = ([text(source), text(state)], self.sealer.clone());
+        self.readers
+            .read(move |conn| {
+                let condition = format!("d.source_id = ?1 AND {PENDING} AND d.state = ?2 ORDER BY q.seq");
+                deliveries(conn, &sealer, &condition, &values)
+            })
+            .await
+    }
+}
+
 #[async_trait]
 impl Deliveries for SqliteStore {
     async fn claim(&self, claim: Claim) -> StoreResult<Vec<ClaimedDelivery>> {
@@ -79,14 +91,12 @@ impl Deliveries for SqliteStore {
             .await
     }
 
+    async fn queued(&self, source: &SourceId) -> StoreResult<Vec<ClaimedDelivery>> {
+        self.pending_in_state(source, "queued").await
+    }
+
     async fn awaiting_evidence(&self, source: &SourceId) -> StoreResult<Vec<ClaimedDelivery>> {
-        let (source, sealer) = (text(source), self.sealer.clone());
-        self.readers
-            .read(move |conn| {
-                let condition = format!("d.source_id = ?1 AND {PENDING} AND d.state = 'sent' ORDER BY q.seq");
-                deliveries(conn, &sealer, &condition, &[source])
-            })
-            .await
+        self.pending_in_state(source, "sent").await
     }
 
     async fn step(

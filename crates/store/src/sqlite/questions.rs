@@ -36,12 +36,17 @@ fn key_use(tx: &Tx<'_>, idempotency: Option<&Idempotency>) -> StoreResult<KeyUse
         tx.conn.prepare_cached(sql)?.query_row(params![given.token.as_str(), given.key], read).optional()?;
     match found {
         None => Ok(KeyUse::Fresh),
-        Some((digest, _)) if digest != given.digest => Ok(KeyUse::Reused),
+        Some((digest, _)) if digest != kept_digest(tx, given) => Ok(KeyUse::Reused),
         // The question may have been pruned since; then the key is as good as new.
         Some((_, id)) => {
             Ok(load(tx.conn, &parsed(&id)?)?.map_or(KeyUse::Fresh, |found| KeyUse::Repeated(Box::new(found))))
         }
     }
+}
+
+/// A request may carry a secret answer, and a plain digest would let whoever has the file try answers.
+fn kept_digest(tx: &Tx<'_>, given: &Idempotency) -> [u8; 32] {
+    tx.sealer.mac(&given.key, &given.digest)
 }
 
 fn remember_key(
@@ -53,7 +58,13 @@ fn remember_key(
     let Some(given) = idempotency else { return Ok(()) };
     let sql = "INSERT OR REPLACE INTO idempotency (token_id, key, digest, question_id, at) VALUES (?1, ?2, ?3, ?4, ?5)";
     let (token, id) = (given.token.as_str(), id.as_str());
-    tx.conn.prepare_cached(sql)?.execute(params![token, given.key, given.digest, id, at.millis()])?;
+    tx.conn.prepare_cached(sql)?.execute(params![
+        token,
+        given.key,
+        kept_digest(tx, given),
+        id,
+        at.millis()
+    ])?;
     Ok(())
 }
 

@@ -165,6 +165,11 @@ pub(crate) async fn an_outcome_can_be_claimed_as_it_is_stored<S: Stage>() {
     assert_eq!(question.delivery.as_ref().unwrap().attempts, 1);
     assert_eq!(claim(&**store, &agent.source, 9999).await, [], "it is taken");
     let delivery = store.delivery(&asked.id).await.unwrap().unwrap();
+    assert_eq!(
+        store.queued(&agent.source).await.unwrap(),
+        std::slice::from_ref(&delivery),
+        "a restarted hub finds it"
+    );
     assert_eq!((delivery.question, delivery.settlement), (question, Settlement::Answered(answer(&["JWT"]))));
     let lost = store.lost_claims("hub-2", at(100)).await.unwrap();
     assert_eq!(lost.iter().map(|delivery| &delivery.question.id).collect::<Vec<_>>(), [&asked.id]);

@@ -19,22 +19,25 @@ const START_PATIENCE_MS = 20_000;
 /** Whatever still runs when this process ends goes with it. */
 const running = new Set<ChildProcess>();
 process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
+process.once("SIGTERM", () => process.exit(1));
 
 export class Hub {
   readonly folder: string;
+  readonly #more: string[];
   #child: ChildProcess;
   #url: string;
 
-  private constructor(folder: string, child: ChildProcess, url: string) {
+  private constructor(folder: string, more: string[], child: ChildProcess, url: string) {
     this.folder = folder;
+    this.#more = more;
     this.#child = child;
     this.#url = url;
   }
 
-  static async start(): Promise<Hub> {
+  static async start(...more: string[]): Promise<Hub> {
     if (!existsSync(BINARY)) throw new Error(`there is no hub at ${BINARY}: cargo build -p askd, or set ASKD_BIN`);
     const folder = mkdtempSync(join(tmpdir(), "askd-sdk-"));
-    return new Hub(folder, ...(await run(folder, "0")));
+    return new Hub(folder, more, ...(await run(folder, "0", more)));
   }
 
   get url(): string {
@@ -67,7 +70,7 @@ export class Hub {
 
   /** On the same port and data as before. */
   async restart(): Promise<void> {
-    [this.#child, this.#url] = await run(this.folder, this.port);
+    [this.#child, this.#url] = await run(this.folder, this.port, this.#more);
   }
 
   async stopPolitely(): Promise<void> {
@@ -81,10 +84,9 @@ export class Hub {
   }
 }
 
-async function run(folder: string, port: string): Promise<[ChildProcess, string]> {
-  const child = spawn(BINARY, ["up", "--listen", `127.0.0.1:${port}`, "--data", folder], {
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+async function run(folder: string, port: string, more: string[]): Promise<[ChildProcess, string]> {
+  const args = ["up", "--listen", `127.0.0.1:${port}`, "--data", folder, ...more];
+  const child = spawn(BINARY, args, { stdio: ["ignore", "pipe", "pipe"] });
   running.add(child);
   child.once("exit", () => running.delete(child));
   let errors = "";

@@ -5,16 +5,18 @@ use std::collections::HashMap;
 use askd_adapters::transport::holder::{Completed, Folder, look, probe_offline};
 use askd_adapters::{Begin, KnownSession, Pending, Start};
 use askd_core::delivery::{DeliveryInput, Redeliver};
-use askd_core::{Cause, QuestionId, SessionId, SourceState};
+use askd_core::{Cause, Question, QuestionId, SessionId, Settlement, SourceState};
 use askd_store::SourceRecord;
+use serde_json::value::RawValue;
 
-use super::MANAGED;
 use super::attendant::Attendant;
 use super::start::HeldSettings;
+use super::{ACP, MANAGED};
+use crate::engine::acp::id_of;
 use crate::engine::{Engine, EngineError, now};
 
 /// A managed agent, for `askd doctor` and for what Ctrl-C says.
-#[derive(Debug, Clone, serde::Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HeldAgent {
     pub session_id: SessionId,
@@ -24,12 +26,16 @@ pub struct HeldAgent {
     pub agent_pid: Option<i32>,
 }
 
+fn is_held(record: &SourceRecord) -> bool {
+    [MANAGED, ACP].contains(&record.source.kind.as_str())
+}
+
 impl Engine {
     /// Takes up every managed agent that is not known to have ended.
     pub async fn resume_managed(&self) -> Result<usize, EngineError> {
         let mut resumed = 0;
         for record in self.store().sources().await? {
-            if record.source.kind == MANAGED && record.source.state != SourceState::Ended {
+            if is_held(&record) && record.source.state != SourceState::Ended {
                 match self.resume(&record).await {
                     Ok(()) => resumed += 1,
                     Err(why) => {
@@ -47,11 +53,10 @@ impl Engine {
         let text = |error: &dyn std::error::Error| error.to_string();
         let held: HeldSettings = serde_json::from_str(&record.settings).map_err(|error| text(&error))?;
         let managed = &self.inner.managed;
-        let adapter = managed
-            .settings
-            .registry
-            .get(&record.source.agent)
-            .ok_or("its agent is not registered any more")?;
+        let registry = &managed.settings.registry;
+        let agent = record.source.agent.as_str();
+        let adapter = if held.server.is_some() { registry.acp(agent) } else { registry.get(agent) };
+        let adapter = adapter.ok_or("its agent is not registered any more")?;
         let codec = adapter.codec().map_err(|error| text(&error))?;
         let main = self.store().session(&held.main).await.map_err(|error| text(&error))?;
         let main = main.ok_or("its session was not stored")?;
@@ -70,7 +75,7 @@ impl Engine {
             title: session.title.clone(),
         };
         let begin = Begin {
-            start: Start::Resumed,
+            start: if held.server.is_some() { Start::Observed } else { Start::Resumed },
             // Distinct for every hub that attaches: the ids of its requests must not meet those of an earlier one.
             epoch: std::process::id(),
             cwd: held.cwd,
@@ -87,6 +92,16 @@ impl Engine {
             folder,
         );
         attendant.sessions = named.into_iter().map(|session| (session.native_id, session.id)).collect();
+        attendant.relay = held.server.map(|server| server.relay(attendant.source(), attendant.main()));
+        if let Some(relay) = &attendant.relay {
+            for pending in &begin.pending {
+                if let (Some(request), Some(question)) =
+                    (id_of(pending.native.get()), questions.get(&pending.native_id))
+                {
+                    relay.server.add_question(request, question.clone());
+                }
+            }
+        }
         attendant.questions = questions;
         self.attend(attendant, begin);
         Ok(())
@@ -115,7 +130,7 @@ impl Engine {
         Ok(())
     }
 
-    async fn pending_of(
+    pub(in crate::engine) async fn pending_of(
         &self,
         record: &SourceRecord,
         sessions: &[askd_core::Session],
@@ -125,24 +140,23 @@ impl Engine {
         };
         let mut pending = Vec::new();
         let mut questions = HashMap::new();
+        let mut add = |native_id: String, native: String, question: Question, written: Option<Settlement>| {
+            let Ok(native) = RawValue::from_string(native) else { return };
+            let native_session = native_session(question.ask.session_id.as_ref());
+            questions.insert(native_id.clone(), question.id);
+            pending.push(Pending { native_id, native_session, native, written });
+        };
         for open in self.store().open_of_source(&record.source.id).await? {
             let native = self.store().native(&open.question.id).await?.unwrap_or_default();
-            let Some(native_id) = open.native_id else { continue };
-            let Ok(native) = serde_json::value::RawValue::from_string(native) else { continue };
-            let native_session = native_session(open.question.ask.session_id.as_ref());
-            questions.insert(native_id.clone(), open.question.id);
-            pending.push(Pending { native_id, native_session, native, written: None });
+            if let Some(native_id) = open.native_id {
+                add(native_id, native, open.question, None);
+            }
+        }
+        for queued in self.store().queued(&record.source.id).await? {
+            add(queued.native_id, queued.native, queued.question, None);
         }
         for sent in self.store().awaiting_evidence(&record.source.id).await? {
-            let Ok(native) = serde_json::value::RawValue::from_string(sent.native) else { continue };
-            let native_session = native_session(sent.question.ask.session_id.as_ref());
-            questions.insert(sent.native_id.clone(), sent.question.id);
-            pending.push(Pending {
-                native_id: sent.native_id,
-                native_session,
-                native,
-                written: Some(sent.settlement),
-            });
+            add(sent.native_id, sent.native, sent.question, Some(sent.settlement));
         }
         Ok((pending, questions))
     }
@@ -151,7 +165,7 @@ impl Engine {
     pub async fn held_agents(&self) -> Result<Vec<HeldAgent>, EngineError> {
         let mut agents = Vec::new();
         for record in self.store().sources().await? {
-            if record.source.kind != MANAGED || record.source.state == SourceState::Ended {
+            if !is_held(&record) || record.source.state == SourceState::Ended {
                 continue;
             }
             let Ok(held) = serde_json::from_str::<HeldSettings>(&record.settings) else { continue };

@@ -1,0 +1,19 @@
+//! Claude Code in a terminal of its user's: its hooks, its transcripts and its settings, without IO.
+//!
+//! In: what a hook is given on stdin, lines of a transcript, the text of a settings file. Out: questions, the decision that a
+//! hook prints, what was answered in the terminal, and settings with askd's hooks put in or taken out. Seen with 2.1.325.
+
+mod answer;
+mod evidence;
+mod hook;
+mod json_text;
+mod question;
+mod settings;
+mod transcript;
+
+pub use answer::{decision, spoken};
+pub use evidence::{Went, went_on};
+pub use hook::{HookEvent, HookInput, hook_output};
+pub use question::{Seen, Tool, ask, likeness};
+pub use settings::{SettingsError, hook_command, install, uninstall};
+pub use transcript::{Entry, TranscriptReader};

@@ -1,0 +1,86 @@
+//! OpenCode as an adapter: what is claimed, where its program is, how its server is reached and started.
+
+use askd_core::delivery::Redeliver;
+use askd_core::{Kind, RejectMode};
+
+use super::OpencodeCodec;
+use crate::adapter::{Adapter, AdapterError, Launch, LaunchRequest, ServerWay};
+use crate::capability::{Capability, Claims};
+use crate::codec::Codec;
+use crate::descriptor::{Claim, ClaimState, Descriptor, Road};
+
+const NAME: &str = "opencode";
+
+#[derive(Debug)]
+pub struct OpencodeAgent {
+    descriptor: Descriptor,
+}
+
+impl Default for OpencodeAgent {
+    fn default() -> Self {
+        Self { descriptor: descriptor() }
+    }
+}
+
+fn descriptor() -> Descriptor {
+    use Capability::{
+        AgentExit, CancelReject, Decline, Form, Link, Notes, Oversized, Plan, PlanEdits, Secret, SlowReader,
+    };
+    let no = |claims: Claims, capability, why: &str| claims.but(capability, ClaimState::No, why);
+    let mut claims = Claims::all(ClaimState::Proven);
+    for (capability, why) in [
+        (Secret, "OpenCode has no secret questions"),
+        (Form, "OpenCode has no typed fields"),
+        (Link, "OpenCode has no links to open"),
+        (Plan, "OpenCode asks about a plan by an ordinary question with Yes and No"),
+        (PlanEdits, "OpenCode has no place for an edited plan"),
+        (CancelReject, "a rejection ends the turn; OpenCode knows no other"),
+        (
+            AgentExit,
+            "a server that goes away is a lost source; its questions end when it is back without them",
+        ),
+        (Oversized, "not judged yet"),
+        (SlowReader, "not judged yet"),
+    ] {
+        claims = no(claims, capability, why);
+    }
+    let claims = claims
+        .but(Decline, ClaimState::Proven, "permissions only, by a rejection with a message")
+        .but(Notes, ClaimState::Proven, "a note becomes one more entry of its answer");
+    Descriptor {
+        name: NAME.to_owned(),
+        title: "OpenCode".to_owned(),
+        questions: Claim::proven("seen with OpenCode 1.18.33 over its server"),
+        kinds: vec![Kind::Choice, Kind::Permission],
+        reject_modes: vec![RejectMode::Interrupt, RejectMode::Decline],
+        // The first reply wins at the server and every later one is a 404: a second copy does no harm.
+        redeliver: Redeliver::Safe,
+        roads: vec![Road::Http],
+        capabilities: claims.into(),
+        process_names: vec![NAME.to_owned()],
+        programs: vec![NAME.to_owned()],
+        install: Some("npm install -g opencode-ai".to_owned()),
+        suite: NAME,
+    }
+}
+
+impl Adapter for OpencodeAgent {
+    fn descriptor(&self) -> &Descriptor {
+        &self.descriptor
+    }
+
+    fn launch(&self, _: &LaunchRequest) -> Result<Launch, AdapterError> {
+        Err(AdapterError::NotBuilt {
+            agent: NAME.to_owned(),
+            why: "start `opencode serve` yourself and attach to it: askd attach opencode URL".to_owned(),
+        })
+    }
+
+    fn codec(&self) -> Result<Box<dyn Codec>, AdapterError> {
+        Ok(Box::new(OpencodeCodec::new(NAME)))
+    }
+
+    fn server(&self) -> Option<ServerWay> {
+        Some(ServerWay { events: "/global/event", user: NAME, url: "http://127.0.0.1:4096" })
+    }
+}

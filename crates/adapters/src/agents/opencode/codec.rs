@@ -1,0 +1,224 @@
+//! The OpenCode codec: one server, all its folders and sessions.
+//!
+//! In: events, replies to calls, and what the engine wants. Out: [`Heard`] and calls. This file is the conversation as the engine
+//! leads it; what the server says is in `hearing` (events) and `listing` (replies).
+
+use std::collections::HashMap;
+
+use askd_core::Ask;
+use askd_core::delivery::{DeliveryInput, FailReason};
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::listing::Purpose;
+use super::open::{Open, OpenRequests, Way};
+use super::session::Sessions;
+use super::wire::{AnyRequest, Envelope};
+use super::{permission, question};
+use crate::codec::{Begin, Codec, Settlement, Start, Unspeakable};
+use crate::heard::{Call, CallMethod, Heard, Speech};
+
+/// The tag of a call that carries an outcome; the request's id follows. It must be understood by a codec that did not make it.
+pub(super) const SPOKE: &str = "spoke:";
+
+#[derive(Debug)]
+pub struct OpencodeCodec {
+    pub(super) agent: String,
+    pub(super) start: Start,
+    /// The folder of the session that askd starts itself.
+    pub(super) cwd: String,
+    /// Said to that session as soon as it exists.
+    pub(super) queued: Vec<String>,
+    /// That session.
+    pub(super) main: Option<String>,
+    pub(super) sessions: Sessions,
+    pub(super) open: OpenRequests,
+    /// What the calls under way are for.
+    pub(super) under_way: HashMap<u64, Purpose>,
+    /// Counts everything that has an order: calls, and requests as they become known.
+    pub(super) now: u64,
+}
+
+impl OpencodeCodec {
+    pub fn new(agent: &str) -> Self {
+        Self {
+            agent: agent.to_owned(),
+            start: Start::Fresh,
+            cwd: String::new(),
+            queued: Vec::new(),
+            main: None,
+            sessions: Sessions::default(),
+            open: OpenRequests::default(),
+            under_way: HashMap::new(),
+            now: 0,
+        }
+    }
+
+    pub(super) fn tick(&mut self) -> u64 {
+        self.now += 1;
+        self.now
+    }
+
+    pub(super) fn prompt_call(&self, session: &str, text: &str) -> Heard {
+        let body = json!({ "parts": [{ "type": "text", "text": text }] });
+        let path = format!("/session/{session}/prompt_async");
+        write(post(path, self.sessions.directory(session), Some(body.to_string().into_bytes())))
+    }
+
+    fn main_or(&self, session: Option<&str>) -> Option<String> {
+        session.map(str::to_owned).or_else(|| self.main.clone())
+    }
+}
+
+/// A call whose reply nobody waits for.
+pub(super) fn post(path: String, directory: Option<&str>, body: Option<Vec<u8>>) -> Call {
+    Call { tag: String::new(), method: CallMethod::Post, path, query: in_directory(directory), body }
+}
+
+pub(super) fn in_directory(directory: Option<&str>) -> Vec<(String, String)> {
+    directory.map(|directory| ("directory".to_owned(), directory.to_owned())).into_iter().collect()
+}
+
+pub(super) fn write(call: Call) -> Heard {
+    Heard::Write(Speech::Call(call))
+}
+
+/// An id that can be a part of a path as it is.
+pub(super) fn is_plain(id: &str) -> bool {
+    !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
+}
+
+/// Takes a request that nobody waits for any more out of the server's list.
+pub(super) fn clean(open: &Open) -> Heard {
+    let directory = open.directory.as_deref();
+    write(match open.way {
+        Way::Question => post(format!("/question/{}/reject", open.native_id), directory, None),
+        Way::Permission => {
+            let body = json!({ "reply": permission::REJECT }).to_string().into_bytes();
+            post(format!("/permission/{}/reply", open.native_id), directory, Some(body))
+        }
+    })
+}
+
+impl Codec for OpencodeCodec {
+    fn begin(&mut self, begin: Begin) -> Vec<Heard> {
+        self.start = begin.start;
+        self.cwd = begin.cwd;
+        if begin.start != Start::Observed {
+            self.main = begin.sessions.first().map(|session| session.native_id.clone());
+        }
+        for session in begin.sessions {
+            self.sessions.known(&session.native_id, session.cwd, session.title);
+        }
+        for open in begin.pending.iter().filter_map(Open::known) {
+            self.open.push(open);
+        }
+        if self.main.is_none() {
+            self.queued.extend(begin.prompt);
+        }
+        Vec::new()
+    }
+
+    fn hear(&mut self, message: &[u8]) -> Vec<Heard> {
+        let text = match std::str::from_utf8(message) {
+            Ok(text) => text.trim(),
+            Err(_) => return vec![Heard::Unrecognised { why: "an event that is not UTF-8".to_owned() }],
+        };
+        let mut heard = Vec::new();
+        if let Err(why) = self.hear_event(text, &mut heard) {
+            heard.push(Heard::Unrecognised { why });
+        }
+        heard
+    }
+
+    fn connected(&mut self) -> Vec<Heard> {
+        self.ask_for_everything()
+    }
+
+    fn replied(&mut self, tag: &str, status: u16, body: &[u8]) -> Vec<Heard> {
+        let mut heard = Vec::new();
+        if let Some(native_id) = tag.strip_prefix(SPOKE) {
+            self.after_speaking(native_id, status, &mut heard);
+        } else if let Some(purpose) = tag.parse().ok().and_then(|n: u64| self.under_way.remove(&n)) {
+            self.take_reply(purpose, status, body, &mut heard);
+        }
+        heard
+    }
+
+    fn prompt(&mut self, session: Option<&str>, text: &str) -> Result<Vec<Heard>, Unspeakable> {
+        match self.main_or(session) {
+            Some(session) if is_plain(&session) => Ok(vec![self.prompt_call(&session, text)]),
+            Some(session) => Err(Unspeakable::UnknownSession(session)),
+            None if self.start == Start::Observed => {
+                Err(Unspeakable::NotNow("name the session that is meant"))
+            }
+            None => {
+                self.queued.push(text.to_owned());
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    fn interrupt(&mut self, session: Option<&str>) -> Vec<Heard> {
+        let Some(session) = self.main_or(session).filter(|session| is_plain(session)) else {
+            return Vec::new();
+        };
+        vec![write(post(format!("/session/{session}/abort"), self.sessions.directory(&session), None))]
+    }
+
+    fn close(&mut self, _: Option<&str>) -> Vec<Heard> {
+        // A conversation stays in OpenCode's history; only its process, if askd started it, is ended.
+        Vec::new()
+    }
+
+    fn speak(&self, native: &RawValue, _: &Ask, settled: &Settlement) -> Result<Speech, Unspeakable> {
+        let envelope = Envelope::read(native.get()).map_err(Unspeakable::Unreadable)?;
+        let unreadable = || Unspeakable::Unreadable("it is no request of OpenCode".to_owned());
+        let way = Way::of_event(&envelope.payload.kind).ok_or_else(unreadable)?;
+        let request: AnyRequest = envelope.payload.read().map_err(Unspeakable::Unreadable)?;
+        if !is_plain(&request.id) {
+            return Err(unreadable());
+        }
+        if let Some(why) = self.open.why_ended(&request.id) {
+            return Err(Unspeakable::Misfit(format!("OpenCode does not wait for it any more: {why}")));
+        }
+        let (noun, (verb, body)) = match way {
+            Way::Question => ("question", question::speak(settled)?),
+            Way::Permission => ("permission", permission::speak(settled)?),
+        };
+        let path = format!("/{noun}/{}/{verb}", request.id);
+        let tag = format!("{SPOKE}{}", request.id);
+        Ok(Speech::Call(Call { tag, ..post(path, envelope.directory.as_deref(), body) }))
+    }
+
+    fn delivered(&mut self, native_id: &str, settled: &Settlement) -> Vec<Heard> {
+        if let Some(open) = self.open.get_mut(native_id) {
+            open.sent = Some(settled.clone());
+            open.acknowledged = false;
+        }
+        Vec::new()
+    }
+
+    fn forget(&mut self, native_id: &str) {
+        self.open.forget(native_id);
+    }
+
+    fn judge(&self, status: u16, body: &[u8]) -> DeliveryInput {
+        let said = String::from_utf8_lossy(&body[..body.len().min(512)]).into_owned();
+        match status {
+            200..=299 => DeliveryInput::Written,
+            // Answered there before, lost by a restart, or written by a hub that died: the tool part tells, if it can.
+            404 => DeliveryInput::Failed {
+                reason: FailReason::Unknown,
+                detail: Some(format!("OpenCode does not wait for this answer any more: {said}")),
+            },
+            401 | 403 | 408 | 425 | 429 | 500..=599 => {
+                DeliveryInput::NotWritten { detail: format!("OpenCode answered {status}: {said}") }
+            }
+            _ => DeliveryInput::Failed {
+                reason: FailReason::Refused,
+                detail: Some(format!("OpenCode answered {status}: {said}")),
+            },
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! What the server is asked for: at every connection everything that waits, and the tool part of a request that is in doubt.
+//!
+//! Nothing is replayed on a new connection, and the list is made while events go on. So it is asked for after the stream is
+//! open; what ended since is not revived by it, what was asked since is not missed in it. A listed request is shown only if
+//! its tool part still waits: an aborted turn leaves its requests in the list.
+
+use askd_core::Cause;
+use askd_core::delivery::FailReason;
+use serde_json::value::RawValue;
+
+use super::codec::{OpencodeCodec, in_directory, is_plain, post, write};
+use super::open::{Open, Way};
+use super::verdict::{Standing, ended, standing, verdict};
+use super::wire::{AnyRequest, Message, SessionInfo, as_event};
+use crate::codec::Start;
+use crate::heard::{Call, CallMethod, Heard};
+
+/// Sessions that are looked at for the folders they are in, newest first.
+const SESSIONS: &str = "100";
+/// Folders whose requests are listed. Listing makes the server load a folder, so not everything it ever knew.
+const MAX_DIRECTORIES: usize = 24;
+/// How often a list is asked for that did not come.
+const MAX_ATTEMPTS: u32 = 3;
+
+/// What a call is for.
+#[derive(Debug)]
+pub(super) enum Purpose {
+    Sessions,
+    List {
+        way: Way,
+        directory: Option<String>,
+        at: u64,
+        attempt: u32,
+    },
+    Part {
+        native_id: String,
+        looking: Looking,
+    },
+    /// askd starts a session of its own.
+    NewSession,
+}
+
+/// Why a tool part is looked at.
+#[derive(Debug)]
+pub(super) enum Looking {
+    /// A request that was in a list and is not known: shown if it waits.
+    Listed {
+        open: Box<Open>,
+        native: Box<RawValue>,
+    },
+    /// One that is known and in the list.
+    Still,
+    /// One that is known and not in the list.
+    Absent,
+    TurnOver,
+    /// An answer was sent; `gone`: the server did not know the request.
+    Spoken {
+        gone: bool,
+    },
+}
+
+impl OpencodeCodec {
+    pub(super) fn ask_for_everything(&mut self) -> Vec<Heard> {
+        // Replies of an earlier connection say nothing about this one.
+        self.under_way.clear();
+        let mut heard = Vec::new();
+        let query = vec![("limit".to_owned(), SESSIONS.to_owned())];
+        self.get("/experimental/session".to_owned(), query, Purpose::Sessions, &mut heard);
+        if self.start == Start::Fresh && self.main.is_none() {
+            let tag = self.expect(Purpose::NewSession);
+            let directory = Some(self.cwd.as_str()).filter(|cwd| !cwd.is_empty());
+            let call = post("/session".to_owned(), directory, Some(b"{}".to_vec()));
+            heard.push(write(Call { tag, ..call }));
+        }
+        heard
+    }
+
+    fn expect(&mut self, purpose: Purpose) -> String {
+        let n = self.tick();
+        self.under_way.insert(n, purpose);
+        n.to_string()
+    }
+
+    fn get(&mut self, path: String, query: Vec<(String, String)>, purpose: Purpose, heard: &mut Vec<Heard>) {
+        let tag = self.expect(purpose);
+        heard.push(write(Call { tag, method: CallMethod::Get, path, query, body: None }));
+    }
+
+    /// Looks at the tool part of a request that is known.
+    pub(super) fn look(&mut self, native_id: &str, looking: Looking, heard: &mut Vec<Heard>) {
+        let Some(open) = self.open.get(native_id).cloned() else { return };
+        self.look_at(&open, looking, heard);
+    }
+
+    fn look_at(&mut self, open: &Open, looking: Looking, heard: &mut Vec<Heard>) {
+        let link = open.link.as_ref().filter(|link| is_plain(&link.message) && is_plain(&open.session));
+        let Some(link) = link else {
+            // Nothing to look at: what is listed waits, what is not does not.
+            return self.looked(&open.native_id, looking, "", Standing::Waiting, heard);
+        };
+        let path = format!("/session/{}/message/{}", open.session, link.message);
+        let query = in_directory(open.directory.as_deref());
+        self.get(path, query, Purpose::Part { native_id: open.native_id.clone(), looking }, heard);
+    }
+
+    pub(super) fn after_speaking(&mut self, native_id: &str, status: u16, heard: &mut Vec<Heard>) {
+        if matches!(status, 200..=299 | 404) {
+            self.look(native_id, Looking::Spoken { gone: status == 404 }, heard);
+        }
+    }
+
+    pub(super) fn take_reply(&mut self, purpose: Purpose, status: u16, body: &[u8], heard: &mut Vec<Heard>) {
+        match purpose {
+            Purpose::Sessions => self.take_sessions(status, body, heard),
+            Purpose::List { way, directory, at, attempt } => {
+                match serde_json::from_slice::<Vec<&RawValue>>(body).ok().filter(|_| status == 200) {
+                    Some(list) => self.take_list(way, directory.as_deref(), at, &list, heard),
+                    None if attempt < MAX_ATTEMPTS => self.list(way, directory, attempt + 1, heard),
+                    None => heard.push(Heard::Unrecognised {
+                        why: format!("the list of requests did not come ({status})"),
+                    }),
+                }
+            }
+            Purpose::Part { native_id, looking } => self.take_part(&native_id, looking, status, body, heard),
+            Purpose::NewSession => self.take_session(status, body, heard),
+        }
+    }
+
+    fn take_sessions(&mut self, status: u16, body: &[u8], heard: &mut Vec<Heard>) {
+        let sessions: Vec<SessionInfo> =
+            serde_json::from_slice(body).ok().filter(|_| status == 200).unwrap_or_default();
+        let mut directories: Vec<Option<String>> = Vec::new();
+        let mut add = |directory: Option<String>| {
+            if !directories.contains(&directory) {
+                directories.push(directory);
+            }
+        };
+        self.open.iter().for_each(|open| add(open.directory.clone()));
+        let (recent, infos): (Vec<_>, Vec<_>) =
+            sessions.into_iter().map(|info| (info.directory.clone(), info)).unzip();
+        recent.into_iter().filter(Option::is_some).for_each(&mut add);
+        self.sessions.announced_directories().for_each(|directory| add(Some(directory.to_owned())));
+        if directories.is_empty() {
+            // The server's own folder.
+            directories.push(None);
+        }
+        for info in infos {
+            heard.extend(self.sessions.learn(info));
+        }
+        for directory in directories.into_iter().take(MAX_DIRECTORIES) {
+            self.list(Way::Question, directory.clone(), 1, heard);
+            self.list(Way::Permission, directory, 1, heard);
+        }
+    }
+
+    fn list(&mut self, way: Way, directory: Option<String>, attempt: u32, heard: &mut Vec<Heard>) {
+        let path = match way {
+            Way::Question => "/question",
+            Way::Permission => "/permission",
+        };
+        let query = in_directory(directory.as_deref());
+        let at = self.now;
+        self.get(path.to_owned(), query, Purpose::List { way, directory, at, attempt }, heard);
+    }
+
+    fn take_list(
+        &mut self,
+        way: Way,
+        directory: Option<&str>,
+        at: u64,
+        list: &[&RawValue],
+        heard: &mut Vec<Heard>,
+    ) {
+        let mut listed = Vec::new();
+        for properties in list {
+            let Ok(request) = serde_json::from_str::<AnyRequest>(properties.get()) else {
+                heard.push(Heard::Unrecognised { why: "a request in a list that has no id".to_owned() });
+                continue;
+            };
+            listed.push(request.id.clone());
+            if self.open.get(&request.id).is_some() {
+                self.look(&request.id, Looking::Still, heard);
+            } else if is_plain(&request.id) && self.open.why_ended(&request.id).is_none() {
+                let of_session = self.sessions.directory(&request.session).map(str::to_owned);
+                let directory = directory.map(str::to_owned).or(of_session);
+                let known = directory.as_deref().unwrap_or_default();
+                let Some(native) = as_event(way.event(), known, properties) else { continue };
+                let open = Box::new(Open::new(way, directory, request, 0));
+                self.look_at(&open.clone(), Looking::Listed { open, native }, heard);
+            }
+        }
+        let absent = |open: &&Open| {
+            open.way == way
+                && open.directory.as_deref() == directory
+                && open.since <= at
+                && !listed.contains(&open.native_id)
+        };
+        let absent: Vec<String> =
+            self.open.iter().filter(absent).map(|open| open.native_id.clone()).collect();
+        for id in absent {
+            self.look(&id, Looking::Absent, heard);
+        }
+    }
+
+    fn take_part(
+        &mut self,
+        native_id: &str,
+        looking: Looking,
+        status: u16,
+        body: &[u8],
+        heard: &mut Vec<Heard>,
+    ) {
+        let link = match &looking {
+            Looking::Listed { open, .. } => open.link.clone(),
+            _ => self.open.get(native_id).and_then(|open| open.link.clone()),
+        };
+        let Some(link) = link else { return };
+        match (status, serde_json::from_slice::<Message>(body)) {
+            (200, Ok(message)) => match message.parts.into_iter().find(|part| part.call == link.call) {
+                Some(part) => self.looked(native_id, looking, &part.tool, standing(part.state), heard),
+                None => {
+                    let gone = Standing::Failed("its tool call is gone".to_owned());
+                    self.looked(native_id, looking, "", gone, heard);
+                }
+            },
+            (404, _) => self.session_gone(native_id, looking, heard),
+            // Not known: better shown than lost, better open than ended by a guess.
+            _ if matches!(looking, Looking::Listed { .. }) => {
+                self.looked(native_id, looking, "", Standing::Waiting, heard);
+            }
+            _ => {}
+        }
+    }
+
+    fn looked(
+        &mut self,
+        native_id: &str,
+        looking: Looking,
+        tool: &str,
+        standing: Standing,
+        heard: &mut Vec<Heard>,
+    ) {
+        if let Looking::Listed { open, native } = looking {
+            if standing == Standing::Waiting {
+                return self.show(*open, native, heard);
+            }
+            return self.clean_up(&open, heard);
+        }
+        let Some(open) = self.open.get(native_id) else { return };
+        if let Some(verdict) = verdict(open, tool, standing) {
+            return self.conclude(native_id, verdict, heard);
+        }
+        let lost = "OpenCode was restarted and has forgotten that it asked";
+        let sent = open.sent.is_some();
+        match looking {
+            Looking::Absent if !sent => {
+                let cause = Cause::SourceLost { detail: Some(lost.to_owned()) };
+                self.conclude(native_id, ended(native_id.to_owned(), cause, lost, false), heard);
+            }
+            // It may just be on its way from the server to the part: one more look tells.
+            Looking::Absent if !open.acknowledged => {
+                self.look(native_id, Looking::Spoken { gone: true }, heard);
+            }
+            Looking::Spoken { gone: true } if !open.acknowledged => {
+                let (native_id, reason) = (native_id.to_owned(), FailReason::Unconfirmed);
+                let verdict =
+                    Heard::NotTaken { native_id: native_id.clone(), reason, detail: lost.to_owned() };
+                self.conclude(&native_id, verdict, heard);
+            }
+            _ => {}
+        }
+    }
+
+    fn session_gone(&mut self, native_id: &str, looking: Looking, heard: &mut Vec<Heard>) {
+        if let Looking::Listed { open, .. } = looking {
+            return self.clean_up(&open, heard);
+        }
+        let Some(open) = self.open.get(native_id) else { return };
+        let why = "its session was deleted in OpenCode";
+        let cause = Cause::SessionEnded { detail: Some(why.to_owned()) };
+        let verdict = ended(native_id.to_owned(), cause, why, open.sent.is_some());
+        self.conclude(native_id, verdict, heard);
+    }
+
+    fn show(&mut self, open: Open, native: Box<RawValue>, heard: &mut Vec<Heard>) {
+        let text = native.clone();
+        let shown = super::wire::Envelope::read(text.get()).and_then(|envelope| {
+            let properties = envelope.payload.properties.ok_or("no properties")?;
+            self.hear_asked(open.way, open.directory, properties, native, heard)
+        });
+        if let Err(why) = shown {
+            heard.push(Heard::Unrecognised { why });
+        }
+    }
+
+    fn take_session(&mut self, status: u16, body: &[u8], heard: &mut Vec<Heard>) {
+        match serde_json::from_slice::<SessionInfo>(body).ok().filter(|_| status == 200) {
+            Some(info) if is_plain(&info.id) => {
+                let id = info.id.clone();
+                heard.extend(self.sessions.learn(info));
+                self.sessions.announce(&id, None, heard);
+                self.main = Some(id.clone());
+                for text in std::mem::take(&mut self.queued) {
+                    heard.push(self.prompt_call(&id, &text));
+                }
+            }
+            _ => {
+                let detail = String::from_utf8_lossy(&body[..body.len().min(512)]).into_owned();
+                heard.push(Heard::Failed { step: "create a session", detail: format!("{status}: {detail}") });
+            }
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! OpenCode: its server's HTTP API and event stream, `opencode serve` or a TUI with a port.
+//!
+//! In: the data of the events of `/global/event`, and the replies to calls. Out: questions and permissions with their ends, and
+//! calls to the server. `hearing` is what events mean, `listing` what is asked for at every connection, `verdict` how a
+//! question ended; `question` and `permission` are the two things that wait for a person.
+
+mod agent;
+mod codec;
+mod hearing;
+mod listing;
+mod open;
+mod permission;
+mod question;
+mod session;
+mod verdict;
+mod wire;
+
+pub use agent::OpencodeAgent;
+pub use codec::OpencodeCodec;

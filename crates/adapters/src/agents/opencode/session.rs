@@ -1,0 +1,143 @@
+//! The conversations of a server: their folder, title and parent, and what was said last.
+
+use std::collections::HashMap;
+
+use askd_core::question::Context;
+
+use super::wire::SessionInfo;
+use crate::heard::Heard;
+
+/// Sessions that are remembered; a server's list is longer, and what is forgotten comes again with its next event.
+const MAX_SESSIONS: usize = 4096;
+/// Bytes of what the agent said just before it asked.
+const MAX_EXCERPT_BYTES: usize = 2048;
+
+#[derive(Debug, Default)]
+pub(super) struct Session {
+    pub(super) directory: Option<String>,
+    title: Option<String>,
+    parent: Option<String>,
+    /// Whether the engine knows it.
+    announced: bool,
+    said: Option<Said>,
+    /// The last message of the user, whose text is not the agent's.
+    pub(super) user: Option<String>,
+    /// The permission whose rejection is ending the turn.
+    pub(super) rejected: Option<String>,
+}
+
+/// The last text of the agent, the part that it is and the message that it belongs to.
+#[derive(Debug)]
+struct Said {
+    message: String,
+    part: String,
+    text: String,
+}
+
+impl Said {
+    fn keep_the_end(&mut self) {
+        let mut start = self.text.len().saturating_sub(MAX_EXCERPT_BYTES);
+        while !self.text.is_char_boundary(start) {
+            start += 1;
+        }
+        self.text.drain(..start);
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Sessions(HashMap<String, Session>);
+
+impl Sessions {
+    pub(super) fn get_mut(&mut self, id: &str) -> &mut Session {
+        if !self.0.contains_key(id) && self.0.len() >= MAX_SESSIONS {
+            self.0.retain(|_, session| session.announced);
+        }
+        self.0.entry(id.to_owned()).or_default()
+    }
+
+    pub(super) fn known(&mut self, id: &str, directory: Option<String>, title: Option<String>) {
+        let session = self.get_mut(id);
+        session.directory = directory;
+        session.title = title;
+        session.announced = true;
+    }
+
+    pub(super) fn directory(&self, id: &str) -> Option<&str> {
+        self.0.get(id)?.directory.as_deref()
+    }
+
+    /// Takes in what the server says of a session; a new title of one that the engine knows is news.
+    pub(super) fn learn(&mut self, info: SessionInfo) -> Option<Heard> {
+        let session = self.get_mut(&info.id);
+        session.directory = info.directory.or(session.directory.take());
+        session.parent = info.parent.or(session.parent.take());
+        let title = info.title?;
+        let changed = session.title.as_ref() != Some(&title);
+        session.title = Some(title.clone());
+        (changed && session.announced).then_some(Heard::SessionUpdated { native_id: info.id, title })
+    }
+
+    pub(super) fn says(&mut self, id: &str, message: String, part: String, text: String) {
+        let mut said = Said { message, part, text };
+        said.keep_the_end();
+        self.get_mut(id).said = Some(said);
+    }
+
+    /// The text goes on; it is whole only after the tool calls that follow it.
+    pub(super) fn says_more(&mut self, id: &str, part: &str, text: &str) {
+        let said = self.0.get_mut(id).and_then(|session| session.said.as_mut());
+        if let Some(said) = said.filter(|said| said.part == part) {
+            said.text.push_str(text);
+            said.keep_the_end();
+        }
+    }
+
+    /// Tells the engine of a session and its parents, once.
+    pub(super) fn announce(&mut self, id: &str, directory: Option<&str>, heard: &mut Vec<Heard>) {
+        let mut line = vec![id.to_owned()];
+        while let Some(parent) = line.last().and_then(|id| self.0.get(id)).and_then(|s| s.parent.clone()) {
+            if line.contains(&parent) {
+                break;
+            }
+            line.push(parent);
+        }
+        for native_id in line.into_iter().rev() {
+            let session = self.get_mut(&native_id);
+            if session.announced {
+                continue;
+            }
+            session.announced = true;
+            session.directory = session.directory.take().or_else(|| directory.map(str::to_owned));
+            heard.push(Heard::SessionStarted {
+                title: session.title.clone(),
+                cwd: session.directory.clone(),
+                parent: session.parent.clone(),
+                native_id,
+            });
+        }
+    }
+
+    pub(super) fn context(&self, id: &str, directory: Option<&str>, message: Option<&str>) -> Context {
+        let session = self.0.get(id);
+        let said = session.and_then(|session| session.said.as_ref());
+        Context {
+            cwd: directory
+                .map(str::to_owned)
+                .or_else(|| session.and_then(|session| session.directory.clone())),
+            title: session.and_then(|session| session.title.clone()),
+            excerpt: said
+                .filter(|said| Some(said.message.as_str()) == message && !said.text.trim().is_empty())
+                .map(|said| said.text.clone()),
+            host: None,
+        }
+    }
+
+    pub(super) fn remove(&mut self, id: &str) -> bool {
+        self.0.remove(id).is_some_and(|session| session.announced)
+    }
+
+    /// The folders of the sessions that the engine knows.
+    pub(super) fn announced_directories(&self) -> impl Iterator<Item = &str> {
+        self.0.values().filter(|session| session.announced).filter_map(|session| session.directory.as_deref())
+    }
+}

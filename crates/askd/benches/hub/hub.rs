@@ -1,0 +1,78 @@
+//! The hub under measurement: the real binary on a folder of its own, ended by its id.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::Result;
+use crate::wire::Wire;
+
+pub const ASK: &str = r#"{"questions":[{"question":"Which auth method should we use?","header":"Auth method","options":[{"label":"JWT","description":"Stateless tokens"},{"label":"Session cookies","description":"Server-side sessions"}]}],"context":{"cwd":"/home/me/app","title":"add a login page"}}"#;
+pub const REPLY: &str = r#"{"answers":[["JWT"]]}"#;
+
+pub struct Hub {
+    child: Child,
+    pub url: String,
+    pub token: String,
+    /// From the start of the process until it answered as healthy.
+    pub start_up: Duration,
+    _folder: TempDir,
+}
+
+impl Hub {
+    pub async fn start() -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let began = Instant::now();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_askd"))
+            .args(["up", "--listen", "127.0.0.1:0", "--end-agents", "--data"])
+            .arg(folder.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().ok_or("no stdout")?).read_line(&mut line)?;
+        let url = line.trim().trim_start_matches("inbox: ").to_owned();
+        let token = std::fs::read_to_string(folder.path().join("token"))?.trim().to_owned();
+        let (status, _) = Wire::connect(&url, &token).await?.call("GET", "/v1/health", "").await?;
+        if status != 200 {
+            return Err(format!("health answered {status}").into());
+        }
+        Ok(Self { child, url, token, start_up: began.elapsed(), _folder: folder })
+    }
+
+    pub async fn wire(&self) -> Result<Wire> {
+        Wire::connect(&self.url, &self.token).await
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn rss_mb(&self) -> Result<f64> {
+        rss_mb(self.pid())
+    }
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        // Politely first, so that managed agents end; the patience is for them.
+        let pid = self.child.id().to_string();
+        drop(Command::new("kill").args(["-TERM", &pid]).status());
+        let give_up = Instant::now() + Duration::from_secs(20);
+        while Instant::now() < give_up && matches!(self.child.try_wait(), Ok(None)) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Resident memory of a process, in megabytes.
+pub fn rss_mb(pid: u32) -> Result<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
+    let kb: f64 = line.trim().trim_end_matches("kB").trim().parse()?;
+    Ok(kb / 1024.0)
+}

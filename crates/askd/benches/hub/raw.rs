@@ -1,0 +1,69 @@
+//! The physical limit: what the same disk gives a bare group commit with as many submitters, and one fsync alone.
+
+use std::io::Write;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use crate::Result;
+
+/// Durable one-row transactions a second with `submitters` at once, grouped into as few commits as they allow.
+pub fn group_commits_a_second(submitters: usize, seconds: u64) -> Result<f64> {
+    let folder = tempfile::tempdir()?;
+    #[expect(clippy::disallowed_methods, reason = "the bare disk is measured without the store")]
+    let conn = rusqlite::Connection::open(folder.path().join("raw.db"))?;
+    conn.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE t (id INTEGER PRIMARY KEY, body TEXT)")?;
+    let (jobs, queue) = mpsc::channel::<mpsc::SyncSender<()>>();
+    let until = Instant::now() + Duration::from_secs(seconds);
+    let began = Instant::now();
+    let threads: Vec<_> = (0..submitters)
+        .map(|_| {
+            let jobs = jobs.clone();
+            std::thread::spawn(move || {
+                let mut done = 0u64;
+                while Instant::now() < until {
+                    let (reply, committed) = mpsc::sync_channel(1);
+                    if jobs.send(reply).is_err() || committed.recv().is_err() {
+                        break;
+                    }
+                    done += 1;
+                }
+                done
+            })
+        })
+        .collect();
+    drop(jobs);
+    // As many bytes as a question and its event have.
+    let body = "x".repeat(900);
+    while let Ok(first) = queue.recv() {
+        let mut batch = vec![first];
+        batch.extend(queue.try_iter());
+        conn.execute_batch("BEGIN IMMEDIATE")?;
+        for _ in &batch {
+            conn.prepare_cached("INSERT INTO t (body) VALUES (?1)")?.execute([&body])?;
+        }
+        conn.execute_batch("COMMIT")?;
+        for reply in batch {
+            // The submitter may have run out of time.
+            let _ = reply.send(());
+        }
+    }
+    let mut total = 0;
+    for thread in threads {
+        total += thread.join().map_err(|_| "a submitter panicked")?;
+    }
+    Ok(total as f64 / began.elapsed().as_secs_f64())
+}
+
+/// Milliseconds of one append with an fsync, half of them below and above.
+pub fn fsync_ms() -> Result<f64> {
+    let folder = tempfile::tempdir()?;
+    let mut file = std::fs::File::create(folder.path().join("f"))?;
+    let mut samples = Vec::new();
+    for _ in 0..500 {
+        let began = Instant::now();
+        file.write_all(&[0; 4096])?;
+        file.sync_data()?;
+        samples.push(began.elapsed().as_secs_f64() * 1000.0);
+    }
+    Ok(crate::table::percentile(&mut samples, 0.5))
+}

@@ -1,0 +1,136 @@
+//! What a server's events and replies mean to the engine: questions, sessions, evidence.
+
+use askd_adapters::{Asked, Heard, Speech};
+use askd_core::delivery::DeliveryInput;
+use askd_core::{QuestionId, SessionId};
+use askd_store::SessionSeen;
+
+use super::attendant::Attendant;
+use crate::engine::{AgentQuestion, EngineError, new_bits, now};
+
+/// The road by which an attached server's questions are sighted.
+const ROAD: &str = "http";
+
+impl Attendant {
+    pub(super) async fn apply_all(&mut self, heard: Vec<Heard>) -> Result<(), EngineError> {
+        for value in heard {
+            self.apply(value).await?;
+        }
+        Ok(())
+    }
+
+    async fn apply(&mut self, heard: Heard) -> Result<(), EngineError> {
+        match heard {
+            Heard::Asked(asked) => self.asked(*asked).await?,
+            Heard::Withdrawn { native_id, cause } => {
+                if let Some(id) = self.questions.remove(&native_id) {
+                    self.engine.cancel(&id, cause).await?;
+                }
+            }
+            Heard::AnsweredElsewhere { native_id, how } => {
+                if let Some(id) = self.questions.remove(&native_id) {
+                    self.engine.elsewhere(&id, how).await?;
+                }
+            }
+            Heard::Confirmed { native_id } => self.evidence(&native_id, DeliveryInput::Confirmed).await?,
+            Heard::NotTaken { native_id, reason, detail } => {
+                self.evidence(&native_id, DeliveryInput::Failed { reason, detail: Some(detail) }).await?;
+            }
+            Heard::SessionStarted { native_id, title, cwd, parent } => {
+                self.see(native_id, title, cwd, parent).await?;
+            }
+            Heard::SessionUpdated { native_id, title } => {
+                if self.sessions.contains_key(&native_id) {
+                    self.see(native_id, Some(title), None, None).await?;
+                }
+            }
+            Heard::SessionEnded { native_id, cause } => {
+                if let Some(session) = self.sessions.remove(&native_id) {
+                    self.engine.end_session(&session, cause).await?;
+                }
+            }
+            Heard::Failed { step, detail } => {
+                tracing::warn!(source = %self.source.id, step, detail, "a server could not do what was wanted");
+            }
+            Heard::Write(Speech::Call(call)) => self.to_call.push(call),
+            Heard::Write(Speech::Bytes(_)) => {
+                tracing::error!(source = %self.source.id, "a server takes calls and no lines");
+            }
+            Heard::Unrecognised { why } => {
+                tracing::info!(source = %self.source.id, why, "a server said something that askd does not know");
+            }
+            Heard::TurnEnded { .. } | Heard::Chatter { .. } => {}
+        }
+        Ok(())
+    }
+
+    async fn asked(&mut self, asked: Asked) -> Result<(), EngineError> {
+        let native_session = asked.native_session.unwrap_or_default();
+        if !self.sessions.contains_key(&native_session) {
+            let cwd = asked.ask.context.cwd.clone();
+            self.see(native_session.clone(), None, cwd, None).await?;
+        }
+        let Some(session) = self.sessions.get(&native_session).cloned() else { return Ok(()) };
+        let mut ask = asked.ask;
+        if let Some(patience) = asked.patience {
+            ask.deadline = Some(now().plus_millis(i64::try_from(patience.as_millis()).unwrap_or(i64::MAX)));
+        }
+        let question = AgentQuestion {
+            source: self.source.id.clone(),
+            session,
+            native_id: asked.native_id.clone(),
+            road: ROAD.to_owned(),
+            native: asked.native.get().to_owned(),
+            ask,
+        };
+        match self.engine.hear(question).await {
+            Ok(question) => {
+                let pending = question.delivery.as_ref().is_some_and(|delivery| delivery.is_pending());
+                if question.is_open() || pending {
+                    self.questions.insert(asked.native_id, question.id);
+                } else {
+                    self.codec.forget(&asked.native_id);
+                }
+                Ok(())
+            }
+            // The agent's own screen still has it.
+            Err(EngineError::Invalid(errors)) => {
+                tracing::warn!(source = %self.source.id, %errors, "a question could not be taken");
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn evidence(&mut self, native_id: &str, input: DeliveryInput) -> Result<(), EngineError> {
+        if let Some(id) = self.questions.remove(native_id) {
+            let id: QuestionId = id;
+            self.engine.store().step(&id, input, now()).await?;
+        }
+        Ok(())
+    }
+
+    async fn see(
+        &mut self,
+        native_id: String,
+        title: Option<String>,
+        cwd: Option<String>,
+        parent: Option<String>,
+    ) -> Result<(), EngineError> {
+        let seen = SessionSeen {
+            id: SessionId::from_bits(new_bits()),
+            source: self.source.id.clone(),
+            agent: self.source.agent.clone(),
+            native_id: native_id.clone(),
+            cwd,
+            title,
+            parent: parent.and_then(|parent| self.sessions.get(&parent).cloned()),
+            pid: None,
+            managed: false,
+            at: now(),
+        };
+        let session = self.engine.see_session(seen).await?;
+        self.sessions.insert(native_id, session.id);
+        Ok(())
+    }
+}

@@ -1,0 +1,182 @@
+//! Attached sources: agents' own HTTP servers with a stream of events, each attended by one task.
+//!
+//! In: an address with credentials, events, replies to calls. Out: sessions and questions in the store, answers posted to the
+//! server, and the state of the connection. Which server it is, only its codec knows. The credentials are in the store's
+//! settings of the source and nowhere else.
+
+mod attendant;
+mod calls;
+mod hearing;
+mod mouth;
+mod resume;
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use askd_adapters::{Begin, Start};
+use askd_core::field::Collector;
+use askd_core::{FieldErrors, Right, Source, SourceId, SourceState};
+
+use super::questions::Caller;
+use super::{Engine, EngineError, NewSource};
+use attendant::Attendant;
+use calls::Server;
+
+/// Wishes that wait for one attendant.
+const COMMANDS: usize = 256;
+/// Bytes of an address or of a credential.
+const MAX_FIELD_BYTES: usize = 1024;
+
+/// A wish to attach to a server.
+#[derive(Clone, Default)]
+pub struct AttachRequest {
+    /// The agent whose server it is.
+    pub kind: String,
+    /// Where it listens; the agent's usual place unless given.
+    pub url: Option<String>,
+    pub username: Option<String>,
+    pub password: Option<String>,
+}
+
+/// What an attached source has to remember. It has no `Debug`, so that it cannot be logged by accident.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct AttachedSettings {
+    url: String,
+    username: String,
+    password: Option<String>,
+}
+
+/// The servers that are attended at this moment.
+#[derive(Default)]
+pub(super) struct Attached {
+    attended: Mutex<HashMap<SourceId, CancellationToken>>,
+}
+
+impl Attached {
+    fn add(&self, source: SourceId, stop: CancellationToken) {
+        self.attended.lock().unwrap_or_else(PoisonError::into_inner).insert(source, stop);
+    }
+
+    /// Lets go of a server.
+    pub(super) fn stop(&self, source: &SourceId) {
+        let stop = self.attended.lock().unwrap_or_else(PoisonError::into_inner).remove(source);
+        if let Some(stop) = stop {
+            stop.cancel();
+        }
+    }
+}
+
+impl Engine {
+    /// Attaches to a running server. Whether it can be reached is told by the source's state.
+    pub async fn attach_source(
+        &self,
+        caller: &Caller,
+        request: AttachRequest,
+    ) -> Result<Source, EngineError> {
+        caller.needs(Right::Manage)?;
+        let registry = &self.inner.managed.settings.registry;
+        let adapter = registry.get(&request.kind).cloned();
+        let way = adapter.as_ref().and_then(|adapter| adapter.server());
+        let (Some(adapter), Some(way)) = (adapter, way) else {
+            let with_server = registry.iter().filter(|adapter| adapter.server().is_some());
+            let names: Vec<&str> = with_server.map(|adapter| adapter.descriptor().name.as_str()).collect();
+            let mut errors = Collector::default();
+            let message = format!("askd can attach to servers of: {}", names.join(", "));
+            errors.add("kind", "unknown_kind", message);
+            return Err(errors.into_errors().into());
+        };
+        let settings = AttachedSettings {
+            url: address(request.url.as_deref().unwrap_or(way.url))?,
+            username: request.username.unwrap_or_else(|| way.user.to_owned()),
+            password: request.password.filter(|password| !password.is_empty()),
+        };
+        check_credentials(&settings)?;
+        if let Some(known) = self.known_source(&request.kind, &settings).await? {
+            return Ok(known);
+        }
+        let codec = adapter.codec().map_err(|error| not_built(&error.to_string()))?;
+        let new = NewSource {
+            kind: request.kind.clone(),
+            agent: request.kind,
+            label: settings.url.clone(),
+            settings: serde_json::to_string(&settings).unwrap_or_default(),
+        };
+        let server = Server::new(settings, way.events).map_err(|error| not_built(&error))?;
+        let source = self.add_source(new).await?;
+        let redeliver = adapter.descriptor().redeliver;
+        let attendant = Attendant::new(self.clone(), source.clone(), codec, redeliver, server);
+        self.attend_server(attendant, Begin { start: Start::Observed, ..Begin::default() });
+        Ok(source)
+    }
+
+    /// The same server once more is the same source; with other credentials it has to be detached first.
+    async fn known_source(
+        &self,
+        kind: &str,
+        settings: &AttachedSettings,
+    ) -> Result<Option<Source>, EngineError> {
+        for record in self.store().sources().await? {
+            let source = record.source;
+            if source.kind != kind || source.state == SourceState::Ended || source.label != settings.url {
+                continue;
+            }
+            if serde_json::from_str::<AttachedSettings>(&record.settings)
+                .is_ok_and(|known| known == *settings)
+            {
+                return Ok(Some(source));
+            }
+            let mut errors = Collector::default();
+            let message =
+                format!("{} is attached with other credentials; detach {} first", source.label, source.id);
+            errors.add("url", "already_attached", message);
+            return Err(errors.into_errors().into());
+        }
+        Ok(None)
+    }
+
+    fn attend_server(&self, attendant: Attendant, begin: Begin) {
+        let (commands, wishes) = mpsc::channel(COMMANDS);
+        let source = attendant.source.id.clone();
+        let stop = self.inner.stop.child_token();
+        self.inner.attached.add(source, stop.clone());
+        self.spawn(move |_| async move { attendant.run(begin, commands, wishes, stop).await });
+    }
+}
+
+fn not_built(why: &str) -> EngineError {
+    let mut errors = Collector::default();
+    errors.add("kind", "unavailable", why);
+    errors.into_errors().into()
+}
+
+/// The address without a slash at its end. Credentials do not belong into it: it is shown.
+fn address(url: &str) -> Result<String, FieldErrors> {
+    let mut errors = Collector::default();
+    errors.bounded("url", url, MAX_FIELD_BYTES);
+    let parsed = reqwest::Url::parse(url).ok().filter(|url| url.scheme() == "http" && url.host().is_some());
+    match parsed {
+        None => errors.add("url", "invalid", "must be an address such as http://127.0.0.1:4096"),
+        Some(parsed) if !parsed.username().is_empty() || parsed.password().is_some() => {
+            errors.add("url", "credentials", "must not have credentials in it; give username and password");
+        }
+        Some(parsed) if parsed.query().is_some() || parsed.fragment().is_some() => {
+            errors.add("url", "invalid", "must not have a query or a fragment");
+        }
+        Some(_) => {}
+    }
+    errors.finish(url.trim_end_matches('/').to_owned())
+}
+
+fn check_credentials(settings: &AttachedSettings) -> Result<(), FieldErrors> {
+    let mut errors = Collector::default();
+    errors.bounded("username", &settings.username, MAX_FIELD_BYTES);
+    errors.bounded("password", settings.password.as_deref().unwrap_or(""), MAX_FIELD_BYTES);
+    if settings.username.contains(':') {
+        errors.add("username", "invalid", "must not have a colon in it");
+    }
+    errors.finish(())
+}

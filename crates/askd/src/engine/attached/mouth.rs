@@ -1,0 +1,41 @@
+//! The way of an outcome to an attached server: through its attendant, which knows what it waits for.
+
+use async_trait::async_trait;
+use tokio::sync::{mpsc, oneshot};
+
+use askd_core::delivery::Redeliver;
+use askd_store::ClaimedDelivery;
+
+use crate::engine::{Mouth, Said};
+
+/// Bring an outcome to the server.
+pub(super) struct Speak {
+    pub(super) delivery: Box<ClaimedDelivery>,
+    pub(super) reply: oneshot::Sender<Said>,
+}
+
+pub(super) struct ServerMouth {
+    pub(super) commands: mpsc::Sender<Speak>,
+    pub(super) redeliver: Redeliver,
+}
+
+#[async_trait]
+impl Mouth for ServerMouth {
+    fn redeliver(&self) -> Redeliver {
+        self.redeliver
+    }
+
+    async fn speak(&self, delivery: &ClaimedDelivery) -> Said {
+        let (reply, said) = oneshot::channel();
+        let speak = Speak { delivery: Box::new(delivery.clone()), reply };
+        if self.commands.send(speak).await.is_err() {
+            return Said::NotNow("the server is not attended at this moment".to_owned());
+        }
+        said.await.unwrap_or(Said::Unknown)
+    }
+
+    async fn was_written(&self, _: &ClaimedDelivery) -> Option<bool> {
+        // The server keeps no journal; what the adapter says about a second copy decides.
+        None
+    }
+}

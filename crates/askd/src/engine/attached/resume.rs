@@ -1,0 +1,63 @@
+//! After a restart: the servers that earlier hubs were attached to, with the questions that were open there.
+
+use askd_adapters::{Begin, KnownSession, Start};
+use askd_core::{Cause, SourceState};
+use askd_store::SourceRecord;
+
+use super::attendant::Attendant;
+use super::calls::Server;
+use crate::engine::{Engine, EngineError};
+
+impl Engine {
+    /// Attaches again to every server that was not let go.
+    pub async fn resume_attached(&self) -> Result<usize, EngineError> {
+        let mut resumed = 0;
+        for record in self.store().sources().await? {
+            let adapter = self.inner.managed.settings.registry.get(&record.source.kind);
+            let served = adapter.is_some_and(|adapter| adapter.server().is_some());
+            if !served || record.source.state == SourceState::Ended {
+                continue;
+            }
+            match self.resume_server(&record).await {
+                Ok(()) => resumed += 1,
+                Err(why) => {
+                    tracing::error!(source = %record.source.id, why, "cannot attach to a server again");
+                    self.end_source(&record.source.id, Cause::SourceLost { detail: Some(why) }).await?;
+                }
+            }
+        }
+        Ok(resumed)
+    }
+
+    async fn resume_server(&self, record: &SourceRecord) -> Result<(), String> {
+        let text = |error: &dyn std::error::Error| error.to_string();
+        let settings = serde_json::from_str(&record.settings).map_err(|error| text(&error))?;
+        let adapter = self.inner.managed.settings.registry.get(&record.source.kind);
+        let adapter = adapter.ok_or("its agent is not known any more")?;
+        let way = adapter.server().ok_or("its agent has no server any more")?;
+        let codec = adapter.codec().map_err(|error| text(&error))?;
+        let sessions =
+            self.store().sessions_of_source(&record.source.id).await.map_err(|error| text(&error))?;
+        let sessions: Vec<_> = sessions.into_iter().filter(|session| session.live).collect();
+        let (pending, questions) = self.pending_of(record, &sessions).await.map_err(|error| text(&error))?;
+        let known = |session: &askd_core::Session| KnownSession {
+            native_id: session.native_id.clone(),
+            cwd: session.cwd.clone(),
+            title: session.title.clone(),
+        };
+        let begin = Begin {
+            start: Start::Observed,
+            epoch: std::process::id(),
+            sessions: sessions.iter().map(known).collect(),
+            pending,
+            ..Begin::default()
+        };
+        let server = Server::new(settings, way.events)?;
+        let redeliver = adapter.descriptor().redeliver;
+        let mut attendant = Attendant::new(self.clone(), record.source.clone(), codec, redeliver, server);
+        attendant.sessions = sessions.into_iter().map(|session| (session.native_id, session.id)).collect();
+        attendant.questions = questions;
+        self.attend_server(attendant, begin);
+        Ok(())
+    }
+}

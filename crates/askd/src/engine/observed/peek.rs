@@ -1,0 +1,58 @@
+//! A look at the end of a transcript, for the name of a call that a hook asks about without knowing it.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+use askd_adapters::agents::claude_hook::{Entry, Tool, TranscriptReader, likeness};
+
+/// Bytes at the end of the file that are looked at: the call is among the last lines.
+const LOOKED_AT: u64 = 512 << 10;
+
+/// What a transcript says about an open call.
+#[derive(Debug)]
+pub(super) struct Peeked {
+    pub call_id: String,
+    pub message_id: Option<String>,
+    pub excerpt: Option<String>,
+}
+
+/// The open calls of this session that are alike, oldest first.
+pub(super) async fn peek(path: &str, session: &str, tool: Tool, like: &str) -> Vec<Peeked> {
+    let (path, session, like) = (path.to_owned(), session.to_owned(), like.to_owned());
+    tokio::task::spawn_blocking(move || look(Path::new(&path), &session, tool, &like).unwrap_or_default())
+        .await
+        .unwrap_or_default()
+}
+
+fn look(path: &Path, session: &str, tool: Tool, like: &str) -> Option<Vec<Peeked>> {
+    if path.extension().is_none_or(|extension| extension != "jsonl") {
+        return None;
+    }
+    let mut file = File::open(path).ok()?;
+    let meta = file.metadata().ok().filter(|meta| meta.is_file())?;
+    let start = meta.len().saturating_sub(LOOKED_AT);
+    file.seek(SeekFrom::Start(start)).ok()?;
+    let mut bytes = Vec::new();
+    file.take(LOOKED_AT).read_to_end(&mut bytes).ok()?;
+    let mut reader = TranscriptReader::default();
+    // The first piece may be the end of a line; the last one may be half a line: neither is read as JSON then.
+    let entries: Vec<Entry> = bytes.split(|byte| *byte == b'\n').flat_map(|line| reader.line(line)).collect();
+    let open: Vec<&str> = reader.open().collect();
+    let found = entries.iter().filter_map(|entry| match entry {
+        Entry::Asked { tool: asked, call_id, message_id, input, session: of, excerpt, .. }
+            if *asked == tool
+                && of == session
+                && open.contains(&call_id.as_str())
+                && likeness(tool, input) == like =>
+        {
+            Some(Peeked {
+                call_id: call_id.clone(),
+                message_id: message_id.clone(),
+                excerpt: excerpt.clone(),
+            })
+        }
+        _ => None,
+    });
+    Some(found.collect())
+}

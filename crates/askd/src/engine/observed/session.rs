@@ -1,0 +1,88 @@
+//! The source of this machine's hooks, and the sessions seen through it.
+
+use std::sync::Arc;
+
+use askd_adapters::transport::process;
+use askd_core::{Session, SessionId, SourceId, SourceState};
+use askd_store::SessionSeen;
+
+use super::mouth::HookMouth;
+use super::{HOOK, Place};
+use crate::engine::{Engine, EngineError, NewSource, new_bits, now};
+
+/// A conversation as a hook or a transcript names it.
+#[derive(Debug, Clone)]
+pub(super) struct Conversation {
+    pub native_id: String,
+    pub cwd: Option<String>,
+    pub pid: Option<u32>,
+}
+
+impl Engine {
+    /// Takes up the source of an earlier hub, so that answers which wait can be delivered.
+    pub async fn resume_observed(&self) -> Result<(), EngineError> {
+        let mut place = self.inner.observed.turn.lock().await;
+        if self.known_hook_source().await?.is_some() {
+            self.hook_source(&mut place).await?;
+        }
+        Ok(())
+    }
+
+    async fn known_hook_source(&self) -> Result<Option<SourceId>, EngineError> {
+        let known = self.store().sources().await?.into_iter().map(|record| record.source);
+        Ok(known
+            .into_iter()
+            .find(|source| source.kind == HOOK && source.state != SourceState::Ended)
+            .map(|s| s.id))
+    }
+
+    pub(super) async fn hook_source(&self, place: &mut Place) -> Result<SourceId, EngineError> {
+        if let Some(source) = &place.source {
+            return Ok(source.clone());
+        }
+        let id = match self.known_hook_source().await? {
+            Some(id) => id,
+            None => {
+                let new = NewSource {
+                    kind: HOOK.to_owned(),
+                    agent: "claude".to_owned(),
+                    label: "Claude Code in terminals of this machine".to_owned(),
+                    settings: "{}".to_owned(),
+                };
+                self.add_source(new).await?.id
+            }
+        };
+        self.source_state(&id, SourceState::Connected, None).await?;
+        self.connect_mouth(id.clone(), Arc::new(HookMouth::new(self.inner.observed.clone())));
+        place.source = Some(id.clone());
+        Ok(id)
+    }
+
+    /// The askd session of a conversation.
+    pub(super) async fn hook_session(
+        &self,
+        source: &SourceId,
+        conversation: &Conversation,
+    ) -> Result<Session, EngineError> {
+        if let Some(pid) = conversation.pid
+            && let Some(started) =
+                i32::try_from(pid).ok().and_then(|pid| process::start_time(pid).ok().flatten())
+        {
+            self.inner.observed.memory().processes.insert(pid, started);
+        }
+        let title = conversation.cwd.as_deref().and_then(|cwd| cwd.rsplit('/').find(|part| !part.is_empty()));
+        self.see_session(SessionSeen {
+            id: SessionId::from_bits(new_bits()),
+            source: source.clone(),
+            agent: "claude".to_owned(),
+            native_id: conversation.native_id.clone(),
+            cwd: conversation.cwd.clone(),
+            title: title.map(str::to_owned),
+            parent: None,
+            pid: conversation.pid,
+            managed: false,
+            at: now(),
+        })
+        .await
+    }
+}

@@ -1,0 +1,110 @@
+//! Which sessions somebody means who names an agent: by askd's id, by the agent's own, by a tmux session, or by the name of a
+//! Panopticon agent whose `state.json` says where it works.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use askd_adapters::transport::process::descendants;
+use askd_core::{Question, Right, Session, Status};
+use askd_store::{Order, QuestionFilter};
+
+use crate::engine::{Caller, Engine, EngineError};
+
+/// Living sessions that are looked through.
+const LOOKED_THROUGH: usize = 1000;
+/// Open questions of one agent that are listed.
+const LISTED: usize = 100;
+/// tmux answers at once or is not asked any longer.
+const TMUX_PATIENCE: Duration = Duration::from_secs(1);
+/// Bytes of a `state.json`; they have a few hundred.
+const MAX_STATE: u64 = 1 << 20;
+
+impl Engine {
+    /// The living sessions of an agent; none if nobody knows it.
+    pub async fn sessions_called(&self, caller: &Caller, name: &str) -> Result<Vec<Session>, EngineError> {
+        caller.needs(Right::Read)?;
+        let living = self.store().sessions(Some(true), LOOKED_THROUGH).await?;
+        let by_id: Vec<Session> = living
+            .iter()
+            .filter(|session| session.id.as_str() == name || session.native_id == name)
+            .cloned()
+            .collect();
+        if !by_id.is_empty() || !is_plain(name) {
+            return Ok(by_id);
+        }
+        let in_tmux = tmux_family(name).await;
+        let by_process: Vec<Session> = living
+            .iter()
+            .filter(|session| session.pid.is_some_and(|pid| in_tmux.contains(&pid)))
+            .cloned()
+            .collect();
+        if !by_process.is_empty() {
+            return Ok(by_process);
+        }
+        let Some(workspace) = workspace(name) else { return Ok(Vec::new()) };
+        Ok(living.into_iter().filter(|session| session.cwd.as_deref() == Some(&workspace)).collect())
+    }
+
+    /// The open questions of some sessions, oldest first.
+    pub async fn open_of(&self, sessions: &[Session]) -> Result<Vec<(Session, Question)>, EngineError> {
+        let mut open = Vec::new();
+        for session in sessions {
+            let filter = QuestionFilter {
+                status: Some(Status::Requested),
+                session: Some(session.id.clone()),
+                ..QuestionFilter::default()
+            };
+            let page = self.store().list(filter, Order::Asc, None, LISTED).await?;
+            open.extend(page.questions.into_iter().map(|question| (session.clone(), question)));
+        }
+        open.sort_by_key(|(_, question)| question.seq);
+        Ok(open)
+    }
+}
+
+/// A name that is one word in a path and for tmux.
+fn is_plain(name: &str) -> bool {
+    !name.starts_with(['.', '-'])
+        && name.len() <= 200
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+}
+
+/// All processes in the panes of a tmux session.
+async fn tmux_family(name: &str) -> Vec<u32> {
+    let mut command = tokio::process::Command::new("tmux");
+    command.args(["list-panes", "-s", "-F", "#{pane_pid}", "-t", &format!("={name}")]).kill_on_drop(true);
+    let Ok(Ok(out)) = tokio::time::timeout(TMUX_PATIENCE, command.output()).await else { return Vec::new() };
+    let panes: Vec<i32> =
+        String::from_utf8_lossy(&out.stdout).lines().filter_map(|line| line.parse().ok()).collect();
+    let family =
+        panes.iter().flat_map(|pane| descendants(*pane).unwrap_or_default()).map(|process| process.pid);
+    panes.iter().copied().chain(family).filter_map(|pid| u32::try_from(pid).ok()).collect()
+}
+
+/// Where a Panopticon agent works, by its own word.
+fn workspace(name: &str) -> Option<String> {
+    let home = PathBuf::from(std::env::var_os("HOME")?);
+    let path = home.join(".panopticon/agents").join(name).join("state.json");
+    if std::fs::metadata(&path).ok()?.len() > MAX_STATE {
+        return None;
+    }
+    let state: serde_json::Value = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+    let workspace = state.get("workspace")?.as_str()?.to_owned();
+    // Claude Code names the real folder.
+    let real =
+        std::fs::canonicalize(&workspace).ok().and_then(|path| path.into_os_string().into_string().ok());
+    Some(real.unwrap_or(workspace))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_stays_one_word() {
+        assert!(is_plain("agent-min-123"));
+        for bad in ["../x", "a/b", "-t", ".", "a b", "a;b", "=x"] {
+            assert!(!is_plain(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! A question of askd in OpenCode's words: the request, its events, its tool part, and the bodies of errors.
+
+use serde_json::{Value, json};
+
+use askd_core::{Question, Status};
+
+/// The session of a question that a program asked through the API.
+const NO_SESSION: &str = "ses_askd";
+const DISMISSED: &str = "The user dismissed this question";
+const ABORTED: &str = "Tool execution aborted";
+
+pub fn session_of(question: &Question) -> String {
+    question.ask.session_id.as_ref().map_or_else(|| NO_SESSION.to_owned(), ToString::to_string)
+}
+
+/// The message and the call that asked. Where the agent has none, the question stands for both.
+fn link(question: &Question) -> (String, String) {
+    let tool = question.ask.tool.as_ref();
+    let own = question.id.as_str().trim_start_matches("que_");
+    let message = tool.and_then(|tool| tool.message_id.clone()).unwrap_or_else(|| format!("msg_{own}"));
+    let call = tool.and_then(|tool| tool.call_id.clone()).unwrap_or_else(|| format!("call_{own}"));
+    (message, call)
+}
+
+fn infos(question: &Question) -> Value {
+    let info = |item: &askd_core::Item| {
+        let options: Vec<Value> = item
+            .options
+            .iter()
+            .map(|option| {
+                json!({ "label": option.label, "description": option.description.as_deref().unwrap_or("") })
+            })
+            .collect();
+        let header = item.header.as_deref().unwrap_or("");
+        let mut info = json!({ "question": item.question, "header": header, "options": options });
+        if item.multiple {
+            info["multiple"] = true.into();
+        }
+        if !item.custom {
+            info["custom"] = false.into();
+        }
+        info
+    };
+    question.ask.questions.iter().map(info).collect()
+}
+
+/// `QuestionRequest`: what `GET /question` lists and `question.asked` carries.
+pub fn request(question: &Question) -> Value {
+    let (message, call) = link(question);
+    json!({
+        "id": question.id, "sessionID": session_of(question), "questions": infos(question),
+        "tool": { "messageID": message, "callID": call },
+    })
+}
+
+/// `question.replied` or `question.rejected`. What ended without an answer is rejected to these clients.
+pub fn settled(question: &Question) -> (&'static str, Value) {
+    let mut properties = json!({ "sessionID": session_of(question), "requestID": question.id });
+    match (question.status, question.outcome.as_ref().and_then(|outcome| outcome.answers.as_ref())) {
+        (Status::Answered, answers) => {
+            properties["answers"] = json!(labels(question, answers.map(Vec::as_slice).unwrap_or_default()));
+            ("question.replied", properties)
+        }
+        _ => ("question.rejected", properties),
+    }
+}
+
+/// Clients know labels only.
+fn labels(question: &Question, answers: &[Vec<String>]) -> Vec<Vec<String>> {
+    let label = |item: usize, value: &String| {
+        let options =
+            question.ask.questions.get(item).map(|item| item.options.as_slice()).unwrap_or_default();
+        let option = options.iter().find(|option| option.value == *value);
+        option.map_or_else(|| value.clone(), |option| option.label.clone())
+    };
+    let picks = |(i, picks): (usize, &Vec<String>)| picks.iter().map(|pick| label(i, pick)).collect();
+    answers.iter().enumerate().map(picks).collect()
+}
+
+/// The tool part: running while the question is open, then completed or in error.
+pub fn part(question: &Question) -> Value {
+    let (message, call) = link(question);
+    let start = question.created_at.millis();
+    let input = json!({ "questions": infos(question) });
+    let outcome = question.outcome.as_ref();
+    let end = outcome.map_or(start, |outcome| outcome.at.millis());
+    let time = json!({ "start": start, "end": end });
+    let state = match question.status {
+        Status::Requested => json!({ "status": "running", "input": input, "time": { "start": start } }),
+        Status::Answered => {
+            let given = outcome.and_then(|outcome| outcome.answers.as_deref()).unwrap_or_default();
+            let answers = labels(question, given);
+            let count = question.ask.questions.len();
+            let title = format!("Asked {count} question{}", if count == 1 { "" } else { "s" });
+            json!({
+                "status": "completed", "input": input, "output": output(question, &answers), "title": title,
+                "metadata": { "answers": answers, "truncated": false }, "time": time,
+            })
+        }
+        Status::Rejected => json!({ "status": "error", "input": input, "error": DISMISSED, "time": time }),
+        Status::Cancelled | Status::Expired => json!({
+            "status": "error", "input": input, "error": ABORTED, "metadata": { "interrupted": true }, "time": time,
+        }),
+    };
+    let id = format!("prt_{}", question.id.as_str().trim_start_matches("que_"));
+    let session = session_of(question);
+    json!({
+        "sessionID": session, "time": end,
+        "part": { "id": id, "sessionID": session, "messageID": message, "type": "tool", "tool": "question",
+                  "callID": call, "state": state },
+    })
+}
+
+fn output(question: &Question, answers: &[Vec<String>]) -> String {
+    let one = |(item, picks): (&askd_core::Item, &Vec<String>)| {
+        let said = if picks.is_empty() { "Unanswered".to_owned() } else { picks.join(", ") };
+        format!("\"{}\"=\"{said}\"", item.question)
+    };
+    let all: Vec<String> = question.ask.questions.iter().zip(answers).map(one).collect();
+    let all = all.join(", ");
+    format!("User has answered your questions: {all}. You can now continue with the user's answers in mind.")
+}
+
+pub fn not_found(id: &str) -> Value {
+    json!({ "_tag": "QuestionNotFoundError", "requestID": id, "message": format!("Question request not found: {id}") })
+}
+
+pub fn bad_request(message: &str, kind: &str) -> Value {
+    json!({ "name": "BadRequest", "data": { "message": message, "kind": kind } })
+}
+
+pub fn unknown_error(reference: &str) -> Value {
+    let message = "Unexpected server error. Check server logs for details.";
+    json!({ "name": "UnknownError", "data": { "message": message, "ref": reference } })
+}

@@ -1,0 +1,227 @@
+//! Panopticon's two routes: the pending questions of an agent, and an answer as a flat list of labels.
+//!
+//! In: an agent's name (askd's session id, the agent's own, a tmux session, a Panopticon agent). Out: Panopticon's shapes. Flat
+//! labels are given to the items left to right; where that can be done in more than one way, nothing is guessed.
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use askd_core::question::Item;
+use askd_core::{Question, Reply, Session, Timestamp};
+
+use super::extract::Json;
+use super::problem::{Code, Problem};
+use super::state::AppState;
+use super::wait::json as answer;
+use crate::engine::Caller;
+
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(pending)).routes(routes!(reply))
+}
+
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+struct PendingList {
+    pending: bool,
+    questions: Vec<PendingQuestion>,
+}
+
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct PendingQuestion {
+    /// The tool call, or askd's id where the call has no name.
+    tool_id: String,
+    session_id: String,
+    timestamp: Timestamp,
+    questions: Vec<PendingItem>,
+}
+
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct PendingItem {
+    question: String,
+    header: String,
+    options: Vec<PendingOption>,
+    multi_select: bool,
+}
+
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+struct PendingOption {
+    label: String,
+    description: String,
+}
+
+impl PendingQuestion {
+    fn of(session: &Session, question: &Question) -> Self {
+        let item = |item: &Item| PendingItem {
+            question: item.question.clone(),
+            header: item.header.clone().unwrap_or_default(),
+            options: item
+                .options
+                .iter()
+                .map(|option| PendingOption {
+                    label: option.label.clone(),
+                    description: option.description.clone().unwrap_or_default(),
+                })
+                .collect(),
+            multi_select: item.multiple,
+        };
+        Self {
+            tool_id: tool_id(question).to_owned(),
+            session_id: session.native_id.clone(),
+            timestamp: question.created_at,
+            questions: question.ask.questions.iter().map(item).collect(),
+        }
+    }
+}
+
+fn tool_id(question: &Question) -> &str {
+    question.ask.call_id().unwrap_or(question.id.as_str())
+}
+
+/// The open questions of an agent (Panopticon). An unknown agent has none.
+#[utoipa::path(get, path = "/api/agents/{id}/pending-questions", params(("id" = String, Path, description = "A session's id, its own or the agent's, a tmux session's name, or a Panopticon agent.")), tag = "panopticon",
+    responses((status = 200, body = PendingList)))]
+async fn pending(
+    State(state): State<AppState>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    let sessions = state.engine.sessions_called(&caller, &id).await?;
+    let open = state.engine.open_of(&sessions).await?;
+    let questions: Vec<_> =
+        open.iter().map(|(session, question)| PendingQuestion::of(session, question)).collect();
+    Ok(answer(StatusCode::OK, &PendingList { pending: !questions.is_empty(), questions }))
+}
+
+#[derive(Debug, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct FlatAnswer {
+    /// Labels, or own words, of all items in order.
+    answers: Vec<String>,
+    #[serde(default)]
+    tool_id: Option<String>,
+}
+
+/// Answer an agent's question by labels (Panopticon).
+#[utoipa::path(post, path = "/api/agents/{id}/answer-question", params(("id" = String, Path, description = "A session's id, its own or the agent's, a tmux session's name, or a Panopticon agent.")), tag = "panopticon",
+    request_body = FlatAnswer, responses((status = 200)))]
+async fn reply(
+    State(state): State<AppState>,
+    caller: Caller,
+    Path(id): Path<String>,
+    Json(input): Json<FlatAnswer>,
+) -> Result<Response, Problem> {
+    let sessions = state.engine.sessions_called(&caller, &id).await?;
+    let mut open = state.engine.open_of(&sessions).await?;
+    if let Some(wanted) = &input.tool_id {
+        open.retain(|(_, question)| tool_id(question) == wanted || question.id.as_str() == wanted);
+    }
+    let question = match &open[..] {
+        [] => return Err(Problem::new(Code::NotFound, "this agent has no such open question")),
+        [(_, one)] => one,
+        _ => {
+            return Err(Problem::new(
+                Code::AmbiguousAnswer,
+                "several questions are open; say which with toolId",
+            ));
+        }
+    };
+    let answers = assign(&input.answers, &question.ask.questions).ok_or_else(|| {
+        Problem::new(
+            Code::AmbiguousAnswer,
+            "these labels fit the items in no way or in several; use POST /v1/questions/{id}/reply",
+        )
+    })?;
+    let reply = Reply { answers, notes: None, edited_plan: None, next_mode: None };
+    state.engine.reply(&caller, &question.id, reply, None).await?;
+    Ok(answer(StatusCode::OK, &json!({ "success": true })))
+}
+
+/// Gives flat labels to the items left to right, if there is one way to do it: every item answered, else some skipped, else
+/// one text for each.
+fn assign(labels: &[String], items: &[Item]) -> Option<Vec<Vec<String>>> {
+    for skips in [false, true] {
+        let mut ways = Vec::new();
+        ways_to_assign(labels, items, skips, &mut Vec::new(), &mut ways);
+        match ways.len() {
+            0 => {}
+            1 => return ways.pop(),
+            _ => return None,
+        }
+    }
+    let own_words = labels.len() == items.len() && items.iter().all(|item| item.custom);
+    own_words.then(|| labels.iter().map(|label| vec![label.clone()]).collect())
+}
+
+/// Two ways are as bad as many: the search stops there.
+fn ways_to_assign(
+    labels: &[String],
+    items: &[Item],
+    skips: bool,
+    so_far: &mut Vec<Vec<String>>,
+    ways: &mut Vec<Vec<Vec<String>>>,
+) {
+    let Some((item, rest)) = items.split_first() else {
+        if labels.is_empty() {
+            ways.push(so_far.clone());
+        }
+        return;
+    };
+    let most = if item.multiple { labels.len() } else { labels.len().min(1) };
+    for taken in usize::from(!skips)..=most {
+        let run = &labels[..taken];
+        let is_option = |label: &String| item.options.iter().any(|option| option.label == *label);
+        if run.last().is_some_and(|label| !is_option(label) || run[..taken - 1].contains(label)) {
+            return;
+        }
+        so_far.push(run.to_vec());
+        ways_to_assign(&labels[taken..], rest, skips, so_far, ways);
+        so_far.pop();
+        if ways.len() > 1 {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(labels: &[&str], multiple: bool) -> Item {
+        let input = json!({ "questions": [{ "question": "Q", "options": labels, "multiple": multiple }] });
+        let asked: askd_core::AskInput = serde_json::from_value(input).unwrap();
+        asked.complete().unwrap().questions.remove(0)
+    }
+
+    fn assigned(labels: &[&str], items: &[Item]) -> Option<Vec<Vec<String>>> {
+        assign(&labels.iter().map(|label| (*label).to_owned()).collect::<Vec<_>>(), items)
+    }
+
+    #[test]
+    fn labels_go_left_to_right_where_there_is_one_way() {
+        let items = [item(&["A", "B"], false), item(&["C", "D", "E"], true), item(&["F", "G"], false)];
+        let own = |parts: &[&[&str]]| {
+            Some(parts.iter().map(|p| p.iter().map(|s| (*s).to_owned()).collect()).collect())
+        };
+        assert_eq!(assigned(&["B", "C", "E", "F"], &items), own(&[&["B"], &["C", "E"], &["F"]]));
+        assert_eq!(assigned(&["D"], &items), own(&[&[], &["D"], &[]]));
+        assert_eq!(assigned(&["own words"], &items[..1]), own(&[&["own words"]]));
+        assert_eq!(assigned(&["x", "y", "z"], &items), own(&[&["x"], &["y"], &["z"]]));
+    }
+
+    #[test]
+    fn nothing_is_guessed() {
+        let twins = [item(&["A", "B"], true), item(&["B", "C"], true)];
+        assert_eq!(assigned(&["A", "B", "C"], &twins), None);
+        assert_eq!(assigned(&["B"], &twins), None);
+        assert_eq!(assigned(&["A", "nonsense", "B"], &twins), None);
+        assert!(assigned(&["A", "B", "B", "C"], &twins).is_some());
+        let many = vec![item(&["A", "B", "C", "D"], true); 4];
+        assert_eq!(assigned(&["A", "B", "C", "D", "A", "B"], &many), None, "and it ends");
+    }
+}

@@ -1,0 +1,167 @@
+//! Hooks, MCP servers, permission modes, resumed conversations and older versions.
+
+use askd_testkit::programs::{AgentEnv as _, required};
+use serde_json::json;
+
+use super::{Claude, asked, say};
+use crate::live::{Stage, eventually};
+
+/// A hook of the user's own answers while the question is open in the inbox.
+pub fn hook_is_faster() {
+    let claude = Claude::new("claude");
+    let input =
+        json!({ "questions": [super::single_item()], "answers": { "Which auth?": "Session cookies" } });
+    let decision = json!({ "behavior": "allow", "updatedInput": input });
+    let output =
+        json!({ "hookSpecificOutput": { "hookEventName": "PermissionRequest", "decision": decision } });
+    let hook = claude.env.place().seed("hook", &format!("sleep 3\ncat <<'E'\n{output}\nE\n")).unwrap();
+    let command = json!({ "type": "command", "command": format!("sh {}", hook.display()), "timeout": 60 });
+    let hooks = json!([{ "matcher": "AskUserQuestion", "hooks": [command] }]);
+    let settings = json!({ "hooks": { "PermissionRequest": hooks } });
+    let mut request = claude.request("single");
+    request["args"] = json!(["--settings", settings.to_string()]);
+    let stage = Stage::new();
+    let session = stage.start(&request);
+    let id = stage.open_question(&session);
+    let question = eventually("the answer of the hook", || {
+        let question = stage.question(&id);
+        (question["status"] != "requested").then_some(question)
+    });
+    assert_eq!(question["outcome"]["answers"], json!([["Session cookies"]]), "{question}");
+    assert_eq!(question["outcome"]["by"]["surface"], "agent", "{question}");
+    assert!(question["delivery"].is_null(), "{question}");
+}
+
+/// An MCP server, as small as it can be, that asks with a form and repeats what it was given.
+const SERVER: &str = r#"
+const say = m => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...m }) + "\n");
+let call;
+require("readline").createInterface({ input: process.stdin }).on("line", line => {
+  const m = JSON.parse(line);
+  if (m.method === "initialize")
+    say({ id: m.id, result: { protocolVersion: m.params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "elic", version: "1" } } });
+  else if (m.method === "tools/list")
+    say({ id: m.id, result: { tools: [{ name: "ask", description: "asks", inputSchema: { type: "object", properties: {} } }] } });
+  else if (m.method === "tools/call") {
+    call = m.id;
+    const requestedSchema = { type: "object", properties: { color: { type: "string", enum: ["red", "blue"] }, count: { type: "integer" } }, required: ["color"] };
+    say({ id: 1, method: "elicitation/create", params: { message: "Which color?", requestedSchema } });
+  } else if (m.id === 1 && !m.method)
+    say({ id: call, result: { content: [{ type: "text", text: "given: " + JSON.stringify(m.result) }] } });
+  else if (m.id !== undefined && m.method) say({ id: m.id, result: {} });
+});
+"#;
+
+pub fn elicitation() {
+    let claude = Claude::new("claude");
+    let server = claude.env.place().seed("server.js", SERVER).unwrap();
+    let server = json!({ "command": required("node").unwrap(), "args": [server] });
+    let config = json!({ "mcpServers": { "elic": server } });
+    let mut request = claude.request("mcp");
+    request["args"] = json!(["--mcp-config", config.to_string(), "--allowedTools", "mcp__elic__ask"]);
+    let stage = Stage::new();
+    let session = stage.start(&request);
+    let id = stage.open_question(&session);
+    let question = stage.question(&id);
+    assert_eq!(question["kind"], "form", "{question}");
+    stage.answer(&id, &json!([["blue"], ["7"]]));
+    stage.confirmed(&id);
+    let told = claude.told(1).0;
+    assert!(told.contains(r#"given: {"action":"accept","content":{"color":"blue","count":7}}"#), "{told}");
+    // The other two words that an elicitation knows.
+    for (count, mode) in [(2, "decline"), (3, "cancel")] {
+        let id = say(&stage, &session, "mcp");
+        stage.reject(&id, &json!({ "mode": mode }));
+        stage.confirmed(&id);
+        let told = claude.told(count).0;
+        assert!(told.contains(&format!(r#"given: {{"action":"{mode}""#)), "{told}");
+    }
+}
+
+/// Questions are asked in every permission mode but the one that forbids asking.
+pub fn modes() {
+    for (args, asks) in [
+        (vec!["--dangerously-skip-permissions"], true),
+        (vec!["--permission-mode", "acceptEdits"], true),
+        (vec!["--permission-mode", "plan"], true),
+        (vec!["--permission-mode", "dontAsk"], false),
+    ] {
+        let claude = Claude::new("claude");
+        let mut request = claude.request("single");
+        request["args"] = json!(args);
+        let stage = Stage::new();
+        let session = stage.start(&request);
+        if asks {
+            let id = stage.open_question(&session);
+            stage.answer(&id, &json!([["JWT"]]));
+            stage.confirmed(&id);
+            assert!(claude.told(1).0.contains("\"Which auth?\"=\"JWT\""), "{args:?}");
+        } else {
+            let (told, is_error) = claude.told(1);
+            assert!(is_error && told.contains("don't ask mode"), "{told}");
+            assert!(stage.questions("requested").is_empty());
+        }
+    }
+}
+
+/// A killed session is gone with its question; its conversation goes on in a new process.
+pub fn resumed() {
+    let claude = Claude::new("claude");
+    let (stage, session, id) = asked(&claude, "single");
+    let killed = stage.session(&session);
+    stage.answer(&id, &json!([["JWT"]]));
+    stage.confirmed(&id);
+    claude.told(1);
+    let (status, _) = stage.hub.http("DELETE", &format!("/v1/sessions/{session}"), None).unwrap();
+    assert_eq!(status, 204);
+    eventually("the end of the session", || (stage.session(&session)["live"] == false).then_some(()));
+    let native = killed["nativeId"].as_str().unwrap();
+    let mut request = claude.request("single");
+    request["args"] = json!(["--resume", native]);
+    let again = stage.start(&request);
+    let id = stage.open_question(&again);
+    assert_eq!(stage.session(&again)["nativeId"], native, "the same conversation");
+    stage.answer(&id, &json!([["Session cookies"]]));
+    stage.confirmed(&id);
+    assert!(claude.told(2).0.contains("\"Which auth?\"=\"Session cookies\""));
+}
+
+/// The portable road, on a version that is not the newest.
+pub fn older(program: &str) {
+    let claude = Claude::new(program);
+    let (stage, session, id) = asked(&claude, "several-items");
+    stage.answer(&id, &json!([["JWT"], ["Logging", "日本 🦀"], ["own\nwords"]]));
+    stage.confirmed(&id);
+    let (told, is_error) = claude.told(1);
+    let wanted = "\"Which auth?\"=\"JWT\", \"Which of these?\"=\"Logging, 日本 🦀\", \"Which \"name\"?\nSecond line\"=\"own\nwords\"";
+    assert!(!is_error && told.contains(wanted), "{told}");
+
+    let say = |scenario: &str| say(&stage, &session, scenario);
+    let id = say("single");
+    stage.reply(&id, &json!({ "answers": [["JWT"]], "notes": ["but short-lived"] }));
+    stage.confirmed(&id);
+    let (told, _) = claude.told(2);
+    assert!(told.contains("JWT") && told.contains("but short-lived"), "{told}");
+    let id = say("single");
+    stage.reject(&id, &json!({ "reason": "Ask Ada" }));
+    stage.confirmed(&id);
+    assert!(claude.told(3).1);
+    let id = say("single");
+    stage.answer(&id, &json!([[]]));
+    stage.confirmed(&id);
+    assert!(claude.told(4).0.contains("The user did not answer the questions."), "{:?}", claude.told(4));
+    let id = say("single");
+    stage.reject(&id, &json!({ "mode": "interrupt" }));
+    stage.confirmed(&id);
+}
+
+pub fn older_plan(program: &str) {
+    let claude = Claude::new(program);
+    let (stage, _, id) = asked(&claude, "plan");
+    assert_eq!(stage.question(&id)["body"]["text"], "# Plan\n\n1. Do A\n");
+    stage.reply(&id, &json!({ "answers": [["approve"]], "editedPlan": "# Plan\n\n1. Only B\n" }));
+    stage.confirmed(&id);
+    let (told, is_error) = claude.told(2);
+    // 2.0.76 says it as a message within the result, 2.1.120 as the approved plan itself.
+    assert!(!is_error && told.contains("approved your plan") && told.contains("1. Only B"), "{told}");
+}

@@ -1,0 +1,253 @@
+//! Real Claude Code in a real terminal, hooked by `askd install`, with the scripted model as its model: whoever answers first, the
+//! inbox or the terminal, the model sees that answer, and the hub tells the truth about it.
+
+#[path = "live_claude_hook/terminal.rs"]
+mod terminal;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use askd_testkit::hub::signal;
+use askd_testkit::programs::live::Live;
+use serde_json::{Value, json};
+
+use terminal::{Stage, until};
+
+fn main() -> ExitCode {
+    Live::new()
+        .test("inbox_wins", &["claude"], inbox_wins)
+        .test("inbox_wins_2_1_120", &["claude-2.1.120"], || portable("claude-2.1.120"))
+        .test("inbox_wins_2_0_76", &["claude-2.0.76"], || portable("claude-2.0.76"))
+        .test("terminal_wins", &["claude"], || terminal_wins("claude"))
+        .test("terminal_wins_2_1_120", &["claude-2.1.120"], || terminal_wins("claude-2.1.120"))
+        .test("terminal_wins_2_0_76", &["claude-2.0.76"], || terminal_wins("claude-2.0.76"))
+        .test("both_answer_and_the_terminal_was_first", &["claude"], overtaken)
+        .test("declined_with_a_reason", &["claude"], declined)
+        .test("interrupted_from_the_inbox", &["claude"], interrupted)
+        .test("escaped_in_the_terminal", &["claude"], escaped)
+        .test("hub_absent", &["claude"], hub_absent)
+        .test("hub_killed_while_the_hook_waits", &["claude"], hub_killed)
+        .test("plan_approved", &["claude"], plan_approved)
+        .test("plan_sent_back", &["claude"], plan_sent_back)
+        .test("terminal_closed_while_it_asks", &["claude"], closed)
+        .test("observed_without_hooks", &["claude"], observed)
+        .run()
+}
+
+fn question(text: &str) -> Value {
+    let options = json!([
+        { "label": "JWT", "description": "Stateless tokens" },
+        { "label": "Session cookies", "description": "Server-side sessions" },
+        { "label": "Metrics, \"traces\"", "description": "Commas and quotes" },
+    ]);
+    json!({ "question": text, "header": "Auth", "options": options, "multiSelect": false })
+}
+
+fn asks(questions: &[Value]) -> Value {
+    json!([
+        { "text": "One question first.", "calls": [{ "name": "AskUserQuestion", "args": { "questions": questions } }] },
+        { "text": "Thank you." },
+    ])
+}
+
+fn plan() -> Value {
+    let write =
+        json!({ "name": "Write", "args": { "file_path": "$PLAN_PATH", "content": "# Plan\n\n1. Do A\n" } });
+    json!([{ "calls": [write] }, { "text": "Ready.", "calls": [{ "name": "ExitPlanMode" }] }, { "text": "Started." }])
+}
+
+async fn inbox_wins() -> Result<()> {
+    let mut many = question("Many?");
+    many["multiSelect"] = json!(true);
+    let stage = Stage::start(asks(&[question("Which auth?"), many, question("Own words?")]), &[]).await?;
+    let asked = stage.asked().await?;
+    ensure!(asked["questions"][0]["options"][1]["label"] == "Session cookies", "{asked}");
+    ensure!(
+        asked["tool"]["callId"].as_str().is_some_and(|id| id.starts_with("toolu_")),
+        "no call id: {asked}"
+    );
+    ensure!(asked["context"]["excerpt"] == "One question first.", "{asked}");
+    stage.shows("Which auth?").await?;
+    let answers = json!([["Session cookies"], ["JWT", "Metrics, \"traces\""], ["both,\nand \"more\" 🚀"]]);
+    stage.reply(&asked, json!({ "answers": answers, "notes": ["soon", null, null] }))?;
+    let seen = stage.model_saw("AskUserQuestion").await?;
+    ensure!(!seen.is_error, "{seen:?}");
+    for part in [
+        "\"Which auth?\"=\"Session cookies\"",
+        "notes: soon",
+        "\"Many?\"=\"JWT, \"Metrics, \\\"traces\\\"\"\"",
+        "\"Own words?\"=\"both,\nand \"more\" 🚀\"",
+    ] {
+        ensure!(seen.text.contains(part), "{part} is not in {}", seen.text);
+    }
+    let question = stage.delivered(&asked, "confirmed").await?;
+    ensure!(question["outcome"]["answers"] == answers, "{question}");
+    stage.shows("Thank you.").await?;
+    stage.no_hook_left().await
+}
+
+/// What holds in every version that has the hook.
+async fn portable(program: &'static str) -> Result<()> {
+    let stage = Stage::start_with(program, asks(&[question("Which auth?")])).await?;
+    let asked = stage.asked().await?;
+    ensure!(
+        asked["tool"]["callId"].as_str().is_some_and(|id| id.starts_with("toolu_")),
+        "no call id: {asked}"
+    );
+    stage.shows("Which auth?").await?;
+    stage.reply(&asked, json!({ "answers": [["Session cookies"]] }))?;
+    let seen = stage.model_saw("AskUserQuestion").await?;
+    ensure!(!seen.is_error && seen.text.contains("\"Which auth?\"=\"Session cookies\""), "{seen:?}");
+    stage.delivered(&asked, "confirmed").await?;
+    stage.no_hook_left().await
+}
+
+async fn terminal_wins(program: &'static str) -> Result<()> {
+    let stage = Stage::start_with(program, asks(&[question("Which auth?")])).await?;
+    let asked = stage.asked().await?;
+    stage.shows("Which auth?").await?;
+    stage.key("2").await?;
+    let seen = stage.model_saw("AskUserQuestion").await?;
+    ensure!(seen.text.contains("\"Which auth?\"=\"Session cookies\""), "{seen:?}");
+    let settled = stage.settled(&asked).await?;
+    ensure!(settled["status"] == "answered" && settled["outcome"]["by"]["surface"] == "agent", "{settled}");
+    ensure!(settled["outcome"]["answers"] == json!([["Session cookies"]]), "{settled}");
+    ensure!(settled["delivery"].is_null(), "{settled}");
+    stage.no_hook_left().await
+}
+
+async fn overtaken() -> Result<()> {
+    let stage = Stage::start(asks(&[question("Which auth?")]), &[]).await?;
+    let asked = stage.asked().await?;
+    stage.shows("Which auth?").await?;
+    // The hook stands still, so that the answer is on its way when the terminal answers.
+    let hooks = stage.hooks();
+    ensure!(hooks.len() == 1, "not one hook: {hooks:?}");
+    signal(hooks[0], "STOP")?;
+    stage.reply(&asked, json!({ "answers": [["Session cookies"]] }))?;
+    stage.key("1").await?;
+    let seen = stage.model_saw("AskUserQuestion").await?;
+    ensure!(seen.text.contains("\"Which auth?\"=\"JWT\""), "{seen:?}");
+    let question = stage.delivered(&asked, "failed").await?;
+    ensure!(question["delivery"]["error"]["reason"] == "overtaken", "{question}");
+    ensure!(question["outcome"]["agentReceived"]["answers"] == json!([["JWT"]]), "{question}");
+    ensure!(question["outcome"]["answers"] == json!([["Session cookies"]]), "{question}");
+    signal(hooks[0], "CONT")?;
+    stage.no_hook_left().await
+}
+
+async fn declined() -> Result<()> {
+    let stage = Stage::start(asks(&[question("Which auth?")]), &[]).await?;
+    let asked = stage.asked().await?;
+    stage.reject(&asked, json!({ "reason": "ask Ada" }))?;
+    let seen = stage.model_saw("AskUserQuestion").await?;
+    ensure!(seen.is_error && seen.text == "The user declined to answer, and says: ask Ada", "{seen:?}");
+    stage.delivered(&asked, "confirmed").await?;
+    Ok(())
+}
+
+async fn interrupted() -> Result<()> {
+    let stage = Stage::start(asks(&[question("Which auth?")]), &[]).await?;
+    let asked = stage.asked().await?;
+    let requests = stage.model.requests().len();
+    stage.reject(&asked, json!({ "mode": "interrupt" }))?;
+    stage.delivered(&asked, "confirmed").await?;
+    stage.gone("Enter to select").await?;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    ensure!(stage.model.requests().len() == requests, "the turn went on: {}", stage.screen());
+    Ok(())
+}
+
+async fn escaped() -> Result<()> {
+    let stage = Stage::start(asks(&[question("Which auth?")]), &[]).await?;
+    let asked = stage.asked().await?;
+    stage.shows("Which auth?").await?;
+    stage.key("Escape").await?;
+    let settled = stage.settled(&asked).await?;
+    ensure!(settled["status"] == "rejected" && settled["outcome"]["by"]["surface"] == "agent", "{settled}");
+    stage.no_hook_left().await
+}
+
+async fn hub_absent() -> Result<()> {
+    let mut stage = Stage::prepare(asks(&[question("Which auth?")])).await?;
+    stage.install()?;
+    stage.hub.kill()?;
+    stage.open_terminal(&[]).await?;
+    stage.shows("Enter to select").await?;
+    stage.no_hook_left().await?;
+    stage.key("1").await?;
+    let seen = stage.model_saw("AskUserQuestion").await?;
+    ensure!(seen.text.contains("\"Which auth?\"=\"JWT\""), "{seen:?}");
+    Ok(())
+}
+
+async fn hub_killed() -> Result<()> {
+    let mut stage = Stage::start(asks(&[question("Which auth?")]), &[]).await?;
+    let asked = stage.asked().await?;
+    // Not before the hook has heard that its question is stored: until then it would leave the matter to the terminal.
+    stage.shows("Which auth?").await?;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    stage.hub.kill()?;
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    stage.hub.restart()?;
+    ensure!(stage.asked().await?["id"] == asked["id"], "it is another question now");
+    stage.reply(&asked, json!({ "answers": [["Session cookies"]] }))?;
+    let seen = stage.model_saw("AskUserQuestion").await?;
+    ensure!(seen.text.contains("\"Which auth?\"=\"Session cookies\""), "{seen:?}");
+    stage.delivered(&asked, "confirmed").await?;
+    stage.no_hook_left().await
+}
+
+async fn plan_approved() -> Result<()> {
+    let stage = Stage::start(plan(), &["--permission-mode", "plan"]).await?;
+    let asked = stage.asked().await?;
+    ensure!(asked["kind"] == "plan" && asked["body"]["text"] == "# Plan\n\n1. Do A\n", "{asked}");
+    stage.reply(&asked, json!({ "answers": [["approve"]], "editedPlan": "# Plan\n\n1. Do B\n" }))?;
+    let seen = stage.model_saw("ExitPlanMode").await?;
+    ensure!(
+        !seen.is_error && seen.text.contains("approved your plan") && seen.text.contains("1. Do B"),
+        "{seen:?}"
+    );
+    stage.delivered(&asked, "confirmed").await?;
+    stage.shows("Started.").await
+}
+
+async fn plan_sent_back() -> Result<()> {
+    let stage = Stage::start(plan(), &["--permission-mode", "plan"]).await?;
+    let asked = stage.asked().await?;
+    stage.reject(&asked, json!({ "reason": "make it smaller" }))?;
+    let seen = stage.model_saw("ExitPlanMode").await?;
+    ensure!(seen.is_error && seen.text.ends_with("the user said:\nmake it smaller"), "{seen:?}");
+    stage.delivered(&asked, "confirmed").await?;
+    Ok(())
+}
+
+async fn closed() -> Result<()> {
+    let stage = Stage::start(asks(&[question("Which auth?")]), &[]).await?;
+    let asked = stage.asked().await?;
+    stage.shows("Which auth?").await?;
+    stage.close_terminal()?;
+    let settled = stage.settled(&asked).await?;
+    ensure!(
+        settled["status"] == "cancelled" && settled["outcome"]["cause"]["type"] == "agentExited",
+        "{settled}"
+    );
+    stage.no_hook_left().await
+}
+
+async fn observed() -> Result<()> {
+    let mut stage = Stage::prepare(asks(&[question("Which auth?")])).await?;
+    stage.open_terminal(&[]).await?;
+    let asked = stage.asked().await?;
+    ensure!(asked["tool"]["callId"].as_str().is_some_and(|id| id.starts_with("toolu_")), "{asked}");
+    stage.shows("Enter to select").await?;
+    stage.key("2").await?;
+    stage.model_saw("AskUserQuestion").await?;
+    let settled = stage.settled(&asked).await?;
+    ensure!(settled["outcome"]["by"]["surface"] == "agent", "{settled}");
+    ensure!(settled["outcome"]["answers"] == json!([["Session cookies"]]), "{settled}");
+    let all =
+        until("one question", || Ok(stage.questions("")?.as_array().map(Vec::len).filter(|n| *n == 1))).await;
+    all.map(drop)
+}
