@@ -2,7 +2,7 @@
 
 const SHELL = "askd-shell";
 
-self.addEventListener("install", () => self.skipWaiting());
+self.addEventListener("install", (event) => event.waitUntil(fill().then(() => self.skipWaiting())));
 self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
 
 self.addEventListener("fetch", (event) => {
@@ -10,6 +10,14 @@ self.addEventListener("fetch", (event) => {
   if (event.request.method !== "GET" || url.origin !== self.location.origin || url.pathname.startsWith("/v1/")) return;
   event.respondWith(url.pathname.startsWith("/assets/") ? keptFirst(event.request) : hubFirst(event.request));
 });
+
+/** The page that brought us was loaded without us: keep it now, so that it opens again even if the hub is down. */
+async function fill() {
+  const shell = await caches.open(SHELL);
+  const page = await (await fetch("/", { cache: "no-store" })).text();
+  const files = [...page.matchAll(/"(\/[^"#?]+\.[a-z]+)"/g)].map(([, name]) => name);
+  await shell.addAll(["/", ...files]);
+}
 
 /** Hashed names never change. */
 async function keptFirst(request) {

@@ -255,6 +255,41 @@ for (const colorScheme of ["light", "dark"]) {
   });
 }
 
+test("the installed page opens while the hub is down, says so, and lives again when the hub does", async () => {
+  const page = await someone();
+  await page.evaluate(() => navigator.serviceWorker.ready);
+  await hub.kill();
+  await page.reload();
+  await page.locator('[data-light="offline"]').waitFor();
+  await page.getByText("The hub cannot be reached").first().waitFor();
+  await hub.run();
+  await page.locator('[data-light="live"]').waitFor();
+  await page.getByText("Nobody is waiting for you").waitFor();
+});
+
+test("an agent that took another answer first: the page says what it got, and that ours was not delivered", async () => {
+  const { id } = await hub.ask(AUTH);
+  await hub.reply(id, [["JWT"]]);
+  const settled = await hub.question(id);
+  const page = await someone();
+  // No agent here overtakes on demand, so the hub's words are changed on their way to the page.
+  await page.route(`**/v1/questions/${id}`, (route) =>
+    route.fulfill({
+      json: {
+        ...settled,
+        sessionId: "ses_01M7FC76XEEDRBXYEGGZSWPBKH",
+        outcome: { ...settled.outcome, agentReceived: { answers: [["Sessions"]], via: "terminal" } },
+        delivery: { state: "failed", attempts: 1, error: { reason: "overtaken", detail: null }, at: settled.outcome.at },
+      },
+    }),
+  );
+  await page.goto(`${hub.url}/#/history/${id}`);
+  await page.getByText("Claude Code got another answer").waitFor();
+  await page.getByText("had taken another answer before this one came").waitFor();
+  assert.match(await page.getByRole("alert").filter({ hasText: "another answer" }).innerText(), /Sessions/);
+  await shot(page, "overtaken");
+});
+
 test("a browser that is not logged in says how to get in, and takes a pasted token", async () => {
   const page = await someone();
   await page.evaluate(() => localStorage.clear());
