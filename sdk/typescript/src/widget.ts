@@ -121,7 +121,8 @@ export class AskdQuestionElement extends Base {
 
   #take(question: Question): void {
     const before = this.#question;
-    if (before && before.status !== "requested" && question.status === "requested") return;
+    // The response and the stream race each other; an older view must not win.
+    if (before && progress(question) < progress(before)) return;
     this.#question = question;
     if (question.status === "requested") {
       if (before) return;
@@ -180,6 +181,12 @@ export class AskdQuestionElement extends Base {
   #tell(name: string): void {
     this.dispatchEvent(new CustomEvent(name, { detail: { question: this.#question }, bubbles: true, composed: true }));
   }
+}
+
+/** How far a question has come: open, settled, written to its agent, delivered or not. */
+function progress({ status, delivery }: Question): number {
+  if (status === "requested") return -1;
+  return delivery ? { queued: 1, sent: 2, confirmed: 3, failed: 3 }[delivery.state] : 0;
 }
 
 function messageOf(error: unknown): string {

@@ -6,6 +6,7 @@
 
 import { SvelteMap } from "svelte/reactivity";
 
+import { isOlder } from "../answer/newer.ts";
 import { type AskdClient, type AskdEvent, NotFoundError, type OpenState, type Question, words } from "../api.ts";
 
 export type Light = "connecting" | "live" | "offline";
@@ -45,7 +46,7 @@ export class Inbox {
   /** Takes what a request just returned; an older view of the same question never replaces a newer one. */
   take(question: Question): void {
     const before = this.#known.get(question.id);
-    if (before && before.status !== "requested" && question.status === "requested") return;
+    if (before && isOlder(question, before)) return;
     if (before && JSON.stringify(before) === JSON.stringify(question)) return;
     this.#known.set(question.id, question);
     if (before?.status === "requested" && question.status !== "requested") this.listener.settled(question);

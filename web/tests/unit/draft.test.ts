@@ -4,6 +4,7 @@ import type { Item, Question } from "../../src/api.ts";
 import { answerOf, emptyDraft, itemDraft, pick, pickOther, requiredMissing, toReply, typedText, unanswered, withoutSecrets } from "../../src/answer/draft.ts";
 import { indexOf, keyOf } from "../../src/answer/keys.ts";
 import { needsTabs } from "../../src/answer/layout.ts";
+import { isOlder } from "../../src/answer/newer.ts";
 import { isOurs } from "../../src/answer/rescue.ts";
 
 function item(given: Partial<Item>): Item {
@@ -101,4 +102,15 @@ test("an answer that came back as it was sent is ours, any other is not", () => 
   expect(isOurs(settled, { reply: { answers: [["b"], ["secret"]] } })).toBe(false);
   expect(isOurs(settled, { rejection: { mode: "decline" } })).toBe(false);
   expect(isOurs(settled, null)).toBe(false);
+});
+
+test("a response that was overtaken by the stream does not bring an older state back", () => {
+  const asked = question(item({}));
+  const at = (state?: "queued" | "sent" | "confirmed" | "failed"): Question => ({ ...asked, status: "answered", delivery: state ? { state, attempts: 1, error: null, at: "" } : null });
+  expect(isOlder(asked, at())).toBe(true);
+  expect(isOlder(at("queued"), at("confirmed"))).toBe(true);
+  expect(isOlder(at("sent"), at("failed"))).toBe(true);
+  expect(isOlder(at("confirmed"), at("sent"))).toBe(false);
+  expect(isOlder(at("confirmed"), at("failed"))).toBe(false);
+  expect(isOlder(at("queued"), at("queued"))).toBe(false);
 });
