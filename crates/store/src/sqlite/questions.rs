@@ -230,7 +230,7 @@ fn list(
         add(compare, Value::Integer(i64::try_from(after).unwrap_or(i64::MAX)));
     }
     if let Some(wanted) = &filter.text {
-        values.push(text(&format!("%{}%", escape_like(wanted))));
+        values.push(text(format!("%{}%", escape_like(wanted))));
         conditions.push(format!("{SAYS} ?{} ESCAPE '\\'", values.len()));
     }
     let sql = format!(
