@@ -7,9 +7,10 @@
 //! 2. What `hear` remembers can be rebuilt from [`Begin`]: the sessions and the questions that are pending.
 //! 3. The same bytes heard again give the same native ids.
 
-use askd_core::Ask;
 pub use askd_core::Settlement;
+use askd_core::answer::Rejection;
 use askd_core::delivery::{DeliveryInput, FailReason};
+use askd_core::{Ask, Reply};
 use serde_json::value::RawValue;
 
 use crate::heard::{Heard, Speech};
@@ -56,6 +57,12 @@ pub trait Codec: Send + Sync {
     /// interrupt ends too.
     fn delivered(&mut self, native_id: &str, settled: &Settlement) -> Vec<Heard>;
 
+    /// What another client of the same agent says with its own response to a question ([`Start::Observed`]).
+    fn understand(&self, native: &RawValue, ask: &Ask, response: &str) -> Result<ClientSays, Unspeakable> {
+        let _ = (native, ask, response);
+        Err(Unspeakable::CannotCarry("responses of other clients"))
+    }
+
     /// The store knows that this question is over although the agent did not say so: it was heard again after its end, or
     /// it expired. Nothing is said to the agent; it is no longer watched.
     fn forget(&mut self, native_id: &str) {
@@ -78,6 +85,15 @@ pub trait Codec: Send + Sync {
 
 /// Bytes of an agent's error text that are worth keeping.
 const MAX_DETAIL_BYTES: usize = 2048;
+
+/// What a client said with its response to a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClientSays {
+    Reply(Reply),
+    Reject(Rejection),
+    /// The client cannot show the question. That is no answer of a human; others may still give one.
+    Failed(String),
+}
 
 /// How a codec begins.
 #[derive(Debug, Clone, Default)]

@@ -12,11 +12,12 @@ pub mod descriptor;
 pub mod heard;
 pub mod process_names;
 pub mod registry;
+pub mod splice;
 pub mod transport;
 
 pub use adapter::{Adapter, AdapterError, FoundProgram, Launch, LaunchRequest};
 pub use capability::{Capability, CapabilityClaim, Claims, Level};
-pub use codec::{Begin, Codec, KnownSession, Pending, Settlement, Start, Unspeakable};
+pub use codec::{Begin, ClientSays, Codec, KnownSession, Pending, Settlement, Start, Unspeakable};
 pub use descriptor::{Claim, ClaimState, Descriptor, Road};
 pub use heard::{Asked, Call, CallMethod, Heard, Speech, TurnEnd, Voice};
-pub use registry::{AgentListing, Registry};
+pub use registry::{AcpListing, AgentListing, Registry};

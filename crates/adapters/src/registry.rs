@@ -8,10 +8,11 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::adapter::{Adapter, AdapterError, FoundProgram};
-use crate::agents::acp::AcpAgent;
+use crate::agents::acp::{self, AcpAgent};
+use crate::agents::claude::ClaudeAgent;
 use crate::agents::mock::MockAgent;
 use crate::agents::unbuilt::Unbuilt;
-use crate::descriptor::Descriptor;
+use crate::descriptor::{Claim, Descriptor, Road};
 use crate::process_names;
 
 const NOT_YET: &str = "the adapter is not built yet";
@@ -25,11 +26,26 @@ pub struct AgentListing {
     pub descriptor: Descriptor,
     /// Its programs on this machine; empty where it is not installed.
     pub found: Vec<FoundProgram>,
+    /// What it is like behind `/v1/acp`, where that needs another program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub acp: Option<AcpListing>,
+}
+
+/// An agent as it is behind `/v1/acp`.
+#[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AcpListing {
+    pub questions: Claim,
+    pub programs: Vec<String>,
+    pub install: Option<String>,
+    pub found: Vec<FoundProgram>,
 }
 
 #[derive(Clone)]
 pub struct Registry {
     adapters: Vec<Arc<dyn Adapter>>,
+    /// The ACP commands of agents that have another adapter under the same name.
+    by_acp: Vec<Arc<dyn Adapter>>,
 }
 
 impl Default for Registry {
@@ -42,17 +58,13 @@ impl Registry {
     pub fn built_in() -> Self {
         let adapters: Vec<Arc<dyn Adapter>> = vec![
             Arc::new(MockAgent::new()),
-            Arc::new(Unbuilt::new(
-                "claude",
-                "Claude Code",
-                NOT_YET,
-                Some("npm install -g @anthropic-ai/claude-code"),
-            )),
+            Arc::new(ClaudeAgent::new()),
             Arc::new(Unbuilt::new("opencode", "OpenCode", NOT_YET, Some("npm install -g opencode-ai"))),
             Arc::new(Unbuilt::new("codex", "Codex", NOT_YET, Some("npm install -g @openai/codex"))),
             Arc::new(Unbuilt::new("amp", "Amp", AMP, Some("npm install -g @sourcegraph/amp"))),
         ];
-        Self { adapters }
+        let by_acp = acp::known().into_iter().map(|agent| Arc::new(agent) as Arc<dyn Adapter>).collect();
+        Self { adapters, by_acp }
     }
 
     /// Adds an ACP agent of the user: a name and a command line (`--agent NAME=COMMAND`). A built-in agent that askd cannot
@@ -71,6 +83,14 @@ impl Registry {
         self.adapters.iter().find(|adapter| adapter.descriptor().name == name)
     }
 
+    /// The agent as one that speaks ACP: what the user registered, else the built-in ACP command of that name.
+    pub fn acp(&self, name: &str) -> Option<&Arc<dyn Adapter>> {
+        let named = |adapter: &&Arc<dyn Adapter>| adapter.descriptor().name == name;
+        let own = self.adapters.iter().find(named);
+        let speaks = own.filter(|adapter| adapter.descriptor().roads.contains(&Road::Acp));
+        speaks.or_else(|| self.by_acp.iter().find(named)).or(own)
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Adapter>> {
         self.adapters.iter()
     }
@@ -80,6 +100,10 @@ impl Registry {
         let listing = |adapter: &Arc<dyn Adapter>| AgentListing {
             descriptor: adapter.descriptor().clone(),
             found: adapter.find(path_var),
+            acp: self
+                .acp(&adapter.descriptor().name)
+                .filter(|acp| !Arc::ptr_eq(acp, adapter))
+                .map(|acp| acp_listing(acp.as_ref(), path_var)),
         };
         self.adapters.iter().map(listing).collect()
     }
@@ -95,18 +119,24 @@ impl Registry {
     }
 }
 
+fn acp_listing(adapter: &dyn Adapter, path_var: &OsStr) -> AcpListing {
+    let Descriptor { questions, programs, install, .. } = adapter.descriptor().clone();
+    AcpListing { questions, programs, install, found: adapter.find(path_var) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::descriptor::ClaimState;
 
     #[test]
-    fn every_name_is_unique_and_only_the_mock_is_proven() {
+    fn every_name_is_unique_and_only_what_was_seen_is_proven() {
         let registry = Registry::built_in();
         assert_eq!(registry.names(), ["mock", "claude", "opencode", "codex", "amp"]);
         for adapter in registry.iter() {
             let descriptor = adapter.descriptor();
-            assert_eq!(descriptor.questions.state == ClaimState::Proven, descriptor.name == "mock");
+            let seen = ["mock", "claude"].contains(&descriptor.name.as_str());
+            assert_eq!(descriptor.questions.state == ClaimState::Proven, seen, "{}", descriptor.name);
             assert_eq!(descriptor.questions.state == ClaimState::No, adapter.codec().is_err());
         }
     }
@@ -114,15 +144,17 @@ mod tests {
     #[test]
     fn a_user_registers_an_agent_once_and_may_take_a_name_that_askd_cannot_run() {
         let mut registry = Registry::built_in();
-        registry.register("claude", "claude-agent-acp --flag 'two words'").unwrap();
+        registry.register("amp", "amp-acp --flag 'two words'").unwrap();
         registry.register("mine", "mine --acp").unwrap();
         assert_eq!(
-            registry.get("claude").unwrap().descriptor().questions.state,
+            registry.get("amp").unwrap().descriptor().questions.state,
             ClaimState::Declared,
             "a registered agent is never proven"
         );
         assert_eq!(registry.register("mine", "x"), Err(AdapterError::NameTaken("mine".to_owned())));
-        assert_eq!(registry.register("mock", "x"), Err(AdapterError::NameTaken("mock".to_owned())));
+        for built in ["mock", "claude"] {
+            assert_eq!(registry.register(built, "x"), Err(AdapterError::NameTaken(built.to_owned())));
+        }
         assert_eq!(registry.register("a b", "x"), Err(AdapterError::BadName("a b".to_owned())));
         assert_eq!(registry.register("x", " "), Err(AdapterError::EmptyCommand));
         assert_eq!(registry.names().len(), 6);

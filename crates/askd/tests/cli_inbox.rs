@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
-use askd_testkit::hub::{Hub, Ran, run};
+use std::time::{Duration, Instant};
+
+use askd_testkit::hub::{Hub, PATIENCE, Ran, run};
 use serde_json::{Value, json};
 
 fn hub() -> Hub {
@@ -203,4 +205,33 @@ fn long_lists_are_read_page_by_page() {
     assert!(some.stdout.contains("Question 0?") && some.stderr.contains("There are more"), "{some:?}");
     let all = hub.run(["list", "--json"]).unwrap().json().unwrap();
     assert_eq!((all["questions"].as_array().unwrap().len(), &all["nextCursor"]), (7, &Value::Null));
+}
+
+/// Runs a command again and again until its JSON is as wanted.
+fn until(hub: &Hub, args: &[&str], wanted: impl Fn(&Value) -> bool) -> Value {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let ran = hub.run(args).unwrap();
+        if let Some(json) = ran.json().ok().filter(&wanted) {
+            return json;
+        }
+        assert!(Instant::now() < end, "{args:?} still gives {ran:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn an_agent_gets_the_answer_and_the_receipt_says_so() {
+    let hub = hub();
+    let started = json!({ "agent": "mock", "cwd": hub.data, "prompt": "question" });
+    let (status, session) = hub.http("POST", "/v1/sessions", Some(&started)).unwrap();
+    assert_eq!(status, 201, "{session}");
+    let asked = until(&hub, &["show", "--oldest", "--json"], |question| question["agent"] == "mock");
+    let id = asked["id"].as_str().unwrap();
+    assert_eq!(hub.run(["answer", id, "--pick", "1"]).unwrap().code, 0);
+    until(&hub, &["show", id, "--json"], |question| question["delivery"]["state"] == "confirmed");
+    let shown = hub.run(["show", id]).unwrap();
+    assert!(shown.stdout.contains("confirmed: the agent went on with it"), "{shown:?}");
+    let doctor = hub.run(["doctor"]).unwrap();
+    assert!(doctor.stdout.contains("1 live, 1 of them started by askd"), "{doctor:?}");
 }

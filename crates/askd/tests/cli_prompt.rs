@@ -12,8 +12,6 @@ use askd_testkit::hub::{Hub, PATIENCE, wait};
 use serde_json::{Value, json};
 
 const ASKD: &str = env!("CARGO_BIN_EXE_askd");
-/// The echo is turned off right after the prompt is written.
-const ECHO_OFF: Duration = Duration::from_millis(300);
 /// Says whether the terminal shows what is typed.
 const ECHO: &str = "stty -a | grep -o -- '-*echo ' | head -1";
 
@@ -129,7 +127,6 @@ fn a_secret_is_not_shown_and_the_terminal_is_as_before() {
     let id = asked["id"].as_str().unwrap().to_owned();
     let mut terminal = Terminal::start(&hub, &format!("$ASKD answer {id}; {ECHO}"));
     terminal.see("answer; empty skips> ");
-    thread::sleep(ECHO_OFF);
     terminal.keys("hunter2\n");
     let (_, screen) = terminal.end();
     assert!(screen.contains("(secret)") && !screen.contains("hunter2"), "{screen}");
@@ -146,7 +143,6 @@ fn ctrl_c_sends_nothing_also_in_a_secret() {
     let id = ask(&hub, json!({ "questions": [{ "question": "Token?", "secret": true }] }));
     let mut terminal = Terminal::start(&hub, &format!("trap : INT; $ASKD answer {id}; echo code=$?; {ECHO}"));
     terminal.see("answer; empty skips> ");
-    thread::sleep(ECHO_OFF);
     terminal.keys("half\u{3}");
     terminal.see("nothing was sent; the question is still open");
     let (_, screen) = terminal.end();
@@ -183,4 +179,19 @@ fn an_empty_line_does_not_answer() {
     let (code, screen) = terminal.end();
     assert_eq!(code, 130, "{screen}");
     assert_eq!(outcome(&hub, &id), Value::Null);
+}
+
+#[test]
+fn a_demo_is_answered_in_its_own_terminal_and_left_at_any_question() {
+    let hub = Hub::start(ASKD).unwrap();
+    let script = "trap : INT; $ASKD demo --listen 127.0.0.1:0; echo code=$?";
+    let mut terminal = Terminal::start(&hub, script);
+    terminal.see("Which auth method should we use?");
+    terminal.see("empty skips> ");
+    terminal.keys("2\n");
+    terminal.see(r#"received: {"status":"answered","answers":[["sessions"]]}"#);
+    terminal.see("numbers such as 1,3");
+    terminal.keys("\u{3}");
+    let (_, screen) = terminal.end();
+    assert!(screen.trim_end().ends_with("code=0"), "{screen}");
 }

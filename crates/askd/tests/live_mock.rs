@@ -122,6 +122,18 @@ fn ending_a_session_ends_every_process_of_it_however_stubborn() {
 }
 
 #[test]
+fn detaching_a_managed_source_ends_its_agent() {
+    let stage = Stage::new();
+    let session = stage.start(&json!({ "agent": "mock", "prompt": "question" }));
+    let question = stage.open_question(&session);
+    let agent = stage.holders()[0]["agentPid"].as_i64().unwrap();
+    let source = stage.session(&session)["sourceId"].as_str().unwrap().to_owned();
+    assert_eq!(stage.hub.http("DELETE", &format!("/v1/sources/{source}"), None).unwrap().0, 204);
+    assert_eq!(stage.question(&question)["outcome"]["cause"]["type"], "sourceLost");
+    eventually("the agent is gone", || (!live::is_alive(agent)).then_some(()));
+}
+
+#[test]
 fn a_managed_agent_has_its_session_and_no_token() {
     let stage = Stage::new();
     let session = stage.start(&json!({ "agent": "mock", "prompt": "env=ASKD_SESSION env=ASKD_TOKEN env=ASKD_DATA env=WORD", "env": { "WORD": "given" } }));

@@ -147,7 +147,7 @@ fn check_item(i: usize, picks: Vec<String>, item: &Item, errors: &mut Collector)
                 i,
                 format!("answers[{i}][{j}]"),
                 "duplicate",
-                format!("{value:?} is picked twice"),
+                format!("{} is picked twice", shown(&value, item)),
             );
         }
         canonical.push(value);
@@ -178,7 +178,7 @@ fn check_pick(i: usize, j: usize, pick: String, item: &Item, errors: &mut Collec
                 i,
                 field(),
                 "ambiguous",
-                format!("several options are called {pick:?}; send a value"),
+                format!("several options are called {}; send a value", shown(&pick, item)),
             );
             return pick;
         }
@@ -190,7 +190,7 @@ fn check_pick(i: usize, j: usize, pick: String, item: &Item, errors: &mut Collec
             i,
             field(),
             "unknown_option",
-            format!("{pick:?} is not one of: {}", known.join(", ")),
+            format!("{} is not one of: {}", shown(&pick, item), known.join(", ")),
         );
         return pick;
     }
@@ -198,14 +198,20 @@ fn check_pick(i: usize, j: usize, pick: String, item: &Item, errors: &mut Collec
         errors.add_item(i, field(), "empty", "an own answer must not be empty; send [] to skip");
     }
     errors.bounded(field(), &pick, MAX_TEXT_BYTES);
-    if let Err((code, message)) = check_text(&pick, item.input.unwrap_or(Input::Text), &item.bounds) {
+    if let Err((code, message)) = check_text(&pick, item) {
         errors.add_item(i, field(), code, message);
     }
     pick
 }
 
-fn check_text(text: &str, input: Input, bounds: &Bounds) -> Result<(), (&'static str, String)> {
-    let not = |what: &str| Err(("wrong_type", format!("{text:?} is not {what}")));
+/// An answer in a message; a secret one is not repeated.
+fn shown(pick: &str, item: &Item) -> String {
+    if item.secret { "this answer".to_owned() } else { format!("{pick:?}") }
+}
+
+fn check_text(text: &str, item: &Item) -> Result<(), (&'static str, String)> {
+    let (input, bounds) = (item.input.unwrap_or(Input::Text), &item.bounds);
+    let not = |what: &str| Err(("wrong_type", format!("{} is not {what}", shown(text, item))));
     let number = match input {
         Input::Integer => match text.parse::<i64>() {
             Ok(n) => Some(n as f64),
@@ -229,8 +235,8 @@ fn check_text(text: &str, input: Input, bounds: &Bounds) -> Result<(), (&'static
     if let Some(n) = number {
         if bounds.minimum.is_some_and(|min| n < min) || bounds.maximum.is_some_and(|max| n > max) {
             let show = |bound: Option<f64>| bound.map_or("any".to_owned(), |bound| bound.to_string());
-            let message =
-                format!("{text} is not between {} and {}", show(bounds.minimum), show(bounds.maximum));
+            let (low, high) = (show(bounds.minimum), show(bounds.maximum));
+            let message = format!("{} is not between {low} and {high}", shown(text, item));
             return Err(("out_of_range", message));
         }
         return Ok(());

@@ -20,6 +20,8 @@ use tempfile::TempDir;
 
 /// How long anything may take: generous, because CI has two slow cores.
 pub const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a holder may take to end its agent before it is killed.
+const FAREWELL: Duration = Duration::from_secs(10);
 /// How often the port of a killed hub is tried again, in case the system has not freed it yet.
 const RESTARTS: usize = 20;
 
@@ -110,6 +112,20 @@ impl Hub {
     /// The process, while it runs.
     pub fn pid(&self) -> Option<u32> {
         self.child.as_ref().map(Child::id)
+    }
+
+    /// The holders of the agents that this hub has started: they outlive a killed hub on purpose, but not the test.
+    pub fn holders(&self) -> Vec<u32> {
+        let Ok(data) = self.data.canonicalize() else { return Vec::new() };
+        let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
+        let pids = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        let ours = |pid: &u32| {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let mut words = line.split(|byte| *byte == 0).map(String::from_utf8_lossy).skip(1);
+            words.next().as_deref() == Some("holder")
+                && words.next().is_some_and(|spec| Path::new(spec.as_ref()).starts_with(&data))
+        };
+        pids.filter(ours).collect()
     }
 
     /// What the hub wrote to stderr, over all its starts.
@@ -254,6 +270,28 @@ impl Hub {
 impl Drop for Hub {
     fn drop(&mut self) {
         drop(self.kill());
+        let end = Instant::now() + FAREWELL;
+        let mut asked: Vec<u32> = Vec::new();
+        // The folder goes away after this, so they must have written their last words before.
+        loop {
+            let holders = self.holders();
+            if holders.is_empty() {
+                return;
+            }
+            let late = Instant::now() > end;
+            for pid in holders {
+                if late {
+                    drop(signal(pid, "KILL"));
+                } else if !asked.contains(&pid) {
+                    asked.push(pid);
+                    drop(signal(pid, "TERM"));
+                }
+            }
+            if late {
+                return;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use super::form::Decided;
 use super::given::Given;
 use super::inside_agent::refuse_inside_agent;
 use super::screen::{Screen, say};
-use super::{ids, prompt, render};
+use super::{ending, ids, prompt};
 use crate::client::{Client, Received};
 
 pub(super) const EXAMPLES: &str = "\
@@ -79,9 +79,9 @@ pub(super) async fn answer(args: AnswerArgs, client: &Client, screen: Screen) ->
         warn_of_secrets(&given, &question);
         Decided::Reply(given.reply(&question.ask).map_err(Failure::invalid)?)
     } else if !question.is_open() {
-        return Err(Failure::new(Exit::Conflict, render::conflict(&question)));
+        return Err(Failure::new(Exit::Conflict, ending::conflict(&question)));
     } else {
-        with_notes(prompt::ask(&question, client).await?, &given, &question)?
+        with_notes(prompt::ask(&question, client, prompt::Seen::Nothing).await?, &given, &question)?
     };
     let settled = match decided {
         Decided::Reply(reply) => client.reply(&question.id, &reply).await?,
@@ -157,12 +157,12 @@ fn report(settled: &Received<Question>, screen: Screen) -> Outcome {
     let Some(outcome) = &question.outcome else {
         return Ok(screen.line(&format!("{}  {}", ids::short(&question.id), question.status.as_str()))?);
     };
-    let mut text = format!("{}  {}", ids::short(&question.id), render::ended(outcome));
-    let answer = render::answer_line(outcome);
+    let mut text = format!("{}  {}", ids::short(&question.id), ending::ended(outcome));
+    let answer = ending::answer_line(outcome);
     if !answer.is_empty() {
         text.push_str(&format!(": {answer}"));
     }
     text.push('\n');
-    text.push_str(&render::delivery(question.delivery.as_ref(), question.ask.session_id.is_some()));
+    text.push_str(&ending::delivery(question.delivery.as_ref(), question.ask.session_id.is_some()));
     Ok(screen.line(&text)?)
 }

@@ -13,9 +13,10 @@ use askd_core::{EventType, Question, Session, SessionId, Status};
 
 use super::exit::{Exit, Failure, Outcome};
 use super::form::Decided;
+use super::inside_agent::refuse_inside_agent;
 use super::screen::{Paint, say};
 use super::text::clean;
-use super::{ids, prompt, render, terminal};
+use super::{ending, ids, prompt, terminal};
 use crate::client::{Client, Events, Filter, Heard, ListQuery};
 
 /// A transcript that is silent for so long has no more to say before the question.
@@ -69,7 +70,8 @@ impl<'a> Conversation<'a> {
         Ok(Self {
             client,
             session: session.clone(),
-            inline: inline && terminal::is_interactive(),
+            // Also a terminal may be an agent's: then the questions wait for another surface.
+            inline: inline && terminal::is_interactive() && refuse_inside_agent("answer here").is_ok(),
             transcript: Events::transcript(client.clone(), session),
             events: Events::new(client.clone(), filter, list.seq),
             waiting: list.questions.into(),
@@ -153,7 +155,7 @@ impl<'a> Conversation<'a> {
             EventType::QuestionResolved => {
                 self.waiting.retain(|waiting| waiting.id != question.id);
                 if let Some(outcome) = question.outcome.as_ref().filter(|_| !self.inline) {
-                    say(&format!("askd: {}", render::ended(outcome)));
+                    say(&format!("askd: {}", ending::ended(outcome)));
                 }
             }
             _ => {}
@@ -161,7 +163,7 @@ impl<'a> Conversation<'a> {
     }
 
     async fn ask(&mut self, question: &Question) -> Outcome {
-        let sent = match prompt::ask(question, self.client).await {
+        let sent = match prompt::ask(question, self.client, prompt::Seen::Conversation).await {
             Ok(Decided::Reply(reply)) => self.client.reply(&question.id, &reply).await,
             Ok(Decided::Reject(rejection)) => self.client.reject(&question.id, &rejection).await,
             // Somebody else was first: the agent goes on with that.

@@ -11,6 +11,7 @@ use super::inside_agent::refuse_inside_agent;
 use super::screen::{Paint, Screen};
 use super::text::{one_line, width};
 use crate::client::{Client, ClientError, Found, Where, discover};
+use crate::engine::HeldAgent;
 
 pub(super) async fn doctor(given: &Where, screen: Screen) -> Outcome {
     let mut checks = vec![Check::ok("askd", format!("version {}", env!("CARGO_PKG_VERSION")))];
@@ -182,6 +183,21 @@ async fn places(client: &Client, checks: &mut Vec<Check>) {
         }
         Err(error) => checks.push(Check::warn("sessions", error.to_string(), "")),
     }
+    match client.holders().await {
+        Ok(holders) => checks.extend(holders.iter().map(holder)),
+        Err(error) => checks.push(Check::warn("holders", error.to_string(), "")),
+    }
+}
+
+fn holder(held: &HeldAgent) -> Check {
+    let name = format!("holder {}", one_line(&held.agent));
+    let pid = |pid: Option<i32>| pid.map_or_else(|| "none".to_owned(), |pid| pid.to_string());
+    let detail =
+        format!("{}: holder {}, agent {}", held.session_id, pid(held.holder_pid), pid(held.agent_pid));
+    if held.alive {
+        return Check::ok(name, detail);
+    }
+    Check::warn(name, format!("gone: {detail}"), "its questions are cancelled when the hub has noticed")
 }
 
 fn report(checks: &[Check], paint: Paint) -> String {
@@ -190,6 +206,7 @@ fn report(checks: &[Check], paint: Paint) -> String {
     for check in checks {
         let mark = match check.state {
             State::Ok => paint.green("ok  "),
+            State::Info => paint.dim("--  "),
             State::Warn => paint.yellow("warn"),
             State::Fail => paint.red("FAIL"),
         };

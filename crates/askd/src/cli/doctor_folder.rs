@@ -14,6 +14,8 @@ const LOW_DISK_BYTES: u64 = 256 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     Ok,
+    /// Neither good nor bad.
+    Info,
     Warn,
     Fail,
 }
@@ -22,6 +24,7 @@ impl State {
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
+            Self::Info => "info",
             Self::Warn => "warn",
             Self::Fail => "fail",
         }
@@ -143,11 +146,11 @@ pub(super) fn agents(value: &Value) -> Vec<Check> {
         let questions = agent.get("questions").cloned().unwrap_or_default();
         let state = text(&questions, "state").unwrap_or_else(|| "unknown".to_owned());
         let why = text(&questions, "why").map(|why| format!(" ({why})")).unwrap_or_default();
-        let found = match found(agent) {
-            Some(found) => found,
-            None => "not found on this machine".to_owned(),
-        };
-        Check::ok(format!("agent {name}"), format!("{found}; questions: {state}{why}"))
+        let found = found(agent);
+        let known = if found.is_some() && state != "no" { State::Ok } else { State::Info };
+        let found = found.unwrap_or_else(|| "not found on this machine".to_owned());
+        let detail = format!("{found}; questions: {state}{why}");
+        Check { name: format!("agent {name}"), state: known, detail, remedy: String::new() }
     };
     list.iter().map(check).collect()
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use super::render;
+use super::ending;
 use super::text::clean;
 use crate::client::ClientError;
 
@@ -23,7 +23,7 @@ pub(super) enum Exit {
     /// By rights, or inside an agent's process tree.
     Refused = 6,
     InvalidAnswer = 7,
-    /// By Ctrl-C or the end of input; nothing was sent.
+    /// By Ctrl-C or the end of input.
     Interrupted = 130,
 }
 
@@ -37,7 +37,7 @@ Exit codes:
   5    already settled in another way
   6    refused: by rights, or inside an agent's process tree
   7    the answer does not fit the question
-  130  ended by Ctrl-C; nothing was sent";
+  130  ended by Ctrl-C; a prompt that is left sends nothing";
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
@@ -99,7 +99,7 @@ impl From<ClientError> for Failure {
             }
             ClientError::Problem(problem) => match (problem.status, &problem.question) {
                 (409, Some(question)) => {
-                    message = render::conflict(question);
+                    message = ending::conflict(question);
                     Exit::Conflict
                 }
                 (404, _) => Exit::NotFound,

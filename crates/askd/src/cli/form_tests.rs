@@ -53,6 +53,9 @@ fn what_is_not_possible_is_asked_again() {
     let count = samples::one(r#"{"question":"How many?","input":"integer","bounds":{"maximum":5}}"#);
     assert!(said(type_in(&count, &["x"])).contains("not an integer"));
     assert_eq!(type_in(&count, &[" 3 "]), reply(&[&["3"]]));
+    let port = samples::one(r#"{"question":"Port?","input":"integer","default":["8080"]}"#);
+    assert_eq!(type_in(&port, &["/default"]), reply(&[&["8080"]]));
+    assert!(Form::new(&port).prompt().contains("/default"));
     let agree = samples::one(r#"{"question":"Agree?","input":"boolean"}"#);
     assert_eq!(type_in(&agree, &["y"]), reply(&[&["true"]]));
 }

@@ -3,8 +3,10 @@
 //! In: the environment and the processes above this one. Out: a reason to refuse, or nothing. It is a guard against an agent
 //! that answers its own question by running `askd answer`, not a wall: SECURITY.md says how to build one.
 
+use std::collections::HashMap;
 use std::env;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use askd_adapters::registry::Registry;
 
@@ -22,7 +24,7 @@ const MAX_DEPTH: usize = 64;
 pub(super) fn refuse_inside_agent(what: &str) -> Outcome {
     let session = env::var_os(SESSION).is_some_and(|value| !value.is_empty());
     let allowed = env::var_os(ALLOW).is_some_and(|value| value == "1");
-    match reason(session, allowed, || agent_above(Path::new("/proc"), std::process::id())) {
+    match reason(session, allowed, above_this_process) {
         None => Ok(()),
         Some(why) => Err(Failure::new(
             Exit::Refused,
@@ -32,6 +34,12 @@ pub(super) fn refuse_inside_agent(what: &str) -> Outcome {
             ),
         )),
     }
+}
+
+fn above_this_process() -> Option<(u32, String)> {
+    let pid = std::process::id();
+    let proc = Proc(PathBuf::from("/proc"));
+    if proc.parent(pid).is_some() { agent_above(&proc, pid) } else { agent_above(&Listed::now(), pid) }
 }
 
 fn reason(session: bool, allowed: bool, above: impl FnOnce() -> Option<(u32, String)>) -> Option<String> {
@@ -45,40 +53,86 @@ fn reason(session: bool, allowed: bool, above: impl FnOnce() -> Option<(u32, Str
 }
 
 /// The nearest agent among the processes above `pid`.
-fn agent_above(proc: &Path, pid: u32) -> Option<(u32, String)> {
+fn agent_above(processes: &impl Processes, pid: u32) -> Option<(u32, String)> {
     let agents = Registry::built_in();
-    let mut pid = parent(proc, pid)?;
+    let mut pid = processes.parent(pid)?;
     for _ in 0..MAX_DEPTH {
-        if let Some(agent) = agents.agent_of_process(&name(proc, pid), &arguments(proc, pid)) {
+        if let Some(agent) = agents.agent_of_process(&processes.name(pid), &processes.arguments(pid)) {
             return Some((pid, agent));
         }
-        pid = parent(proc, pid)?;
+        pid = processes.parent(pid)?;
     }
     None
 }
 
-/// `PID (NAME) STATE PPID ...`, where the name may hold spaces and brackets.
-fn parent(proc: &Path, pid: u32) -> Option<u32> {
-    let stat = std::fs::read_to_string(proc.join(pid.to_string()).join("stat")).ok()?;
-    let (_, rest) = stat.rsplit_once(')')?;
-    rest.split_whitespace().nth(1)?.parse().ok().filter(|ppid| *ppid != 0)
+/// What the system tells of its processes.
+trait Processes {
+    fn parent(&self, pid: u32) -> Option<u32>;
+    fn name(&self, pid: u32) -> String;
+    /// The first is the program itself.
+    fn arguments(&self, pid: u32) -> Vec<String>;
 }
 
-fn name(proc: &Path, pid: u32) -> String {
-    let folder = proc.join(pid.to_string());
-    let program = std::fs::read_link(folder.join("exe")).ok();
-    let program =
-        program.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
-    program
-        .or_else(|| std::fs::read_to_string(folder.join("comm")).ok())
-        .unwrap_or_default()
-        .trim()
-        .to_owned()
+/// Linux: a folder per process.
+struct Proc(PathBuf);
+
+impl Processes for Proc {
+    /// `PID (NAME) STATE PPID ...`, where the name may hold spaces and brackets.
+    fn parent(&self, pid: u32) -> Option<u32> {
+        let stat = std::fs::read_to_string(self.0.join(pid.to_string()).join("stat")).ok()?;
+        let (_, rest) = stat.rsplit_once(')')?;
+        rest.split_whitespace().nth(1)?.parse().ok().filter(|ppid| *ppid != 0)
+    }
+
+    fn name(&self, pid: u32) -> String {
+        let folder = self.0.join(pid.to_string());
+        let program = std::fs::read_link(folder.join("exe")).ok();
+        let program =
+            program.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+        let comm = || std::fs::read_to_string(folder.join("comm")).ok();
+        program.or_else(comm).unwrap_or_default().trim().to_owned()
+    }
+
+    fn arguments(&self, pid: u32) -> Vec<String> {
+        let bytes = std::fs::read(self.0.join(pid.to_string()).join("cmdline")).unwrap_or_default();
+        bytes.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+    }
 }
 
-fn arguments(proc: &Path, pid: u32) -> Vec<String> {
-    let bytes = std::fs::read(proc.join(pid.to_string()).join("cmdline")).unwrap_or_default();
-    bytes.split(|byte| *byte == 0).map(|argument| String::from_utf8_lossy(argument).into_owned()).collect()
+/// Elsewhere: the parents and command lines that `ps` lists.
+struct Listed(HashMap<u32, (u32, Vec<String>)>);
+
+impl Listed {
+    /// Lines of `PID PPID COMMAND ARGUMENT...`.
+    fn read(listing: &str) -> Self {
+        let process = |line: &str| {
+            let mut words = line.split_whitespace();
+            let (pid, parent) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+            Some((pid, (parent, words.map(str::to_owned).collect())))
+        };
+        Self(listing.lines().filter_map(process).collect())
+    }
+
+    fn now() -> Self {
+        let output = Command::new("ps").args(["-axo", "pid=,ppid=,command="]).output();
+        Self::read(
+            &output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default(),
+        )
+    }
+}
+
+impl Processes for Listed {
+    fn parent(&self, pid: u32) -> Option<u32> {
+        self.0.get(&pid).map(|(parent, _)| *parent).filter(|parent| *parent != 0)
+    }
+
+    fn name(&self, pid: u32) -> String {
+        self.arguments(pid).into_iter().next().unwrap_or_default()
+    }
+
+    fn arguments(&self, pid: u32) -> Vec<String> {
+        self.0.get(&pid).map(|(_, arguments)| arguments.clone()).unwrap_or_default()
+    }
 }
 
 #[cfg(test)]
@@ -109,11 +163,19 @@ mod tests {
         );
         process(proc, 20, 10, "bash", &["bash", "-c", "askd answer"]);
         process(proc, 30, 20, "askd", &["askd", "answer"]);
-        assert_eq!(agent_above(proc, 30), Some((10, "claude".to_owned())));
+        assert_eq!(agent_above(&Proc(proc.to_owned()), 30), Some((10, "claude".to_owned())));
         process(proc, 10, 1, "bash", &["bash"]);
-        assert_eq!(agent_above(proc, 30), None);
+        assert_eq!(agent_above(&Proc(proc.to_owned()), 30), None);
         process(proc, 1, 1, "loop", &[]);
-        assert_eq!(agent_above(proc, 30), None);
+        assert_eq!(agent_above(&Proc(proc.to_owned()), 30), None);
+    }
+
+    #[test]
+    fn where_there_is_no_proc_the_listing_tells_the_same() {
+        let listing = "  1     0 /sbin/launchd\n 10     1 node /opt/homebrew/bin/gemini --x\n 20    10 /bin/zsh -c askd\n 30 20 askd answer\n";
+        assert_eq!(agent_above(&Listed::read(listing), 30), Some((10, "gemini".to_owned())));
+        assert_eq!(agent_above(&Listed::read(listing), 10), None);
+        assert!(Listed::now().parent(std::process::id()).is_some(), "ps is understood");
     }
 
     #[test]

@@ -8,13 +8,21 @@ use askd_core::Question;
 use super::exit::{Exit, Failure, Outcome};
 use super::form::{Decided, Form, Step};
 use super::screen::{Paint, say};
-use super::{render, terminal};
+use super::{ending, render, terminal};
 use crate::client::{Client, ClientError};
 
 /// Seconds of one wait for somebody else's answer; it is repeated.
 const WAIT_SECONDS: u64 = 30;
 
-pub(super) async fn ask(question: &Question, client: &Client) -> Outcome<Decided> {
+/// What the person already knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seen {
+    Nothing,
+    /// Who asks, and what was said before it.
+    Conversation,
+}
+
+pub(super) async fn ask(question: &Question, client: &Client, seen: Seen) -> Outcome<Decided> {
     if !terminal::is_interactive() {
         return Err(Failure::usage(
             "there is no answer on the command line and no terminal to ask at; see: askd answer --help",
@@ -23,14 +31,17 @@ pub(super) async fn ask(question: &Question, client: &Client) -> Outcome<Decided
     tokio::select! {
         biased;
         settled = settled_elsewhere(question, client) => Err(settled),
-        decided = converse(question) => decided,
+        decided = converse(question, seen) => decided,
     }
 }
 
-async fn converse(question: &Question) -> Outcome<Decided> {
+async fn converse(question: &Question, seen: Seen) -> Outcome<Decided> {
     let paint = Paint::for_terminal(true);
     let mut form = Form::new(question);
-    say(&render::introduction(question, paint));
+    match seen {
+        Seen::Nothing => say(&render::introduction(question, paint)),
+        Seen::Conversation => say(&render::body(question, paint)),
+    }
     say(&paint.dim(form.hint()));
     let mut shown = None;
     loop {
@@ -66,7 +77,7 @@ async fn settled_elsewhere(question: &Question, client: &Client) -> Failure {
     loop {
         match client.wait(&question.id, WAIT_SECONDS).await {
             Ok(now) if !now.value.is_open() => {
-                return Failure::new(Exit::Conflict, format!("\n{}", render::conflict(&now.value)));
+                return Failure::new(Exit::Conflict, format!("\n{}", ending::conflict(&now.value)));
             }
             Ok(_) => {}
             // The hub may come back before the person has decided; sending will tell.

@@ -8,7 +8,7 @@ use super::exit::Outcome;
 use super::inside_agent::refuse_inside_agent;
 use super::screen::{Screen, say};
 use super::show::Target;
-use super::{ids, render};
+use super::{ending, ids};
 use crate::client::Client;
 
 #[derive(Debug, Args)]
@@ -52,14 +52,14 @@ pub(super) async fn reject(args: RejectArgs, client: &Client, screen: Screen) ->
         && question.is_open()
         && !screen.json
     {
-        let effect = render::reject_effect(mode, question.ask.kind, reason.is_some());
+        let effect = ending::reject_effect(mode, question.ask.kind, reason.is_some());
         say(&format!("Rejecting {} ({}): {effect}.", ids::short(&question.id), mode.as_str()));
     }
     let settled = client.reject(&question.id, &rejection).await?;
     if screen.json {
         return Ok(screen.json(&settled.json)?);
     }
-    let text = settled.value.outcome.as_ref().map(render::ended).unwrap_or_default();
-    let delivery = render::delivery(settled.value.delivery.as_ref(), settled.value.ask.session_id.is_some());
+    let text = settled.value.outcome.as_ref().map(ending::ended).unwrap_or_default();
+    let delivery = ending::delivery(settled.value.delivery.as_ref(), settled.value.ask.session_id.is_some());
     Ok(screen.line(&format!("{}  {text}\n{delivery}", ids::short(&settled.value.id)))?)
 }

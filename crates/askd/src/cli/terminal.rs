@@ -20,14 +20,14 @@ pub(super) fn is_interactive() -> bool {
 
 /// One line, or `None` at the end of input or on Ctrl-C.
 pub(super) async fn read_line(prompt: &str, secret: bool) -> io::Result<Option<String>> {
-    let mut screen = io::stderr();
-    screen.write_all(prompt.as_bytes())?;
-    screen.flush()?;
     // Held here and not by the reader, which Ctrl-C leaves behind blocked.
     let quiet = if secret { Some(Quiet::begin()?) } else { None };
     let mut lines = lines().lock().await;
-    // What was typed before the question could be seen was not meant for it.
+    // What was typed before the question could be seen was not meant for it; what is typed after it is.
     while lines.try_recv().is_ok() {}
+    let mut screen = io::stderr();
+    screen.write_all(prompt.as_bytes())?;
+    screen.flush()?;
     let line = tokio::select! {
         line = lines.recv() => line.unwrap_or(Ok(None)),
         _ = tokio::signal::ctrl_c() => Ok(None),

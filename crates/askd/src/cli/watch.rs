@@ -11,8 +11,8 @@ use super::list::{folder, headline};
 use super::screen::{Screen, say};
 use super::text::{one_line, shorten};
 use super::when::clock;
-use super::{ids, render};
-use crate::client::{Client, Events, Filter, Heard, ListQuery, RawEvent};
+use super::{ending, ids};
+use crate::client::{Client, ClientError, Events, Filter, Heard, ListQuery, RawEvent};
 
 /// Open questions per page.
 const PAGE: usize = 200;
@@ -55,7 +55,11 @@ pub(super) async fn watch(args: WatchArgs, client: &Client, screen: Screen) -> O
             }
             Heard::Lost(error) if !lost => {
                 lost = true;
-                say(&format!("askd: {error} (trying again until Ctrl-C)"));
+                let why = match error {
+                    ClientError::Broken { detail, .. } => detail,
+                    other => other.to_string(),
+                };
+                say(&format!("askd: the connection is lost ({}); trying again until Ctrl-C", one_line(&why)));
             }
             Heard::Lost(_) => {}
         }
@@ -142,7 +146,7 @@ fn words(event: &Event) -> (&'static str, String) {
         }
         EventType::QuestionResolved => {
             let word = outcome.map_or("settled", |outcome| outcome.status.as_str());
-            let answer = outcome.map(render::answer_line).filter(|answer| !answer.is_empty());
+            let answer = outcome.map(ending::answer_line).filter(|answer| !answer.is_empty());
             let how = outcome.map(|outcome| match &outcome.by.actor {
                 Some(actor) => format!("on {} by {}", outcome.by.surface.as_str(), one_line(actor)),
                 None => format!("on {}", outcome.by.surface.as_str()),
@@ -156,7 +160,7 @@ fn words(event: &Event) -> (&'static str, String) {
         EventType::QuestionDelivered | EventType::QuestionUpdated => {
             let delivery = question.and_then(|question| question.delivery.as_ref());
             let word = if event.kind == EventType::QuestionDelivered { "delivered" } else { "updated" };
-            (word, render::delivery(delivery, true).trim().to_owned())
+            (word, ending::delivery(delivery, true).trim().to_owned())
         }
         EventType::SessionStarted | EventType::SessionEnded => {
             let word = if event.kind == EventType::SessionStarted { "session" } else { "ended" };

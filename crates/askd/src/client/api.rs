@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::error::ClientError;
 use super::http::{Client, Patience, Received};
 use super::wire::{CreatedToken, Health, LoginCode, QuestionList, TokenList};
+use crate::engine::HeldAgent;
 
 /// Which questions or events are wanted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -106,8 +107,9 @@ impl Client {
     }
 
     /// The agents whose processes are held.
-    pub async fn holders(&self) -> Result<Received<Value>, ClientError> {
-        self.get("/v1/holders", &[]).await
+    pub async fn holders(&self) -> Result<Vec<HeldAgent>, ClientError> {
+        let received: Received<Value> = self.get("/v1/holders", &[]).await?;
+        self.list(received.value, "holders")
     }
 
     pub async fn sources(&self) -> Result<Vec<Source>, ClientError> {

@@ -12,8 +12,8 @@ use super::{DataFolder, HubInfo};
 pub enum LockError {
     #[error("another hub has the data folder {folder}{}", .holder.as_ref().map_or(String::new(), |hub| format!(": process {} at {}", hub.pid, hub.url)))]
     Held { folder: String, holder: Option<HubInfo> },
-    #[error("cannot lock the data folder: {0}")]
-    Io(#[from] io::Error),
+    #[error("cannot lock the data folder {folder}")]
+    Io { folder: String, source: io::Error },
 }
 
 /// Held as long as the value lives.
@@ -24,15 +24,17 @@ pub struct FolderLock {
 
 impl FolderLock {
     pub fn take(folder: &DataFolder) -> Result<Self, LockError> {
+        let failed = |source| LockError::Io { folder: folder.path().display().to_string(), source };
         let file =
-            OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(folder.lock())?;
+            OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(folder.lock());
+        let file = file.map_err(failed)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Self { _file: file }),
             Err(rustix::io::Errno::WOULDBLOCK) => Err(LockError::Held {
                 folder: folder.path().display().to_string(),
                 holder: folder.read_hub_info(),
             }),
-            Err(errno) => Err(LockError::Io(errno.into())),
+            Err(errno) => Err(failed(errno.into())),
         }
     }
 }

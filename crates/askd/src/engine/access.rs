@@ -36,6 +36,7 @@ pub struct LoginCode {
 
 #[derive(Default)]
 pub(super) struct LoginCodes {
+    /// Each with its end.
     codes: Mutex<HashMap<String, (Instant, Rights)>>,
 }
 
@@ -86,10 +87,15 @@ impl Engine {
         if let Some(missing) = rights.iter().find(|right| !caller.token.rights.allows(*right)) {
             return Err(EngineError::Forbidden(missing));
         }
-        if self.store().tokens().len() >= MAX_TOKENS {
-            return Err(too_many("name", format!("there are {MAX_TOKENS} tokens already; revoke some")));
-        }
+        self.check_room()?;
         self.make_token(name, rights).await
+    }
+
+    fn check_room(&self) -> Result<(), EngineError> {
+        if self.store().tokens().len() < MAX_TOKENS {
+            return Ok(());
+        }
+        Err(too_many("name", format!("there are {MAX_TOKENS} tokens already; revoke some")))
     }
 
     pub fn list_tokens(&self, caller: &Caller) -> Result<Vec<TokenRecord>, EngineError> {
@@ -104,26 +110,34 @@ impl Engine {
 
     /// A code that a browser can exchange, once, for a token with the caller's rights.
     pub fn login_code(&self, rights: Rights) -> Result<LoginCode, EngineError> {
-        let code = random_text()?;
-        let mut codes = self.inner.login_codes.codes.lock().unwrap_or_else(PoisonError::into_inner);
-        codes.retain(|_, (made, _)| made.elapsed() < CODE_LIFE);
-        if codes.len() >= MAX_CODES {
-            let oldest = codes.iter().min_by_key(|(_, (made, _))| *made).map(|(code, _)| code.clone());
-            oldest.map(|code| codes.remove(&code));
-        }
-        codes.insert(code.clone(), (Instant::now(), rights));
-        Ok(LoginCode { code, life: CODE_LIFE })
+        self.inner.login_codes.make(rights, CODE_LIFE)
     }
 
     /// `None` if the code is unknown, used or too old.
     pub async fn log_in(&self, code: &str) -> Result<Option<NewToken>, EngineError> {
-        let taken = self.inner.login_codes.codes.lock().unwrap_or_else(PoisonError::into_inner).remove(code);
-        match taken {
-            Some((made, rights)) if made.elapsed() < CODE_LIFE => {
-                Ok(Some(self.make_token("browser", rights).await?))
-            }
-            _ => Ok(None),
+        let Some(rights) = self.inner.login_codes.take(code) else { return Ok(None) };
+        self.check_room()?;
+        Ok(Some(self.make_token("browser", rights).await?))
+    }
+}
+
+impl LoginCodes {
+    fn make(&self, rights: Rights, life: Duration) -> Result<LoginCode, EngineError> {
+        let code = random_text()?;
+        let now = Instant::now();
+        let mut codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
+        codes.retain(|_, (end, _)| now < *end);
+        if codes.len() >= MAX_CODES {
+            let oldest = codes.iter().min_by_key(|(_, (end, _))| *end).map(|(code, _)| code.clone());
+            oldest.map(|code| codes.remove(&code));
         }
+        codes.insert(code.clone(), (now + life, rights));
+        Ok(LoginCode { code, life })
+    }
+
+    fn take(&self, code: &str) -> Option<Rights> {
+        let taken = self.codes.lock().unwrap_or_else(PoisonError::into_inner).remove(code);
+        taken.filter(|(end, _)| Instant::now() < *end).map(|(_, rights)| rights)
     }
 }
 
@@ -137,4 +151,28 @@ fn check_token(name: &str, rights: &Rights) -> Result<(), FieldErrors> {
         errors.add("rights", "empty", "must name at least one of ask, answer, read, manage");
     }
     errors.finish(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_code_is_good_once_and_not_for_ever() {
+        let codes = LoginCodes::default();
+        let old = codes.make(Rights::all(), Duration::ZERO).unwrap();
+        assert_eq!(codes.take(&old.code), None);
+        let good = codes.make(Rights::all(), CODE_LIFE).unwrap();
+        assert_eq!(codes.take(&good.code), Some(Rights::all()));
+        assert_eq!(codes.take(&good.code), None);
+    }
+
+    #[test]
+    fn codes_that_nobody_uses_make_room() {
+        let codes = LoginCodes::default();
+        let first = codes.make(Rights::all(), CODE_LIFE).unwrap();
+        let last = (0..MAX_CODES).map(|_| codes.make(Rights::all(), CODE_LIFE).unwrap()).last().unwrap();
+        assert_eq!(codes.take(&first.code), None);
+        assert_eq!(codes.take(&last.code), Some(Rights::all()));
+    }
 }

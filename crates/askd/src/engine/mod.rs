@@ -4,6 +4,7 @@
 //! Its tasks end with one cancellation token; what they had not finished is still in the store for the next start.
 
 mod access;
+mod acp;
 mod agents;
 mod clock;
 mod deadlines;
@@ -25,6 +26,7 @@ use tokio_util::task::TaskTracker;
 use askd_store::Store;
 
 pub use access::{LoginCode, NewToken};
+pub use acp::{AcpError, AcpServer, AcpStream, acp_event};
 pub use clock::{new_bits, now};
 pub use deliver::{Mouth, Said};
 pub use error::EngineError;
@@ -64,6 +66,7 @@ struct Inner {
     mouths: Mouths,
     managed: Managed,
     observed: Arc<Observed>,
+    acp: acp::Servers,
     login_codes: LoginCodes,
     health: Health,
     deadline_changed: tokio::sync::Notify,
@@ -82,6 +85,7 @@ impl Engine {
             mouths: Mouths::default(),
             managed: Managed::new(managed),
             observed: Arc::new(Observed::new()),
+            acp: acp::Servers::default(),
             login_codes: LoginCodes::default(),
             health: Health::default(),
             deadline_changed: tokio::sync::Notify::new(),

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use askd_core::answer::Rejection;
+use askd_core::field::Collector;
+use askd_core::limits::MAX_NOTE_BYTES;
 use askd_core::{AskInput, By, Cause, Question, QuestionId, Reply, Resolution, Right, Surface};
 use askd_store::{
     Asked, Idempotency, NewQuestion, Order, Origin, QuestionFilter, QuestionPage, Record, Resolve, Resolved,
@@ -104,6 +106,9 @@ impl Engine {
         reason: Option<String>,
     ) -> Result<Question, EngineError> {
         caller.needs(Right::Ask)?;
+        let mut errors = Collector::default();
+        errors.bounded("reason", reason.as_deref().unwrap_or(""), MAX_NOTE_BYTES);
+        errors.finish(())?;
         let record = self.record(id).await?;
         if !caller.owns(&record) {
             return Err(EngineError::NotFound("question of yours"));

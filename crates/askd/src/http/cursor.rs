@@ -20,7 +20,7 @@ impl Cursor {
     }
 
     pub fn parse(text: &str, identity: &str, order: Order) -> Result<Seq, Problem> {
-        let refused = |detail: &str| Problem::new(Code::InvalidCursor, detail);
+        let refused = |detail: &str| Problem::named(Code::InvalidCursor, "cursor", "invalid", detail);
         let rest = text
             .strip_prefix(letter(order))
             .ok_or_else(|| refused("this cursor belongs to another order"))?;

@@ -33,9 +33,13 @@ pub fn routes() -> OpenApiRouter<AppState> {
 struct EventsQuery {
     /// Go on after this event; without it (and without `Last-Event-ID`) the stream starts now.
     after: Option<u64>,
+    /// Only events of questions that stood like this.
     status: Option<Status>,
+    /// Only events of this agent.
     agent: Option<String>,
+    /// Only events of this session.
     session: Option<SessionId>,
+    /// Only events of questions of this tool call.
     call_id: Option<String>,
 }
 
@@ -52,8 +56,8 @@ impl EventsQuery {
 }
 
 /// The live stream of events. `id:` is the sequence number, for `Last-Event-ID` or `?after=`.
-#[utoipa::path(get, path = "/v1/events", tag = "events",
-    params(EventsQuery, ("Last-Event-ID" = Option<String>, Header, description = "As the browser's EventSource sends it; goes before `after`.")),
+#[utoipa::path(get, path = "/v1/events", operation_id = "streamEvents", tag = "events",
+    params(EventsQuery, ("Last-Event-ID" = Option<u64>, Header, description = "As the browser's EventSource sends it; goes before `after`.")),
     responses((status = 200, content_type = "text/event-stream", body = Event)))]
 async fn events(
     State(state): State<AppState>,
@@ -96,11 +100,13 @@ fn start(headers: &HeaderMap, after: Option<Seq>, newest: Seq) -> Result<Seq, Pr
         let number = value.to_str().ok().and_then(|text| text.trim().parse::<Seq>().ok());
         number.ok_or_else(|| Problem::field("Last-Event-ID", "invalid", "must be the number of an event"))
     });
-    let after = from_header.transpose()?.or(after).unwrap_or(newest);
+    let from_header = from_header.transpose()?;
+    let named = if from_header.is_some() { "Last-Event-ID" } else { "after" };
+    let after = from_header.or(after).unwrap_or(newest);
     if after > newest {
         let message =
             format!("{after} is beyond the newest event, {newest}; the cursor belongs to another store");
-        return Err(Problem::field("after", "beyond_newest", message));
+        return Err(Problem::field(named, "beyond_newest", message));
     }
     Ok(after)
 }

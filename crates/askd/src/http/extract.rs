@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use askd_core::{FieldError, Surface};
 
 use super::limits::{MAX_BODY_BYTES, MAX_KEY_BYTES};
+use super::objects::Objects;
 use super::problem::{Code, Problem};
 use super::state::AppState;
 use crate::engine::Caller;
@@ -22,13 +23,24 @@ impl<T: DeserializeOwned> FromRequest<AppState> for Json<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &AppState) -> Result<Self, Problem> {
-        let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        if !content_type.is_some_and(is_json) {
-            let detail = "send the body with Content-Type: application/json";
-            return Err(Problem::new(Code::UnsupportedMediaType, detail));
-        }
-        from_json(&read_body(request.into_body()).await?).map(Self)
+        must_be_json(&request)?;
+        from_json(&read_body(request.into_body(), MAX_BODY_BYTES).await?).map(Self)
     }
+}
+
+fn must_be_json(request: &Request) -> Result<(), Problem> {
+    let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    if content_type.is_some_and(is_json) {
+        return Ok(());
+    }
+    Err(Problem::new(Code::UnsupportedMediaType, "send the body with Content-Type: application/json"))
+}
+
+/// A JSON body as the text that was sent, for what is passed on byte for byte.
+pub async fn json_text(request: Request, limit: usize) -> Result<String, Problem> {
+    must_be_json(&request)?;
+    let bytes = read_body(request.into_body(), limit).await?;
+    String::from_utf8(bytes.into()).map_err(|_| Problem::new(Code::MalformedRequest, "the body is not UTF-8"))
 }
 
 fn is_json(content_type: &str) -> bool {
@@ -46,16 +58,21 @@ impl<T: DeserializeOwned + Default> FromRequest<AppState> for OptionalJson<T> {
         if request.headers().get(header::CONTENT_TYPE).is_some() {
             return Json::from_request(request, state).await.map(|Json(value)| Self(value));
         }
-        let bytes = read_body(request.into_body()).await?;
+        let bytes = read_body(request.into_body(), MAX_BODY_BYTES).await?;
         if bytes.is_empty() { Ok(Self(T::default())) } else { from_json(&bytes).map(Self) }
     }
 }
 
-async fn read_body(body: Body) -> Result<bytes::Bytes, Problem> {
-    axum::body::to_bytes(body, MAX_BODY_BYTES).await.map_err(|error| {
+async fn read_body(body: Body, limit: usize) -> Result<bytes::Bytes, Problem> {
+    let too_large = || Problem::new(Code::BodyTooLarge, format!("a body may have at most {limit} bytes"));
+    // A size that is claimed beforehand is refused without waiting for it.
+    if axum::body::HttpBody::size_hint(&body).lower() > limit as u64 {
+        return Err(too_large());
+    }
+    axum::body::to_bytes(body, limit).await.map_err(|error| {
         let source = std::error::Error::source(&error);
         if source.is_some_and(|source| source.is::<http_body_util::LengthLimitError>()) {
-            Problem::new(Code::BodyTooLarge, format!("a body may have at most {MAX_BODY_BYTES} bytes"))
+            too_large()
         } else {
             Problem::new(Code::MalformedRequest, "the body ended too early")
         }
@@ -64,7 +81,7 @@ async fn read_body(body: Body) -> Result<bytes::Bytes, Problem> {
 
 fn from_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+    let value = serde_path_to_error::deserialize(Objects(&mut deserializer)).map_err(|error| {
         let field = error.path().to_string();
         let inner = error.into_inner();
         if inner.is_data() {
@@ -89,14 +106,26 @@ impl<T: DeserializeOwned> FromRequestParts<AppState> for Query<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, Problem> {
-        axum::extract::Query::try_from_uri(&parts.uri).map(|axum::extract::Query(value)| Self(value)).map_err(
-            |error| {
-                let source =
-                    std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
-                Problem::new(Code::InvalidRequest, format!("query string: {source}"))
-            },
-        )
+        let axum::extract::Query(value) =
+            axum::extract::Query::try_from_uri(&parts.uri).map_err(|error| query_problem(&error))?;
+        Ok(Self(value))
     }
+}
+
+/// Names the parameter: the path where the reader of the query string keeps one, else the name in its message.
+fn query_problem(error: &axum::extract::rejection::QueryRejection) -> Problem {
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        if let Some(cause) = cause.downcast_ref::<serde_path_to_error::Error<serde::de::value::Error>>() {
+            let message = cause.inner().to_string();
+            let path = cause.path().to_string();
+            let quoted = message.split('`').nth(1).unwrap_or("query").to_owned();
+            let field = if path == "." { quoted } else { path };
+            return Problem::field(&field, "invalid", message);
+        }
+        source = cause.source();
+    }
+    Problem::new(Code::InvalidRequest, error.to_string())
 }
 
 /// The id in the path. Whatever is not an id cannot be found.

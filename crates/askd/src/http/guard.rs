@@ -62,7 +62,7 @@ fn check_size(request: &Request) -> Result<(), Problem> {
 /// The allowed foreign origin, if the request comes from one.
 fn check_names(request: &Request, doors: &Doors) -> Result<Option<HeaderValue>, Problem> {
     let host = text_of(request.headers(), &header::HOST).unwrap_or("");
-    if !doors.lets_in_host(host) {
+    if request.headers().get_all(header::HOST).iter().count() > 1 || !doors.lets_in_host(host) {
         let detail = format!("{host:?} is not a name of this hub; allow it with --allow-host");
         return Err(Problem::new(Code::HostNotAllowed, detail));
     }

@@ -22,7 +22,7 @@ struct Health {
 }
 
 /// Whether the hub works: it answers, and its store can write.
-#[utoipa::path(get, path = "/v1/health", tag = "hub", security(()), responses((status = 200, body = Health)))]
+#[utoipa::path(get, path = "/v1/health", operation_id = "getHealth", tag = "hub", security(()), responses((status = 200, body = Health)))]
 async fn health(State(state): State<AppState>) -> Result<Response, Problem> {
     state.engine.health().await?;
     Ok(json(StatusCode::OK, &Health { status: "ok", version: env!("CARGO_PKG_VERSION") }))

@@ -54,7 +54,7 @@ struct SessionInput {
 }
 
 /// Start an agent that askd manages. It outlives the hub.
-#[utoipa::path(post, path = "/v1/sessions", tag = "sessions", request_body = SessionInput, responses((status = 201, body = Session)))]
+#[utoipa::path(post, path = "/v1/sessions", operation_id = "startSession", tag = "sessions", request_body = SessionInput, responses((status = 201, body = Session)))]
 async fn start(
     State(state): State<AppState>,
     caller: Caller,
@@ -78,7 +78,7 @@ struct MessageInput {
 }
 
 /// Say something to a managed session.
-#[utoipa::path(post, path = "/v1/sessions/{id}/messages", params(("id" = String, Path)), tag = "sessions",
+#[utoipa::path(post, path = "/v1/sessions/{id}/messages", operation_id = "sendMessage", params(("id" = SessionId, Path, description = "The id of the session.")), tag = "sessions",
     request_body = MessageInput, responses((status = 202)))]
 async fn say(
     State(state): State<AppState>,
@@ -101,7 +101,7 @@ async fn say(
 }
 
 /// End a session; a managed agent's process group ends with it. Open questions are cancelled.
-#[utoipa::path(delete, path = "/v1/sessions/{id}", params(("id" = String, Path)), tag = "sessions", responses((status = 204)))]
+#[utoipa::path(delete, path = "/v1/sessions/{id}", operation_id = "endSession", params(("id" = SessionId, Path, description = "The id of the session.")), tag = "sessions", responses((status = 204)))]
 async fn end(
     State(state): State<AppState>,
     caller: Caller,
@@ -117,7 +117,7 @@ struct HolderList {
 }
 
 /// The managed agents whose processes are held.
-#[utoipa::path(get, path = "/v1/holders", tag = "sessions", responses((status = 200, body = HolderList)))]
+#[utoipa::path(get, path = "/v1/holders", operation_id = "listHolders", tag = "sessions", responses((status = 200, body = HolderList)))]
 async fn holders(State(state): State<AppState>, caller: Caller) -> Result<Response, Problem> {
     caller.needs(Right::Manage)?;
     Ok(json(StatusCode::OK, &HolderList { holders: state.engine.held_agents().await? }))
@@ -134,8 +134,8 @@ struct TranscriptQuery {
 }
 
 /// What a managed agent said and says, live. `id:` is the number of the entry within this session.
-#[utoipa::path(get, path = "/v1/sessions/{id}/transcript", tag = "sessions",
-    params(("id" = String, Path), TranscriptQuery, ("Last-Event-ID" = Option<String>, Header)),
+#[utoipa::path(get, path = "/v1/sessions/{id}/transcript", operation_id = "streamTranscript", tag = "sessions",
+    params(("id" = SessionId, Path, description = "The id of the session."), TranscriptQuery, ("Last-Event-ID" = Option<u64>, Header, description = "As the browser's EventSource sends it; goes before `after`.")),
     responses((status = 200, content_type = "text/event-stream", body = String)))]
 async fn transcript(
     State(state): State<AppState>,

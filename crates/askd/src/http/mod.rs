@@ -1,5 +1,6 @@
 //! The only public door: HTTP and server-sent events. It asks the engine and never calls an adapter.
 
+mod acp;
 mod agents;
 mod cursor;
 mod events;
@@ -9,11 +10,13 @@ mod health;
 mod hooks;
 pub mod limits;
 mod managed;
+mod objects;
 mod openapi;
 mod page;
 mod panopticon;
 mod problem;
 mod questions;
+mod sandbox_agent;
 mod server;
 mod sessions;
 mod state;
@@ -38,6 +41,8 @@ fn api() -> (Router<AppState>, utoipa::openapi::OpenApi) {
         .merge(managed::routes())
         .merge(hooks::routes())
         .merge(panopticon::routes())
+        .merge(acp::routes())
+        .merge(sandbox_agent::routes())
         .merge(agents::routes())
         .merge(tokens::routes())
         .split_for_parts();

@@ -153,6 +153,11 @@ impl Problem {
 
     /// A single field that does not fit.
     pub fn field(field: &str, code: &str, message: impl Into<String>) -> Self {
+        Self::named(Code::InvalidRequest, field, code, message)
+    }
+
+    /// A single field that does not fit, with a code of its own.
+    pub fn named(problem: Code, field: &str, code: &str, message: impl Into<String>) -> Self {
         let message = message.into();
         let error = FieldError {
             field: field.to_owned(),
@@ -160,7 +165,7 @@ impl Problem {
             code: code.to_owned(),
             message: message.clone(),
         };
-        Self::new(Code::InvalidRequest, format!("{field}: {message}")).with_errors(vec![error])
+        Self::new(problem, format!("{field}: {message}")).with_errors(vec![error])
     }
 
     fn status(&self) -> StatusCode {

@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
+use tokio::sync::OwnedSemaphorePermit;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -35,13 +36,19 @@ pub fn routes() -> OpenApiRouter<AppState> {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ListQuery {
+    /// Only questions that stand like this.
     status: Option<Status>,
+    /// Only questions of this agent.
     agent: Option<String>,
+    /// Only questions of this session.
     session: Option<SessionId>,
+    /// Only the question of this tool call.
     call_id: Option<String>,
+    /// `desc`, the newest first, unless given.
     order: Option<OrderName>,
     /// `nextCursor` of the page before.
     cursor: Option<String>,
+    /// Questions of one page; 50 unless given.
     #[param(minimum = 1, maximum = 500)]
     limit: Option<usize>,
 }
@@ -49,7 +56,7 @@ struct ListQuery {
 /// Newest first, or oldest first.
 #[derive(Debug, Clone, Copy, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
-enum OrderName {
+pub(super) enum OrderName {
     Desc,
     Asc,
 }
@@ -64,7 +71,7 @@ struct QuestionList {
 }
 
 /// List questions, newest first unless `order=asc`.
-#[utoipa::path(get, path = "/v1/questions", params(ListQuery), tag = "questions",
+#[utoipa::path(get, path = "/v1/questions", operation_id = "listQuestions", params(ListQuery), tag = "questions",
     responses((status = 200, body = QuestionList)))]
 async fn list(
     State(state): State<AppState>,
@@ -113,6 +120,13 @@ impl WaitQuery {
             )),
         }
     }
+
+    /// The patience and a place to wait, if the caller wants to.
+    fn turn(&self, state: &AppState) -> Result<Option<(Duration, OwnedSemaphorePermit)>, Problem> {
+        let too_many = |_| Problem::new(Code::TooManyWaits, "ask again with ?wait a little later");
+        let place = |patience| Ok((patience, state.waits.clone().try_acquire_owned().map_err(too_many)?));
+        self.patience()?.map(place).transpose()
+    }
 }
 
 /// The question at once, or when it is settled or the patience is over.
@@ -121,13 +135,11 @@ async fn settled(
     caller: Caller,
     id: QuestionId,
     status: StatusCode,
-    patience: Option<Duration>,
+    wait: Option<(Duration, OwnedSemaphorePermit)>,
 ) -> Result<Response, Problem> {
-    let Some(patience) = patience else {
+    let Some((patience, turn)) = wait else {
         return Ok(json(status, &state.engine.question(&caller, &id).await?));
     };
-    let too_many = || Problem::new(Code::TooManyWaits, "ask again with ?wait a little later");
-    let turn = state.waits.clone().try_acquire_owned().map_err(|_| too_many())?;
     let work = async move {
         let question = state.engine.wait(&caller, &id, patience).await;
         drop(turn);
@@ -137,7 +149,7 @@ async fn settled(
 }
 
 /// Ask. Any program with the right `ask` may; the question is stored before the answer to this request is sent.
-#[utoipa::path(post, path = "/v1/questions", params(WaitQuery, IdempotencyHeader), tag = "questions",
+#[utoipa::path(post, path = "/v1/questions", operation_id = "askQuestion", params(WaitQuery, IdempotencyHeader), tag = "questions",
     request_body = AskInput, responses((status = 201, body = Question)))]
 async fn ask(
     State(state): State<AppState>,
@@ -146,12 +158,13 @@ async fn ask(
     Key(key): Key,
     Json(input): Json<AskInput>,
 ) -> Result<Response, Problem> {
-    let patience = query.patience()?;
+    // The place to wait comes first: whoever is told to come back must not have asked.
+    let wait = query.turn(&state)?;
     let question = state.engine.ask(&caller, input, key).await?;
-    if patience.is_none() {
+    if wait.is_none() {
         return Ok(json(StatusCode::CREATED, &question));
     }
-    settled(state, caller, question.id, StatusCode::CREATED, patience).await
+    settled(state, caller, question.id, StatusCode::CREATED, wait).await
 }
 
 /// Names a request, so that sending it again does nothing again.
@@ -159,12 +172,23 @@ async fn ask(
 #[into_params(parameter_in = Header)]
 #[expect(dead_code, reason = "only its description is used; the header is read by extract::Key")]
 struct IdempotencyHeader {
+    /// Names this request, so that sending it again does it once.
     #[param(rename = "Idempotency-Key", min_length = 1, max_length = 255)]
     idempotency_key: Option<String>,
 }
 
+/// From which surface a person speaks, for the outcome.
+#[derive(utoipa::IntoParams)]
+#[into_params(parameter_in = Header)]
+#[expect(dead_code, reason = "only its description is used; the header is read with the token")]
+struct SurfaceHeader {
+    /// `web`, `terminal`, `cli`, `notification` or `api`, which it is unless given.
+    #[param(rename = "Askd-Surface", pattern = "^(web|terminal|cli|notification|api)$")]
+    surface: Option<String>,
+}
+
 /// One question with its outcome and delivery.
-#[utoipa::path(get, path = "/v1/questions/{id}", params(("id" = String, Path), WaitQuery), tag = "questions",
+#[utoipa::path(get, path = "/v1/questions/{id}", operation_id = "getQuestion", params(("id" = QuestionId, Path, description = "The id of the question."), WaitQuery), tag = "questions",
     responses((status = 200, body = Question)))]
 async fn show(
     State(state): State<AppState>,
@@ -172,12 +196,12 @@ async fn show(
     Id(id): Id<QuestionId>,
     Query(query): Query<WaitQuery>,
 ) -> Result<Response, Problem> {
-    let patience = query.patience()?;
-    settled(state, caller, id, StatusCode::OK, patience).await
+    let wait = query.turn(&state)?;
+    settled(state, caller, id, StatusCode::OK, wait).await
 }
 
 /// The agent's own words for a question, byte for byte; `null` for one that came through the API.
-#[utoipa::path(get, path = "/v1/questions/{id}/native", params(("id" = String, Path)), tag = "questions",
+#[utoipa::path(get, path = "/v1/questions/{id}/native", operation_id = "getNativeQuestion", params(("id" = QuestionId, Path, description = "The id of the question.")), tag = "questions",
     responses((status = 200, content_type = "application/json", body = serde_json::Value)))]
 async fn native(
     State(state): State<AppState>,
@@ -192,7 +216,7 @@ async fn native(
 }
 
 /// Answer. The first valid answer wins; the same one again succeeds again; another one gets 409 with the winner.
-#[utoipa::path(post, path = "/v1/questions/{id}/reply", params(("id" = String, Path), IdempotencyHeader), tag = "questions",
+#[utoipa::path(post, path = "/v1/questions/{id}/reply", operation_id = "replyToQuestion", params(("id" = QuestionId, Path, description = "The id of the question."), IdempotencyHeader, SurfaceHeader), tag = "questions",
     request_body = Reply, responses((status = 200, body = Question)))]
 async fn reply(
     State(state): State<AppState>,
@@ -205,7 +229,7 @@ async fn reply(
 }
 
 /// Reject. `rejectModes` of the question says what the agent can be told.
-#[utoipa::path(post, path = "/v1/questions/{id}/reject", params(("id" = String, Path), IdempotencyHeader), tag = "questions",
+#[utoipa::path(post, path = "/v1/questions/{id}/reject", operation_id = "rejectQuestion", params(("id" = QuestionId, Path, description = "The id of the question."), IdempotencyHeader, SurfaceHeader), tag = "questions",
     request_body = Option<Rejection>, responses((status = 200, body = Question)))]
 async fn reject(
     State(state): State<AppState>,
@@ -225,7 +249,7 @@ struct Withdrawal {
 }
 
 /// The asker takes its own question back: it ends as `cancelled`.
-#[utoipa::path(post, path = "/v1/questions/{id}/withdraw", params(("id" = String, Path)), tag = "questions",
+#[utoipa::path(post, path = "/v1/questions/{id}/withdraw", operation_id = "withdrawQuestion", params(("id" = QuestionId, Path, description = "The id of the question."), SurfaceHeader), tag = "questions",
     request_body = Option<Withdrawal>, responses((status = 200, body = Question)))]
 async fn withdraw(
     State(state): State<AppState>,

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use askd_core::{Cause, Right, Session, SessionId, Source, SourceId};
+use askd_core::{Session, SessionId, Source, SourceId};
 
 use super::extract::{Id, Query};
 use super::limits::{DEFAULT_LIST, MAX_LIST};
-use super::problem::{Code, Problem};
+use super::problem::Problem;
 use super::state::AppState;
 use super::wait::json;
 use crate::engine::Caller;
@@ -28,7 +28,9 @@ pub fn routes() -> OpenApiRouter<AppState> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct SessionsQuery {
+    /// Only those that can still take an answer, or only those that cannot.
     live: Option<bool>,
+    /// Sessions of one list; 50 unless given.
     #[param(minimum = 1, maximum = 500)]
     limit: Option<usize>,
 }
@@ -39,7 +41,7 @@ struct SessionList {
 }
 
 /// The sessions seen, newest first.
-#[utoipa::path(get, path = "/v1/sessions", params(SessionsQuery), tag = "sessions", responses((status = 200, body = SessionList)))]
+#[utoipa::path(get, path = "/v1/sessions", operation_id = "listSessions", params(SessionsQuery), tag = "sessions", responses((status = 200, body = SessionList)))]
 async fn list_sessions(
     State(state): State<AppState>,
     caller: Caller,
@@ -54,7 +56,7 @@ async fn list_sessions(
 }
 
 /// One session.
-#[utoipa::path(get, path = "/v1/sessions/{id}", params(("id" = String, Path)), tag = "sessions", responses((status = 200, body = Session)))]
+#[utoipa::path(get, path = "/v1/sessions/{id}", operation_id = "getSession", params(("id" = SessionId, Path, description = "The id of the session.")), tag = "sessions", responses((status = 200, body = Session)))]
 async fn show_session(
     State(state): State<AppState>,
     caller: Caller,
@@ -69,23 +71,19 @@ struct SourceList {
 }
 
 /// What askd is or was connected to.
-#[utoipa::path(get, path = "/v1/sources", tag = "sources", responses((status = 200, body = SourceList)))]
+#[utoipa::path(get, path = "/v1/sources", operation_id = "listSources", tag = "sources", responses((status = 200, body = SourceList)))]
 async fn list_sources(State(state): State<AppState>, caller: Caller) -> Result<Response, Problem> {
     let sources = state.engine.list_sources(&caller).await?;
     Ok(json(StatusCode::OK, &SourceList { sources }))
 }
 
 /// Detach a source: its sessions end, and their open questions with them.
-#[utoipa::path(delete, path = "/v1/sources/{id}", params(("id" = String, Path)), tag = "sources", responses((status = 204)))]
+#[utoipa::path(delete, path = "/v1/sources/{id}", operation_id = "endSource", params(("id" = SourceId, Path, description = "The id of the source.")), tag = "sources", responses((status = 204)))]
 async fn end_source(
     State(state): State<AppState>,
     caller: Caller,
     Id(id): Id<SourceId>,
 ) -> Result<Response, Problem> {
-    caller.needs(Right::Manage)?;
-    let cause = Cause::SourceLost { detail: Some("it was detached".to_owned()) };
-    match state.engine.end_source(&id, cause).await? {
-        Some(_) => Ok(StatusCode::NO_CONTENT.into_response()),
-        None => Err(Problem::new(Code::NotFound, "there is no source with this id")),
-    }
+    state.engine.detach_source(&caller, &id).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
 }

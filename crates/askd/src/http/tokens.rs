@@ -45,7 +45,7 @@ struct TokenList {
 }
 
 /// All tokens, without the tokens themselves.
-#[utoipa::path(get, path = "/v1/tokens", tag = "tokens", responses((status = 200, body = TokenList)))]
+#[utoipa::path(get, path = "/v1/tokens", operation_id = "listTokens", tag = "tokens", responses((status = 200, body = TokenList)))]
 async fn list(State(state): State<AppState>, caller: Caller) -> Result<Response, Problem> {
     let tokens = state.engine.list_tokens(&caller)?.into_iter().map(Token::from).collect();
     Ok(json(StatusCode::OK, &TokenList { tokens }))
@@ -70,7 +70,7 @@ struct CreatedToken {
 }
 
 /// Create a token. Nobody can hand out a right that he lacks.
-#[utoipa::path(post, path = "/v1/tokens", tag = "tokens", request_body = TokenInput, responses((status = 201, body = CreatedToken)))]
+#[utoipa::path(post, path = "/v1/tokens", operation_id = "createToken", tag = "tokens", request_body = TokenInput, responses((status = 201, body = CreatedToken)))]
 async fn create(
     State(state): State<AppState>,
     caller: Caller,
@@ -81,7 +81,7 @@ async fn create(
 }
 
 /// Revoke a token; it is refused from now on.
-#[utoipa::path(delete, path = "/v1/tokens/{id}", params(("id" = String, Path)), tag = "tokens", responses((status = 204)))]
+#[utoipa::path(delete, path = "/v1/tokens/{id}", operation_id = "revokeToken", params(("id" = TokenId, Path, description = "The id of the token.")), tag = "tokens", responses((status = 204)))]
 async fn revoke(
     State(state): State<AppState>,
     caller: Caller,
@@ -101,8 +101,10 @@ struct CreatedCode {
 }
 
 /// A one-time code that a browser exchanges for a token with the rights of this one.
-#[utoipa::path(post, path = "/v1/login-codes", tag = "tokens", responses((status = 201, body = CreatedCode)))]
+#[utoipa::path(post, path = "/v1/login-codes", operation_id = "createLoginCode", tag = "tokens", responses((status = 201, body = CreatedCode)))]
 async fn login_code(State(state): State<AppState>, caller: Caller) -> Result<Response, Problem> {
+    // Whoever may not read has nothing to look at, and must not push out a person's code.
+    caller.needs(Right::Read)?;
     let made = state.engine.login_code(caller.token.rights)?;
     let url = format!("{}/#login={}", state.public_url, made.code);
     let life = i64::try_from(made.life.as_millis()).unwrap_or(i64::MAX);
@@ -121,7 +123,7 @@ struct LoggedIn {
 }
 
 /// Exchange a log-in code for a token. Needs no token.
-#[utoipa::path(post, path = "/v1/login", tag = "tokens", security(()), request_body = LoginInput, responses((status = 200, body = LoggedIn)))]
+#[utoipa::path(post, path = "/v1/login", operation_id = "logIn", tag = "tokens", security(()), request_body = LoginInput, responses((status = 200, body = LoggedIn)))]
 async fn log_in(State(state): State<AppState>, Json(input): Json<LoginInput>) -> Result<Response, Problem> {
     match state.engine.log_in(&input.code).await? {
         Some(made) => Ok(json(StatusCode::OK, &LoggedIn { token: made.token })),

@@ -22,6 +22,7 @@ use crate::http::Doors;
 const LINGER: Duration = Duration::from_secs(60);
 
 pub async fn demo(options: DemoOptions) -> anyhow::Result<()> {
+    let stop = asked_to_stop()?;
     let folder =
         tempfile::Builder::new().prefix("askd-demo-").tempdir().context("cannot make a throw-away folder")?;
     let hub = start(options.listen, folder.path()).await?;
@@ -31,8 +32,10 @@ pub async fn demo(options: DemoOptions) -> anyhow::Result<()> {
     eprint("  askd list; askd answer --oldest");
     eprint(&format!("  curl -H \"Authorization: Bearer $(cat $ASKD_DATA/token)\" {}/v1/questions", hub.url));
     let result = tokio::select! {
+        // First, because a prompt hears Ctrl-C too, and leaving the demo in the middle of a question is no error.
+        biased;
+        () = stop => Ok(()),
         result = converse(&hub, folder.path(), options.inline) => result,
-        stopped = asked_to_stop() => stopped,
     };
     hub.engine.stop_all_sessions().await;
     hub.stop().await?;
@@ -75,5 +78,5 @@ async fn converse(hub: &Hub, folder: &std::path::Path, inline: bool) -> anyhow::
     let client = Client::new(&found, "terminal")?;
     conversation::follow_turn(&client, &session, inline).await?;
     eprint("the agent is done; the inbox stays open until Ctrl-C");
-    asked_to_stop().await
+    std::future::pending().await
 }

@@ -121,14 +121,16 @@ impl Hub {
     }
 }
 
-/// Resolves at Ctrl-C, a polite request to end, or when the terminal is closed.
-pub async fn asked_to_stop() -> anyhow::Result<()> {
+/// Resolves at Ctrl-C, a polite request to end, or when the terminal is closed. Listens from the call on, so that whoever
+/// calls it before he says that he is ready is never ended without a farewell.
+pub fn asked_to_stop() -> anyhow::Result<impl Future<Output = ()> + Send> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut hang_up = signal(SignalKind::hangup())?;
-    tokio::select! { _ = terminate.recv() => (), _ = interrupt.recv() => (), _ = hang_up.recv() => () }
-    Ok(())
+    Ok(async move {
+        tokio::select! { _ = terminate.recv() => (), _ = interrupt.recv() => (), _ = hang_up.recv() => () }
+    })
 }
 
 /// Keeps the token of an earlier start if the store still knows it.

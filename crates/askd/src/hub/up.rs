@@ -18,6 +18,7 @@ use crate::http::Doors;
 const LINGER: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 pub async fn up(options: UpOptions) -> anyhow::Result<()> {
+    let stop = asked_to_stop()?;
     let data = match options.data {
         Some(path) => DataFolder::at(path),
         None => DataFolder::from_environment().context("there is no data folder; give one with --data")?,
@@ -36,7 +37,7 @@ pub async fn up(options: UpOptions) -> anyhow::Result<()> {
     say(&format!("inbox: {}", hub.url))?;
     eprint(&format!("log in once with: {}", hub.login_link()?));
     eprint("or later with: askd open");
-    asked_to_stop().await?;
+    stop.await;
     farewell(&hub, options.end_agents).await?;
     hub.stop().await
 }

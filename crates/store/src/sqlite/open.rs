@@ -34,7 +34,8 @@ pub struct SqliteStore {
 impl SqliteStore {
     /// Opens or makes the store in `path`. `key` seals secret answers.
     pub fn open(path: &Path, key: &[u8; 32]) -> StoreResult<Self> {
-        let conn = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
+        keep_private(path)?;
+        let conn = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         // Asked first, so that a store of a newer askd is left as it is.
         let schema = schema(&conn)?;
         // Every acknowledged change survives a power cut: the log is synced at each commit. What is deleted is overwritten.
@@ -83,6 +84,13 @@ pub(super) fn connect(path: &Path, flags: OpenFlags) -> StoreResult<Connection> 
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
     conn.busy_timeout(std::time::Duration::from_secs(5))?;
     Ok(conn)
+}
+
+/// Makes the file for its owner only; SQLite gives the files beside it the same mode.
+fn keep_private(path: &Path) -> StoreResult<()> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let made = std::fs::OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path);
+    made.map(drop).map_err(|error| StoreError::Unavailable(error.to_string()))
 }
 
 /// The schema's number, if it is one that this askd knows.

@@ -13,9 +13,9 @@ use crate::descriptor::{Claim, ClaimState, Descriptor, Road};
 
 #[derive(Debug)]
 pub struct AcpAgent {
-    descriptor: Descriptor,
+    pub(super) descriptor: Descriptor,
     /// Arguments that belong to the command.
-    args: Vec<String>,
+    pub(super) args: Vec<String>,
 }
 
 impl AcpAgent {

@@ -15,8 +15,8 @@ use super::observed::Overheard;
 use super::open::{Delivered, Open, OpenQuestions, Way};
 use super::session::Sessions;
 use super::wire::{self, Message};
-use super::{elicitation, permission, question};
-use crate::codec::{Begin, Codec, Settlement, Start, Unspeakable};
+use super::{elicitation, permission, question, replying};
+use crate::codec::{Begin, ClientSays, Codec, Settlement, Start, Unspeakable};
 use crate::heard::{Heard, Speech};
 
 /// The protocol version that askd speaks.
@@ -239,6 +239,10 @@ impl Codec for AcpCodec {
             self.abandon_all(&session, &Cause::TurnAborted { detail }, &mut heard);
         }
         heard
+    }
+
+    fn understand(&self, native: &RawValue, ask: &Ask, response: &str) -> Result<ClientSays, Unspeakable> {
+        replying::understand(native, ask, response)
     }
 
     fn forget(&mut self, native_id: &str) {

@@ -182,6 +182,80 @@ fn content(fields: &[Field], answer: &Answer) -> Result<(Map<String, Value>, Opt
     Ok((content, notes_meta(&left)))
 }
 
+/// Answers and notes of one response, one per item.
+type Given = (Vec<Vec<String>>, Option<Vec<Option<String>>>);
+
+/// The other way round: what a client's content answers, companion fields folded into own words and notes.
+pub(crate) fn answers(params: &Params, mut content: Map<String, Value>) -> Result<Given, String> {
+    let one = |pick: &str| Ok((vec![vec![pick.to_owned()]], None));
+    match params.mode.as_deref() {
+        Some("form") | None => {}
+        Some("url") => return one(OPENED),
+        Some(_) => return one(ACCEPT),
+    }
+    let fields = params.fields();
+    if fields.is_empty() {
+        return one(ACCEPT);
+    }
+    let mut answers = Vec::with_capacity(fields.len());
+    let mut notes = vec![None; fields.len()];
+    for (field, note) in fields.iter().zip(&mut notes) {
+        let mut picks = match content.remove(&field.key) {
+            None | Some(Value::Null) => Vec::new(),
+            Some(value) => picks(field, value)?,
+        };
+        // Own words have a field of their own; this one takes what it offers.
+        let offered = |pick: &&String| {
+            field.none_of_these.as_ref() == Some(*pick)
+                || field.item.options.iter().any(|option| option.value == **pick)
+        };
+        if field.companion.is_some()
+            && !field.item.options.is_empty()
+            && let Some(other) = picks.iter().find(|pick| !offered(pick))
+        {
+            return Err(format!("{other:?} is not offered by the field {:?}", field.key));
+        }
+        let own = field.companion.as_ref().and_then(|key| content.remove(key));
+        let own = match own {
+            None | Some(Value::Null) => None,
+            Some(Value::String(words)) => Some(words).filter(|words| !words.trim().is_empty()),
+            Some(other) => return Err(format!("the words for {:?} are not text: {other}", field.key)),
+        };
+        if let Some(words) = own {
+            let only_none = field.none_of_these.is_some() && picks.first() == field.none_of_these.as_ref();
+            if only_none {
+                picks.clear();
+            }
+            if picks.is_empty() || field.value_type == Type::Multi {
+                picks.push(words);
+            } else {
+                *note = Some(words);
+            }
+        }
+        answers.push(picks);
+    }
+    let notes = notes.iter().any(Option::is_some).then_some(notes);
+    Ok((answers, notes))
+}
+
+fn picks(field: &Field, value: Value) -> Result<Vec<String>, String> {
+    let misfit = |value: &Value| Err(format!("{value} does not fit the field {:?}", field.key));
+    match (field.value_type, value) {
+        (Type::Multi, Value::Array(values)) => values
+            .into_iter()
+            .map(|value| match value {
+                Value::String(text) => Ok(text),
+                other => misfit(&other).map(|()| String::new()),
+            })
+            .collect(),
+        (Type::Text | Type::Unknown, Value::String(text)) => Ok(vec![text]),
+        (Type::Number, value @ Value::Number(_))
+        | (Type::Boolean, value @ Value::Bool(_))
+        | (Type::Unknown, value) => Ok(vec![value.to_string()]),
+        (_, value) => misfit(&value).map(|()| Vec::new()),
+    }
+}
+
 fn value(field: &Field, picks: &[String]) -> Result<Value, Unspeakable> {
     let first = picks.first().map(String::as_str).unwrap_or_default();
     let misfit = || Unspeakable::Misfit(format!("{first:?} for {:?}", field.key));

@@ -3,20 +3,23 @@
 mod agent;
 mod asking;
 mod codec;
-mod draft;
-mod elicitation;
+pub(crate) mod draft;
+pub(crate) mod elicitation;
 mod form;
 mod hearing;
 mod ids;
+mod known;
 mod observed;
 mod open;
 mod permission;
 mod question;
+mod replying;
 mod session;
-mod tool_content;
+pub(crate) mod tool_content;
 mod update;
 mod wire;
 
 pub use agent::AcpAgent;
 pub(crate) use agent::descriptor;
 pub use codec::AcpCodec;
+pub(crate) use known::known;

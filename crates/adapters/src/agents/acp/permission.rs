@@ -164,6 +164,18 @@ pub(crate) fn outcome(params: &Params, ask: &Ask, settled: &Settlement) -> Resul
     Ok(result)
 }
 
+/// The answer that an option of the agent stands for; `None` where it declines a plan.
+pub(crate) fn picked(params: &Params, ask: &Ask, option_id: &str) -> Option<String> {
+    if ask.kind != Kind::Plan {
+        return Some(option_id.to_owned());
+    }
+    if params.approving().is_some_and(|approving| approving.option_id == option_id) {
+        return Some(APPROVE.to_owned());
+    }
+    let refuses = |option: &AskedOption| option.option_id == option_id && !option.allows();
+    (!params.options.iter().any(refuses)).then(|| option_id.to_owned())
+}
+
 pub(crate) fn cancelled() -> Value {
     json!({ "outcome": { "outcome": "cancelled" } })
 }

@@ -16,41 +16,46 @@ use askd_adapters::transport::holder::{
 };
 use askd_adapters::{Begin, Codec, Heard, Speech, Unspeakable};
 use askd_core::delivery::{FailReason, Redeliver};
-use askd_core::{Cause, QuestionId, Session, SessionId, Source, SourceState};
+use askd_core::{Cause, QuestionId, RejectMode, Session, SessionId, Source, SourceState};
 use askd_store::{ClaimedDelivery, NewEntry};
 
 use super::command::Command;
 use super::mouth::HeldMouth;
+use crate::engine::acp::Relay;
 use crate::engine::{Engine, EngineError, Said};
 
 /// How long an agent may take to end after it was asked to, before its group is killed.
 const END_GRACE: Duration = Duration::from_secs(2);
+/// The same for an ACP server, whose client waits for the end.
+const SERVER_END_GRACE: Duration = Duration::from_millis(700);
 /// Pause before a holder that lives but does not answer is tried again.
 const ATTACH_AGAIN: Duration = Duration::from_millis(500);
 /// Lines of a dead holder that are read at once.
 const LEFTOVER_LINES: usize = 1024;
 
-pub(super) struct Attendant {
-    pub(super) engine: Engine,
-    pub(super) source: Source,
+pub(in crate::engine) struct Attendant {
+    pub(in crate::engine) engine: Engine,
+    pub(in crate::engine) source: Source,
     /// The session that this agent was started for.
-    pub(super) main: Session,
-    pub(super) codec: Box<dyn Codec>,
+    pub(in crate::engine) main: Session,
+    pub(in crate::engine) codec: Box<dyn Codec>,
     redeliver: Redeliver,
     folder: Folder,
     /// askd's sessions by the agent's own names.
-    pub(super) sessions: HashMap<String, SessionId>,
+    pub(in crate::engine) sessions: HashMap<String, SessionId>,
     /// Questions whose end the codec watches for, by the agent's own names.
-    pub(super) questions: HashMap<String, QuestionId>,
+    pub(in crate::engine) questions: HashMap<String, QuestionId>,
     /// What was said and is not yet stored, in order.
-    pub(super) unsaved: Vec<(SessionId, NewEntry)>,
+    pub(in crate::engine) unsaved: Vec<(SessionId, NewEntry)>,
     /// Bytes that the codec wants written.
-    pub(super) to_write: Vec<Bytes>,
+    pub(in crate::engine) to_write: Vec<Bytes>,
     /// Why the agent is being ended, if it is.
-    pub(super) ending: Option<String>,
+    pub(in crate::engine) ending: Option<String>,
     writes: HashMap<u64, oneshot::Sender<Said>>,
     probes: HashMap<String, oneshot::Sender<Option<bool>>>,
     next_tag: u64,
+    /// What an ACP server adds: clients that talk to the agent themselves.
+    pub(in crate::engine) relay: Option<Relay>,
 }
 
 /// Why a connection to the holder is over.
@@ -85,6 +90,7 @@ impl Attendant {
             writes: HashMap::new(),
             probes: HashMap::new(),
             next_tag: 1,
+            relay: None,
         }
     }
 
@@ -183,6 +189,9 @@ impl Attendant {
                     last_line = Some(n);
                 }
                 HolderEvent::Written(written) => {
+                    if let Some(relay) = &mut self.relay {
+                        relay.written(written.tag, &written.result);
+                    }
                     if let Some(said) = said_of(&written.result)
                         && let Some(reply) = self.writes.remove(&written.tag)
                     {
@@ -231,7 +240,8 @@ impl Attendant {
             let _ = connection.ack(through).await;
         }
         if self.ending.is_some() {
-            let _ = connection.end(Some(END_GRACE), false).await;
+            let grace = if self.relay.is_some() { SERVER_END_GRACE } else { END_GRACE };
+            let _ = connection.end(Some(grace), false).await;
         }
         Ok(())
     }
@@ -253,6 +263,11 @@ impl Attendant {
                     Err(error) => Err(error.to_string()),
                 };
                 drop(reply.send(result));
+            }
+            Command::Relay(relayed) => self.obey_relay(relayed, connection).await?,
+            Command::Close { session } => {
+                let heard = self.codec.close(Some(&session));
+                self.apply_all(heard, None).await?;
             }
             Command::End { detail } => {
                 self.ending = Some(detail);
@@ -295,13 +310,25 @@ impl Attendant {
         // Before the bytes go: whatever is heard from now on may be evidence.
         let heard = self.codec.delivered(&delivery.native_id, &delivery.settlement);
         self.questions.insert(delivery.native_id.clone(), delivery.question.id.clone());
-        let tag = self.next_tag;
-        self.next_tag += 1;
+        let tag = self.new_tag();
         self.writes.insert(tag, reply);
-        if connection.write(tag, Some(delivery.id.as_str()), Bytes::from(bytes)).await.is_err() {
+        let bytes = match delivery.settlement.reject_mode() {
+            // An interrupt is more than the client's words.
+            Some(RejectMode::Interrupt) => None,
+            _ => self.clients_words(delivery),
+        }
+        .unwrap_or_else(|| Bytes::from(bytes));
+        if connection.write(tag, Some(delivery.id.as_str()), bytes).await.is_err() {
             self.writes.remove(&tag);
         }
+        self.relay_resolved(&delivery.question);
         self.apply_all(heard, None).await
+    }
+
+    pub(in crate::engine) fn new_tag(&mut self) -> u64 {
+        let tag = self.next_tag;
+        self.next_tag += 1;
+        tag
     }
 
     /// Nobody answers at the holder's socket: it has gone, or it is not up yet, or something is in the way.
@@ -332,7 +359,9 @@ impl Attendant {
             Some(record) => self.agent_gone(&record).await?,
             None => {
                 let detail = "the holder of the agent was killed".to_owned();
-                self.engine.end_source(&self.source.id, Cause::SourceLost { detail: Some(detail) }).await?;
+                let cause = Cause::SourceLost { detail: Some(detail) };
+                self.engine.end_source(&self.source.id, cause.clone()).await?;
+                self.relay_gone(&cause).await?;
             }
         }
         self.forget_holder().await;
@@ -348,8 +377,8 @@ impl Attendant {
                 stderr: record.stderr_tail.clone(),
             },
         };
-        self.engine.end_source(&self.source.id, cause).await?;
-        Ok(())
+        self.engine.end_source(&self.source.id, cause.clone()).await?;
+        self.relay_gone(&cause).await
     }
 
     async fn forget_holder(&self) {

@@ -5,14 +5,19 @@ use tokio::sync::oneshot;
 use askd_store::ClaimedDelivery;
 
 use crate::engine::Said;
+use crate::engine::acp::Relayed;
 
-pub(super) enum Command {
+pub(in crate::engine) enum Command {
     /// Bring an outcome to the agent.
     Speak { delivery: Box<ClaimedDelivery>, reply: oneshot::Sender<Said> },
     /// Find out whether a delivery was written before.
     Probe { delivery: String, reply: oneshot::Sender<Option<bool>> },
     /// Say something to a session of the agent.
     Prompt { session: Option<String>, text: String, reply: oneshot::Sender<Result<(), String>> },
+    /// Pass on a message of an ACP client.
+    Relay(Relayed),
+    /// End one session in the agent's own protocol.
+    Close { session: String },
     /// End the agent and its process group.
     End { detail: String },
 }

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use askd_adapters::transport::holder::protocol::ToHub;
 use askd_adapters::{Asked, Heard, Speech, TurnEnd, Voice};
 use askd_core::delivery::DeliveryInput;
-use askd_core::{QuestionId, SessionId};
+use askd_core::{Question, QuestionId, SessionId};
 use askd_store::{NewEntry, SessionSeen};
 
 use super::attendant::Attendant;
@@ -16,6 +16,9 @@ const ROAD: &str = "control";
 
 impl Attendant {
     pub(super) async fn hear_line(&mut self, n: u64, bytes: &[u8]) -> Result<(), EngineError> {
+        if self.relay.is_some() {
+            return self.relay_line(n, bytes).await;
+        }
         let heard = self.codec.hear(bytes);
         self.note_line(n, bytes, &heard);
         self.apply_all(heard, Some(n)).await
@@ -23,14 +26,19 @@ impl Attendant {
 
     pub(super) fn hear_oversized(&mut self, n: u64, total_bytes: u64, prefix: &[u8]) {
         let text = format!("a line of {total_bytes} bytes was too long to be heard");
-        let entry = NewEntry {
-            line: Some(n),
-            at: now(),
-            voice: "error",
-            text: Some(text),
-            raw: Some(String::from_utf8_lossy(prefix).into_owned()),
-        };
-        self.unsaved.push((self.main.id.clone(), entry));
+        let prefix = String::from_utf8_lossy(prefix).into_owned();
+        let (stream, line, raw) = self.oversized_place(n, prefix);
+        let entry =
+            NewEntry { line: Some(line), at: now(), voice: "error", text: Some(text), raw: Some(raw) };
+        self.unsaved.push((stream, entry));
+    }
+
+    /// Where and how a line that was too long is told.
+    fn oversized_place(&self, n: u64, prefix: String) -> (SessionId, u64, String) {
+        match &self.relay {
+            Some(relay) => relay.oversized(n, &prefix),
+            None => (self.main.id.clone(), n, prefix),
+        }
     }
 
     /// A line that a dead holder left; gives back the last number that was heard.
@@ -57,6 +65,13 @@ impl Attendant {
             text: None,
             raw: Some(String::from_utf8_lossy(bytes).into_owned()),
         };
+        let native_session = self.describe(&mut entry, heard);
+        let session = self.session_of(native_session.as_deref());
+        self.unsaved.push((session, entry));
+    }
+
+    /// Says in an entry who speaks and what is shown of it; gives the session that it is about.
+    pub(in crate::engine) fn describe(&self, entry: &mut NewEntry, heard: &[Heard]) -> Option<String> {
         let mut native_session = None;
         for value in heard {
             match value {
@@ -81,8 +96,7 @@ impl Attendant {
                 _ => {}
             }
         }
-        let session = self.session_of(native_session.as_deref());
-        self.unsaved.push((session, entry));
+        native_session
     }
 
     pub(super) fn note_prompt(&mut self, native_session: Option<&str>, text: String) {
@@ -96,7 +110,7 @@ impl Attendant {
     }
 
     /// Stores what was said so far, so that whatever is stored next comes after it.
-    pub(super) async fn save(&mut self) -> Result<(), EngineError> {
+    pub(in crate::engine) async fn save(&mut self) -> Result<(), EngineError> {
         let mut unsaved = std::mem::take(&mut self.unsaved).into_iter().peekable();
         while let Some((session, entry)) = unsaved.next() {
             let mut entries = vec![entry];
@@ -104,11 +118,12 @@ impl Attendant {
                 entries.push(entry);
             }
             self.engine.store().append(&session, entries).await?;
+            self.stream_grew();
         }
         Ok(())
     }
 
-    pub(super) async fn apply_all(
+    pub(in crate::engine) async fn apply_all(
         &mut self,
         heard: Vec<Heard>,
         line: Option<u64>,
@@ -124,12 +139,14 @@ impl Attendant {
             Heard::Asked(asked) => self.asked(*asked).await?,
             Heard::Withdrawn { native_id, cause } => {
                 if let Some(id) = self.questions.remove(&native_id) {
-                    self.engine.cancel(&id, cause).await?;
+                    let question = self.engine.cancel(&id, cause).await?;
+                    self.relay_resolved(&question);
                 }
             }
             Heard::AnsweredElsewhere { native_id, how } => {
                 if let Some(id) = self.questions.remove(&native_id) {
-                    self.engine.elsewhere(&id, how).await?;
+                    let question = self.engine.elsewhere(&id, how).await?;
+                    self.relay_resolved(&question);
                 }
             }
             Heard::Confirmed { native_id } => self.evidence(&native_id, DeliveryInput::Confirmed).await?,
@@ -168,6 +185,14 @@ impl Attendant {
 
     async fn asked(&mut self, asked: Asked) -> Result<(), EngineError> {
         self.save().await?;
+        let native_id = asked.native_id.clone();
+        let question = self.question_from(asked);
+        let taken = self.engine.hear(question).await;
+        self.took_question(native_id, taken)
+    }
+
+    /// A question of the agent with all that the engine knows of its place.
+    pub(in crate::engine) fn question_from(&self, asked: Asked) -> AgentQuestion {
         let session = self.session_of(asked.native_session.as_deref());
         let mut ask = asked.ask;
         ask.context.cwd = ask.context.cwd.or_else(|| self.main.cwd.clone());
@@ -175,22 +200,30 @@ impl Attendant {
         if let Some(patience) = asked.patience {
             ask.deadline = Some(now().plus_millis(i64::try_from(patience.as_millis()).unwrap_or(i64::MAX)));
         }
-        let question = AgentQuestion {
+        AgentQuestion {
             source: self.source.id.clone(),
             session,
-            native_id: asked.native_id.clone(),
+            native_id: asked.native_id,
             road: ROAD.to_owned(),
             native: asked.native.get().to_owned(),
             ask,
-        };
-        match self.engine.hear(question).await {
+        }
+    }
+
+    /// A question was stored, or was known before, or could not be taken.
+    pub(in crate::engine) fn took_question(
+        &mut self,
+        native_id: String,
+        taken: Result<Question, EngineError>,
+    ) -> Result<(), EngineError> {
+        match taken {
             Ok(question) => {
                 if question.is_open()
                     || question.delivery.as_ref().is_some_and(|delivery| delivery.is_pending())
                 {
-                    self.questions.insert(asked.native_id, question.id);
+                    self.questions.insert(native_id, question.id);
                 } else {
-                    self.codec.forget(&asked.native_id);
+                    self.codec.forget(&native_id);
                 }
                 Ok(())
             }
@@ -233,8 +266,9 @@ impl Attendant {
             if let Some(session) = self.engine.store().name_session(&self.main.id, &native_id).await? {
                 self.main = session;
             }
-            self.sessions.insert(native_id, self.main.id.clone());
-            return Ok(());
+            self.sessions.insert(native_id.clone(), self.main.id.clone());
+            // Where a client of an ACP server opened the session, only the agent's own messages tell where it works.
+            return if self.relay.is_some() { self.see(native_id, title, cwd, None).await } else { Ok(()) };
         }
         self.see(native_id, title, cwd, parent).await
     }

@@ -19,13 +19,16 @@ use tokio::sync::mpsc;
 use askd_adapters::Registry;
 use askd_core::{SessionId, SourceId};
 
+pub(super) use attendant::Attendant;
+pub(super) use command::Command;
 pub use resume::HeldAgent;
+pub(super) use start::{HeldSettings, ServerSettings};
 pub use start::{StartError, StartRequest};
-
-use command::Command;
 
 /// The kind of source that a managed agent is.
 pub(super) const MANAGED: &str = "managed";
+/// The kind of source that an ACP server is.
+pub(super) const ACP: &str = "acp";
 /// Wishes that wait for one attendant.
 const COMMANDS: usize = 64;
 
@@ -47,9 +50,11 @@ pub(super) struct Managed {
 }
 
 #[derive(Clone)]
-struct Attended {
+pub(super) struct Attended {
     main: SessionId,
-    commands: mpsc::Sender<Command>,
+    /// Whether askd leads the agent; the clients of an ACP server lead it themselves.
+    leads: bool,
+    pub(super) commands: mpsc::Sender<Command>,
 }
 
 impl Managed {
@@ -65,7 +70,7 @@ impl Managed {
         self.attended.lock().unwrap_or_else(PoisonError::into_inner).remove(source);
     }
 
-    fn get(&self, source: &SourceId) -> Option<Attended> {
+    pub(super) fn get(&self, source: &SourceId) -> Option<Attended> {
         self.attended.lock().unwrap_or_else(PoisonError::into_inner).get(source).cloned()
     }
 

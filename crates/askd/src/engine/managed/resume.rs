@@ -9,13 +9,14 @@ use askd_core::{Cause, Question, QuestionId, SessionId, Settlement, SourceState}
 use askd_store::SourceRecord;
 use serde_json::value::RawValue;
 
-use super::MANAGED;
 use super::attendant::Attendant;
 use super::start::HeldSettings;
+use super::{ACP, MANAGED};
+use crate::engine::acp::id_of;
 use crate::engine::{Engine, EngineError, now};
 
 /// A managed agent, for `askd doctor` and for what Ctrl-C says.
-#[derive(Debug, Clone, serde::Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HeldAgent {
     pub session_id: SessionId,
@@ -25,12 +26,16 @@ pub struct HeldAgent {
     pub agent_pid: Option<i32>,
 }
 
+fn is_held(record: &SourceRecord) -> bool {
+    [MANAGED, ACP].contains(&record.source.kind.as_str())
+}
+
 impl Engine {
     /// Takes up every managed agent that is not known to have ended.
     pub async fn resume_managed(&self) -> Result<usize, EngineError> {
         let mut resumed = 0;
         for record in self.store().sources().await? {
-            if record.source.kind == MANAGED && record.source.state != SourceState::Ended {
+            if is_held(&record) && record.source.state != SourceState::Ended {
                 match self.resume(&record).await {
                     Ok(()) => resumed += 1,
                     Err(why) => {
@@ -48,11 +53,10 @@ impl Engine {
         let text = |error: &dyn std::error::Error| error.to_string();
         let held: HeldSettings = serde_json::from_str(&record.settings).map_err(|error| text(&error))?;
         let managed = &self.inner.managed;
-        let adapter = managed
-            .settings
-            .registry
-            .get(&record.source.agent)
-            .ok_or("its agent is not registered any more")?;
+        let registry = &managed.settings.registry;
+        let agent = record.source.agent.as_str();
+        let adapter = if held.server.is_some() { registry.acp(agent) } else { registry.get(agent) };
+        let adapter = adapter.ok_or("its agent is not registered any more")?;
         let codec = adapter.codec().map_err(|error| text(&error))?;
         let main = self.store().session(&held.main).await.map_err(|error| text(&error))?;
         let main = main.ok_or("its session was not stored")?;
@@ -71,7 +75,7 @@ impl Engine {
             title: session.title.clone(),
         };
         let begin = Begin {
-            start: Start::Resumed,
+            start: if held.server.is_some() { Start::Observed } else { Start::Resumed },
             // Distinct for every hub that attaches: the ids of its requests must not meet those of an earlier one.
             epoch: std::process::id(),
             cwd: held.cwd,
@@ -88,6 +92,16 @@ impl Engine {
             folder,
         );
         attendant.sessions = named.into_iter().map(|session| (session.native_id, session.id)).collect();
+        attendant.relay = held.server.map(|server| server.relay(attendant.source(), attendant.main()));
+        if let Some(relay) = &attendant.relay {
+            for pending in &begin.pending {
+                if let (Some(request), Some(question)) =
+                    (id_of(pending.native.get()), questions.get(&pending.native_id))
+                {
+                    relay.server.add_question(request, question.clone());
+                }
+            }
+        }
         attendant.questions = questions;
         self.attend(attendant, begin);
         Ok(())
@@ -151,7 +165,7 @@ impl Engine {
     pub async fn held_agents(&self) -> Result<Vec<HeldAgent>, EngineError> {
         let mut agents = Vec::new();
         for record in self.store().sources().await? {
-            if record.source.kind != MANAGED || record.source.state == SourceState::Ended {
+            if !is_held(&record) || record.source.state == SourceState::Ended {
                 continue;
             }
             let Ok(held) = serde_json::from_str::<HeldSettings>(&record.settings) else { continue };

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
@@ -10,12 +11,13 @@ use tokio::sync::{mpsc, oneshot};
 use askd_adapters::transport::holder::{Folder, HolderId, HolderLimits, HolderSpec, SESSION_VARIABLE, spawn};
 use askd_adapters::{Adapter, AdapterError, Begin, LaunchRequest, Start};
 use askd_core::field::Collector;
-use askd_core::{Cause, FieldErrors, Right, Session, SessionId};
+use askd_core::{Cause, FieldErrors, Right, Session, SessionId, Source, SourceId};
 use askd_store::SessionSeen;
 
 use super::attendant::Attendant;
 use super::command::Command;
-use super::{Attended, COMMANDS, MANAGED};
+use super::{ACP, Attended, COMMANDS, MANAGED};
+use crate::engine::acp::{AcpServer, Relay};
 use crate::engine::questions::Caller;
 use crate::engine::{Engine, EngineError, NewSource, new_bits, now};
 
@@ -58,23 +60,59 @@ impl From<FieldErrors> for StartError {
 /// What a managed source has to remember for the next hub.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct HeldSettings {
+pub(in crate::engine) struct HeldSettings {
     pub(super) holder: HolderId,
-    pub(super) main: SessionId,
+    pub(in crate::engine) main: SessionId,
     pub(super) cwd: String,
     /// Said when the agent has a session; a hub that died before that leaves it to the next one.
     pub(super) prompt: Option<String>,
+    /// The ACP server that it is, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::engine) server: Option<ServerSettings>,
+}
+
+/// What an ACP server has to remember for the next hub, and for the next agent under its name.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::engine) struct ServerSettings {
+    pub(in crate::engine) id: String,
+    /// Its stream, which goes on when another agent is started under the same name; the main session's unless given.
+    pub(in crate::engine) stream: Option<SessionId>,
+    /// How many agents there were before.
+    pub(in crate::engine) generation: u64,
+}
+
+impl ServerSettings {
+    pub(super) fn relay(self, source: &Source, main: &SessionId) -> Relay {
+        let stream = self.stream.unwrap_or_else(|| main.clone());
+        let server = AcpServer::new(self.id, source.agent.clone(), source.id.clone(), stream);
+        Relay::new(Arc::new(server), self.generation)
+    }
 }
 
 impl Engine {
     /// Starts an agent. It runs when this returns; what it says and asks comes by the streams.
     pub async fn start_session(&self, caller: &Caller, request: StartRequest) -> Result<Session, StartError> {
         caller.needs(Right::Manage)?;
+        let registry = &self.inner.managed.settings.registry;
+        let adapter =
+            registry.get(&request.agent).cloned().ok_or_else(|| self.unknown_agent(&request.agent))?;
+        Ok(self.start_held(adapter, request, None).await?.0)
+    }
+
+    pub(in crate::engine) fn unknown_agent(&self, name: &str) -> StartError {
+        let known = self.inner.managed.settings.registry.names().join(", ");
+        StartError::UnknownAgent { name: name.to_owned(), known }
+    }
+
+    /// Starts an agent in a holder, for askd itself to lead or, as an ACP server, for clients.
+    pub(in crate::engine) async fn start_held(
+        &self,
+        adapter: Arc<dyn Adapter>,
+        request: StartRequest,
+        server: Option<ServerSettings>,
+    ) -> Result<(Session, Option<Arc<AcpServer>>), StartError> {
         let managed = &self.inner.managed;
-        let adapter = managed.settings.registry.get(&request.agent).cloned().ok_or_else(|| {
-            let known = managed.settings.registry.names().join(", ");
-            StartError::UnknownAgent { name: request.agent.clone(), known }
-        })?;
         let codec = adapter.codec().map_err(StartError::NotBuilt)?;
         let cwd = folder_of(&request)?;
         let session_id = SessionId::from_bits(new_bits());
@@ -84,9 +122,10 @@ impl Engine {
             main: session_id.clone(),
             cwd: cwd.display().to_string(),
             prompt: request.prompt.clone(),
+            server,
         };
         let new = NewSource {
-            kind: MANAGED.to_owned(),
+            kind: if held.server.is_some() { ACP } else { MANAGED }.to_owned(),
             agent: request.agent.clone(),
             label: std::iter::once(&spec.command)
                 .chain(&spec.args)
@@ -120,14 +159,14 @@ impl Engine {
         };
         let session = self.see_session(seen).await?;
         let begin = Begin {
-            start: Start::Fresh,
+            start: if held.server.is_some() { Start::Observed } else { Start::Fresh },
             epoch: 0,
             cwd: held.cwd,
             prompt: request.prompt,
             sessions: Vec::new(),
             pending: Vec::new(),
         };
-        let attendant = Attendant::new(
+        let mut attendant = Attendant::new(
             self.clone(),
             source,
             session.clone(),
@@ -135,19 +174,32 @@ impl Engine {
             adapter.descriptor().redeliver,
             handle.folder,
         );
+        attendant.relay = held.server.map(|server| server.relay(attendant.source(), attendant.main()));
+        let server = attendant.relay.as_ref().map(|relay| relay.server.clone());
         self.attend(attendant, begin);
-        Ok(session)
+        Ok((session, server))
     }
 
     /// Runs an attendant until its agent is gone or the hub stops.
     pub(super) fn attend(&self, attendant: Attendant, begin: Begin) {
         let (commands, wishes) = mpsc::channel(COMMANDS);
         let source = attendant.source().clone();
-        let attended = Attended { main: attendant.main().clone(), commands: commands.clone() };
+        let attended = Attended {
+            main: attendant.main().clone(),
+            leads: attendant.relay.is_none(),
+            commands: commands.clone(),
+        };
         self.inner.managed.add(source.id.clone(), attended);
+        let server = attendant.relay.as_ref().map(|relay| relay.server.clone());
+        if let Some(server) = &server {
+            self.inner.acp.add(server.clone());
+        }
         self.spawn(move |engine| async move {
             attendant.run(begin, commands, wishes).await;
             engine.inner.managed.remove(&source.id);
+            if let Some(server) = server {
+                engine.inner.acp.remove(&server);
+            }
         });
     }
 
@@ -240,13 +292,34 @@ impl Engine {
         let session = self.store().session(id).await.map_err(EngineError::from)?;
         let session = session.ok_or(EngineError::NotFound("session"))?;
         let detail = format!("ended by {}", caller.token.name);
-        if let Some(attended) =
-            self.inner.managed.get(&session.source_id).filter(|attended| attended.main == *id)
+        if let Some(attended) = self
+            .inner
+            .managed
+            .get(&session.source_id)
+            .filter(|attended| !attended.leads || attended.main == *id)
         {
-            drop(attended.commands.send(Command::End { detail: detail.clone() }).await);
+            let command = match attended.leads {
+                true => Command::End { detail: detail.clone() },
+                // Only ending the server ends its process; a session of it is ended in the agent's own protocol.
+                false => Command::Close { session: session.native_id },
+            };
+            drop(attended.commands.send(command).await);
         }
         self.end_session(id, Cause::SessionEnded { detail: Some(detail) }).await?;
         Ok(())
+    }
+
+    /// Detaches a source: a managed agent is ended, whatever else is only left alone. Open questions are cancelled.
+    pub async fn detach_source(&self, caller: &Caller, id: &SourceId) -> Result<(), EngineError> {
+        caller.needs(Right::Manage)?;
+        let detail = format!("detached by {}", caller.token.name);
+        if let Some(attended) = self.inner.managed.get(id) {
+            drop(attended.commands.send(Command::End { detail: detail.clone() }).await);
+        }
+        match self.end_source(id, Cause::SourceLost { detail: Some(detail) }).await? {
+            Some(_) => Ok(()),
+            None => Err(EngineError::NotFound("source")),
+        }
     }
 
     /// Ends every managed agent, for a hub that is to leave nothing behind.

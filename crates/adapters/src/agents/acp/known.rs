@@ -1,0 +1,48 @@
+//! Agents that people know by another road and that also speak ACP, by a program of their own: `claude` through
+//! `claude-agent-acp`, `codex` through `codex-acp`, `opencode` through `opencode acp`.
+//!
+//! They share a name with the agent's own adapter and are asked for where somebody speaks ACP (`/v1/acp`).
+
+use super::AcpAgent;
+use super::agent::descriptor;
+use crate::descriptor::{Claim, ClaimState};
+
+/// Every agent with an ACP command of its own.
+pub(crate) fn known() -> Vec<AcpAgent> {
+    let claude = Claim::proven(
+        "seen with claude-agent-acp 0.99.0 and Claude Code 2.1.325: AskUserQuestion comes as elicitation/create",
+    );
+    let codex = Claim::proven(
+        "seen with codex-acp 2.6.0 and Codex 0.166: request_user_input comes as elicitation/create, in plan mode only",
+    );
+    let opencode = Claim::no("opencode acp does not forward its questions; they come over its HTTP server");
+    vec![
+        AcpAgent::named("claude", "Claude Code (ACP)", claude, ClaimState::Declared)
+            .program("claude-agent-acp", &[])
+            .install("npm install -g @agentclientprotocol/claude-agent-acp"),
+        AcpAgent::named("codex", "Codex (ACP)", codex, ClaimState::Declared)
+            .program("codex-acp", &[])
+            .install("npm install -g @agentclientprotocol/codex-acp"),
+        AcpAgent::named("opencode", "OpenCode (ACP)", opencode, ClaimState::Declared)
+            .program("opencode", &["acp"])
+            .install("npm install -g opencode-ai"),
+    ]
+}
+
+impl AcpAgent {
+    fn named(name: &str, title: &str, questions: Claim, state: ClaimState) -> Self {
+        Self { descriptor: descriptor(name, title, questions, state), args: Vec::new() }
+    }
+
+    fn program(mut self, program: &str, args: &[&str]) -> Self {
+        self.descriptor.programs = vec![program.to_owned()];
+        self.descriptor.process_names.push(program.to_owned());
+        self.args = args.iter().map(|arg| (*arg).to_owned()).collect();
+        self
+    }
+
+    fn install(mut self, how: &str) -> Self {
+        self.descriptor.install = Some(how.to_owned());
+        self
+    }
+}

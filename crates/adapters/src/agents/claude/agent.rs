@@ -1,0 +1,123 @@
+//! Claude Code as an agent of the registry: what is claimed of it, and its command line.
+
+use askd_core::delivery::Redeliver;
+use askd_core::{Kind, RejectMode};
+
+use super::ClaudeCodec;
+use crate::adapter::{Adapter, AdapterError, Launch, LaunchRequest};
+use crate::capability::{Capability, Claims};
+use crate::codec::Codec;
+use crate::descriptor::{Claim, ClaimState, Descriptor, Road};
+
+const NAME: &str = "claude";
+
+/// What makes it ask its host over its standard streams. The last option is hidden from its help.
+const HEADLESS: [&str; 8] = [
+    "-p",
+    "--input-format",
+    "stream-json",
+    "--output-format",
+    "stream-json",
+    "--verbose",
+    "--permission-prompt-tool",
+    "stdio",
+];
+
+/// Marks of a Claude Code that the hub was started from: with them a second one believes that it runs inside the first.
+const INHERITED: [&str; 3] = ["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT"];
+
+#[derive(Debug)]
+pub struct ClaudeAgent {
+    descriptor: Descriptor,
+}
+
+impl Default for ClaudeAgent {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ClaudeAgent {
+    pub fn new() -> Self {
+        Self { descriptor: descriptor() }
+    }
+}
+
+fn descriptor() -> Descriptor {
+    use Capability::{
+        AnsweredElsewhere, CancelReject, Form, Link, Notes, Oversized, PlanEdits, Secret, SeveralSessions,
+        SlowReader,
+    };
+    use ClaimState::{Declared, No, Proven};
+    let not_judged = "needs a hub and a holder; not judged yet";
+    let claims = Claims::all(Proven)
+        .but(Secret, No, "Claude Code has no secret questions")
+        .but(SeveralSessions, No, "one process is one session")
+        .but(CancelReject, Proven, "only for MCP elicitations; a tool call knows a decline and an interrupt")
+        .but(Form, Proven, "MCP elicitations, with 2.1.325")
+        .but(Link, Declared, "MCP elicitations in url mode, by the protocol; not seen")
+        .but(Notes, Proven, "before 2.1.97 a note goes into the answer's text, because old versions lose it")
+        .but(
+            PlanEdits,
+            Proven,
+            "before 2.1.76 the changed plan is said as a message, because 2.0.76 ignores it",
+        )
+        .but(AnsweredElsewhere, Proven, "by a PermissionRequest hook that was faster, with 2.1.325")
+        .but(Oversized, No, not_judged)
+        .but(SlowReader, No, not_judged);
+    Descriptor {
+        name: NAME.to_owned(),
+        title: "Claude Code".to_owned(),
+        questions: Claim::proven(
+            "sessions that askd starts: questions, plans, permissions and MCP forms of the real 2.1.325 were answered through \
+             the hub, questions and plans of 2.1.120 and 2.0.76 too; 2.0.71 and newer are supported",
+        ),
+        kinds: vec![Kind::Choice, Kind::Plan, Kind::Permission, Kind::Form],
+        reject_modes: vec![RejectMode::Decline, RejectMode::Cancel, RejectMode::Interrupt],
+        // A response to a request that is over is ignored by 2.1.325; the holder's journal makes a guess unnecessary.
+        redeliver: Redeliver::Probe,
+        roads: vec![Road::ControlProtocol],
+        capabilities: claims.into(),
+        process_names: vec![NAME.to_owned()],
+        programs: vec![NAME.to_owned()],
+        install: Some("npm install -g @anthropic-ai/claude-code".to_owned()),
+        suite: NAME,
+    }
+}
+
+impl Adapter for ClaudeAgent {
+    fn descriptor(&self) -> &Descriptor {
+        &self.descriptor
+    }
+
+    fn launch(&self, request: &LaunchRequest) -> Result<Launch, AdapterError> {
+        let args = HEADLESS.iter().map(|arg| (*arg).to_owned()).chain(request.args.iter().cloned());
+        let mut launch = Launch::new(&request.program, args.collect());
+        launch.env_remove.extend(INHERITED.map(str::to_owned));
+        Ok(launch)
+    }
+
+    fn codec(&self) -> Result<Box<dyn Codec>, AdapterError> {
+        Ok(Box::new(ClaudeCodec::new(NAME)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arguments_of_the_user_come_last_and_the_marks_of_another_claude_are_removed() {
+        let request = LaunchRequest {
+            cwd: "/".into(),
+            prompt: Some("go".to_owned()),
+            args: vec!["--model".to_owned(), "opus".to_owned()],
+            program: "/opt/claude".into(),
+        };
+        let launch = ClaudeAgent::new().launch(&request).unwrap();
+        assert_eq!(launch.args.first().map(String::as_str), Some("-p"));
+        assert_eq!(launch.args[7..], ["stdio", "--model", "opus"]);
+        assert!(launch.env_remove.contains(&"CLAUDECODE".to_owned()));
+        assert!(launch.env_remove.contains(&"ASKD_TOKEN".to_owned()));
+    }
+}

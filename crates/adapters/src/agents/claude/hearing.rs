@@ -1,0 +1,283 @@
+//! What the agent's lines mean to the conversation.
+
+use askd_core::ask::OPENED;
+use askd_core::lifecycle::Elsewhere;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::codec::ClaudeCodec;
+use super::evidence::{self, Seen};
+use super::open::{Open, Way};
+use super::wire::{self, Line, Message, Request, ToolResult};
+use crate::codec::{KnownSession, Start};
+use crate::heard::{Asked, Heard, Speech, TurnEnd, Voice};
+
+/// Characters of what the agent said last that go with a question.
+const MAX_EXCERPT_CHARS: usize = 4000;
+/// Tool calls whose names are remembered.
+const MAX_CALLS: usize = 1024;
+
+/// Lines that are known and mean nothing to a hub.
+const TALK: [&str; 8] = [
+    "stream_event",
+    "keep_alive",
+    "rate_limit_event",
+    "tool_progress",
+    "tool_use_summary",
+    "auth_status",
+    "prompt_suggestion",
+    "control_response",
+];
+
+pub(super) fn write(bytes: Vec<u8>) -> Heard {
+    Heard::Write(Speech::Bytes(bytes))
+}
+
+fn unrecognised(why: impl Into<String>) -> Vec<Heard> {
+    vec![Heard::Unrecognised { why: why.into() }]
+}
+
+impl ClaudeCodec {
+    pub(super) fn hear_line(&mut self, text: &str) -> Vec<Heard> {
+        let line: Line<'_> = match serde_json::from_str(text) {
+            Ok(line) => line,
+            Err(error) => return unrecognised(format!("not a line of stream-json: {error}")),
+        };
+        match line.kind.as_str() {
+            "system" => self.hear_system(line),
+            "assistant" => self.hear_assistant(&line),
+            "user" => self.hear_user(&line),
+            "control_request" => self.hear_request(text, &line),
+            "control_cancel_request" => self.hear_cancel(&line),
+            "result" => self.hear_result(line),
+            kind if TALK.contains(&kind) => vec![self.chatter(&line, Voice::Other, None)],
+            kind => unrecognised(format!("a line of type {kind:?}")),
+        }
+    }
+
+    fn chatter(&self, line: &Line<'_>, voice: Voice, text: Option<String>) -> Heard {
+        let native_session = line.session_id.clone().or_else(|| self.main());
+        Heard::Chatter { native_session, voice, text }
+    }
+
+    fn hear_system(&mut self, line: Line<'_>) -> Vec<Heard> {
+        let chatter = self.chatter(&line, Voice::Other, None);
+        match (line.subtype.as_deref(), line.session_id) {
+            (Some("init"), Some(native_id)) => {
+                let mut heard = Vec::new();
+                if self.sessions.iter().all(|known| known.native_id != native_id) {
+                    let cwd = line.cwd;
+                    let known = KnownSession { native_id: native_id.clone(), cwd: cwd.clone(), title: None };
+                    self.sessions.insert(0, known);
+                    heard.push(Heard::SessionStarted { native_id, title: None, cwd, parent: None });
+                }
+                if let Some(version) = line.claude_code_version.filter(|version| is_too_old(version)) {
+                    let why =
+                        format!("Claude Code {version} cannot ask questions here; 2.0.71 and newer can");
+                    heard.push(Heard::Unrecognised { why });
+                }
+                heard.push(chatter);
+                heard
+            }
+            (Some("elicitation_complete"), _) => {
+                let wanted = line.elicitation_id;
+                let done = self.open.take(|open| wanted.is_some() && open.elicitation_id == wanted);
+                let mut heard: Vec<Heard> = done.into_iter().map(completed).collect();
+                heard.push(chatter);
+                heard
+            }
+            _ => vec![chatter],
+        }
+    }
+
+    fn hear_assistant(&mut self, line: &Line<'_>) -> Vec<Heard> {
+        let Some(message) = line.message.and_then(|raw| serde_json::from_str::<Message>(raw.get()).ok())
+        else {
+            return unrecognised("an assistant line without a message");
+        };
+        let mut said = Vec::new();
+        let mut voice = Voice::Other;
+        let mut shown = None;
+        for block in message.blocks() {
+            let text = |key: &str| block.get(key).and_then(Value::as_str);
+            match text("type") {
+                Some("text") => said.extend(text("text").filter(|text| !text.trim().is_empty())),
+                Some("thinking") if voice == Voice::Other => {
+                    voice = Voice::Thought;
+                    shown = text("thinking").map(str::to_owned);
+                }
+                Some("tool_use") => {
+                    if let (Some(id), Some(name)) = (text("id"), text("name")) {
+                        self.remember_call(id, name);
+                        voice = Voice::Tool;
+                        shown = Some(name.to_owned());
+                    }
+                }
+                _ => {}
+            }
+        }
+        if !said.is_empty() {
+            let text = said.join("\n");
+            if line.parent_tool_use_id.is_none() {
+                self.excerpt = Some(text.chars().take(MAX_EXCERPT_CHARS).collect());
+            }
+            voice = Voice::Agent;
+            shown = Some(text);
+        }
+        vec![self.chatter(line, voice, shown)]
+    }
+
+    fn remember_call(&mut self, id: &str, name: &str) {
+        if name.starts_with("mcp__") {
+            if self.calls.len() >= MAX_CALLS {
+                self.calls.pop_front();
+            }
+            self.calls.push_back((id.to_owned(), name.to_owned()));
+        }
+    }
+
+    fn hear_user(&mut self, line: &Line<'_>) -> Vec<Heard> {
+        let Some(message) = line.message.and_then(|raw| serde_json::from_str::<Message>(raw.get()).ok())
+        else {
+            return unrecognised("a user line without a message");
+        };
+        let results: Vec<ToolResult<'_>> = message.blocks().iter().filter_map(ToolResult::read).collect();
+        let mut heard = Vec::new();
+        for result in &results {
+            let meta = line.tool_result_meta.iter().flatten().find(|meta| meta.id == result.call_id);
+            let not_executed = meta.and_then(|meta| meta.non_execution_kind.as_deref());
+            // With several results in one line nobody knows which of them the structure is about.
+            let structure = line.tool_use_result.filter(|_| results.len() == 1);
+            let seen = Seen { result, structure, not_executed, interrupting: self.interrupting };
+            let over = self.open.take(|open| open.call_id.as_deref() == Some(result.call_id));
+            heard.extend(over.iter().map(|open| evidence::verdict(open, seen)));
+            let name = self.calls.iter().find(|(id, _)| id == result.call_id).map(|(_, name)| name.as_str());
+            let over = self.open.take(|open| open.way == Way::Elicitation && is_its_call(open, name));
+            heard.extend(over.iter().map(|open| Heard::Confirmed { native_id: open.native_id.clone() }));
+        }
+        let text = match results.first() {
+            Some(result) => Some(result.text.clone()),
+            None => message.content.as_str().map(str::to_owned).or_else(|| {
+                let texts = message.blocks().iter().filter_map(|block| block.get("text")?.as_str());
+                Some(texts.collect::<Vec<_>>().join("\n"))
+            }),
+        };
+        let voice = if results.is_empty() { Voice::User } else { Voice::Tool };
+        heard.push(self.chatter(line, voice, text));
+        heard
+    }
+
+    fn hear_request(&mut self, text: &str, line: &Line<'_>) -> Vec<Heard> {
+        let Some(id) = line.request_id.as_deref() else {
+            return unrecognised("a control request without an id");
+        };
+        match self.read_request(text, id, line.request) {
+            Ok(asked) => vec![Heard::Asked(Box::new(asked))],
+            Err(why) => {
+                let mut heard = unrecognised(format!("a control request that cannot be served: {why}"));
+                if self.start != Start::Observed {
+                    heard.push(write(wire::error(id, &format!("askd cannot serve this: {why}"))));
+                }
+                heard
+            }
+        }
+    }
+
+    fn read_request(&mut self, text: &str, id: &str, raw: Option<&RawValue>) -> Result<Asked, String> {
+        let raw = raw.ok_or("it has no request")?;
+        let request: Request<'_> = serde_json::from_str(raw.get()).map_err(|error| error.to_string())?;
+        let way = Way::of(&request).ok_or_else(|| format!("{:?} is no question", request.subtype))?;
+        let mut ask = way.ask(&self.agent, &request, raw)?;
+        ask.context.cwd = self.sessions.first().and_then(|session| session.cwd.clone());
+        ask.context.excerpt.clone_from(&self.excerpt);
+        ask.check().map_err(|errors| errors.to_string())?;
+        if self.open.is_full() {
+            return Err("too many questions are open".to_owned());
+        }
+        let native_id = self.open.native_id(request.tool_use_id.as_deref(), id);
+        let native = RawValue::from_string(text.to_owned()).map_err(|error| error.to_string())?;
+        self.open.push(Open::new(native_id.clone(), id.to_owned(), way, &request, native.clone()));
+        let native_session = self.main();
+        Ok(Asked { native_id, native_session, ask, native, patience: None, likeness: None })
+    }
+
+    /// The agent waits no longer. For a tool its result tells why; an elicitation has none.
+    fn hear_cancel(&mut self, line: &Line<'_>) -> Vec<Heard> {
+        let Some(id) = line.request_id.as_deref() else {
+            return unrecognised("a cancellation without an id");
+        };
+        for open in self.open.iter_mut().filter(|open| open.request_id == id) {
+            open.cancelled = true;
+        }
+        let interrupting = self.interrupting;
+        let over = self.open.take(|open| open.cancelled && open.call_id.is_none());
+        let mut heard: Vec<Heard> = over.iter().map(|open| evidence::given_up(open, interrupting)).collect();
+        heard.push(self.chatter(line, Voice::Other, None));
+        heard
+    }
+
+    fn hear_result(&mut self, line: Line<'_>) -> Vec<Heard> {
+        let aborted = line.terminal_reason.as_deref().is_some_and(|reason| reason.starts_with("aborted"));
+        let interrupting = std::mem::take(&mut self.interrupting) || aborted;
+        let over = self.open.take(|open| open.cancelled);
+        let mut heard: Vec<Heard> = over.iter().map(|open| evidence::given_up(open, interrupting)).collect();
+        let over = self.open.take(|open| open.way == Way::Elicitation && open.delivered.is_some());
+        heard.extend(over.into_iter().map(|open| Heard::Confirmed { native_id: open.native_id }));
+        let subtype = line.subtype.unwrap_or_default();
+        let end = match subtype.as_str() {
+            _ if interrupting => TurnEnd::Cancelled,
+            "success" if !line.is_error => TurnEnd::Done,
+            "success" => {
+                let text = line.result.as_ref().and_then(Value::as_str);
+                TurnEnd::Failed(text.unwrap_or("an error without a text").to_owned())
+            }
+            _ => TurnEnd::Stopped(subtype),
+        };
+        let native_session = line.session_id.or_else(|| self.main());
+        heard.push(Heard::TurnEnded { native_session, end });
+        heard
+    }
+}
+
+/// A link was followed to its end.
+fn completed(open: Open) -> Heard {
+    let native_id = open.native_id;
+    if open.delivered.is_some() {
+        return Heard::Confirmed { native_id };
+    }
+    let how = Elsewhere::Answered {
+        answers: vec![vec![OPENED.to_owned()]],
+        notes: vec![None],
+        via: "link".to_owned(),
+    };
+    Heard::AnsweredElsewhere { native_id, how }
+}
+
+/// Whether a call may be the one that asked: it is of the server that asked, or nobody knows what it is.
+fn is_its_call(open: &Open, name: Option<&str>) -> bool {
+    let its = match (&open.tools, name) {
+        (Some(tools), Some(name)) => name.starts_with(tools.as_str()),
+        _ => false,
+    };
+    its && open.delivered.is_some()
+}
+
+fn is_too_old(version: &str) -> bool {
+    let mut parts = version.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
+    let (major, minor, patch) = (parts.next(), parts.next(), parts.next());
+    matches!((major, minor, patch), (Some(major), Some(minor), Some(patch)) if (major, minor, patch) < (2, 0, 71))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_that_cannot_ask_are_known() {
+        for (version, old) in
+            [("2.0.70", true), ("2.0.71", false), ("2.1.0-beta", false), ("1.9.99", true), ("x", false)]
+        {
+            assert_eq!(is_too_old(version), old, "{version}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The questions of one conversation that are not over.
+
+use askd_core::{Ask, ToolRef};
+use serde_json::value::RawValue;
+
+use super::wire::{self, Request};
+use super::{elicitation, permission, plan, question};
+use crate::codec::{Pending, Settlement};
+
+/// Questions of one conversation that are open or without evidence. An agent that asks more is refused.
+pub(super) const MAX_OPEN: usize = 4096;
+
+/// By which request a question came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    Question,
+    Plan,
+    Permission,
+    Elicitation,
+}
+
+impl Way {
+    /// By the tool's name, which all versions have; the other members come and go.
+    pub(super) fn of(request: &Request<'_>) -> Option<Self> {
+        match (request.subtype.as_str(), request.tool_name.as_deref()) {
+            ("can_use_tool", Some(question::TOOL)) => Some(Self::Question),
+            ("can_use_tool", Some(plan::TOOL)) => Some(Self::Plan),
+            ("can_use_tool", Some(_)) => Some(Self::Permission),
+            (elicitation::SUBTYPE, _) => Some(Self::Elicitation),
+            _ => None,
+        }
+    }
+
+    pub(super) fn ask(self, agent: &str, request: &Request<'_>, raw: &RawValue) -> Result<Ask, String> {
+        let mut ask = match self {
+            Self::Question => question::ask(agent, request.input)?,
+            Self::Plan => plan::ask(agent, request)?,
+            Self::Permission => permission::ask(agent, request),
+            Self::Elicitation => elicitation::ask(agent, request, raw)?,
+        };
+        let call_id = request.tool_use_id.clone();
+        ask.tool = call_id.map(|call_id| ToolRef { message_id: None, call_id: Some(call_id) });
+        Ok(ask)
+    }
+
+    /// What the model is told when a human declines.
+    pub(super) fn declined(self, reason: Option<&str>) -> String {
+        match self {
+            Self::Plan => plan::declined(reason),
+            Self::Permission => permission::declined(reason),
+            Self::Question | Self::Elicitation => question::declined(reason),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Open {
+    pub(super) native_id: String,
+    pub(super) request_id: String,
+    pub(super) way: Way,
+    pub(super) call_id: Option<String>,
+    /// The names of the tools of the MCP server that asks begin with this.
+    pub(super) tools: Option<String>,
+    pub(super) elicitation_id: Option<String>,
+    /// The agent's request, to compare what it reports with what it was told.
+    pub(super) native: Box<RawValue>,
+    pub(super) delivered: Option<Settlement>,
+    /// The agent does not wait for a response any more. Why, the tool result will tell.
+    pub(super) cancelled: bool,
+}
+
+impl Open {
+    pub(super) fn new(
+        native_id: String,
+        request_id: String,
+        way: Way,
+        request: &Request<'_>,
+        native: Box<RawValue>,
+    ) -> Self {
+        Self {
+            native_id,
+            request_id,
+            way,
+            call_id: request.tool_use_id.clone(),
+            tools: request.mcp_server_name.as_deref().map(elicitation::tool_prefix),
+            elicitation_id: request.elicitation_id.clone(),
+            native,
+            delivered: None,
+            cancelled: false,
+        }
+    }
+
+    /// Rebuilt from what the store kept.
+    pub(super) fn known(pending: &Pending) -> Option<Self> {
+        let (request_id, request) = wire::stored(&pending.native).ok()?;
+        let way = Way::of(&request)?;
+        let native_id = pending.native_id.clone();
+        let mut open = Self::new(native_id, request_id, way, &request, pending.native.clone());
+        open.delivered.clone_from(&pending.written);
+        Some(open)
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct OpenQuestions(Vec<Open>);
+
+impl OpenQuestions {
+    pub(super) fn is_full(&self) -> bool {
+        self.0.len() >= MAX_OPEN
+    }
+
+    /// Keeps it unless the same request is kept already.
+    pub(super) fn push(&mut self, open: Open) {
+        if self.0.iter().all(|known| known.request_id != open.request_id) {
+            self.0.push(open);
+        }
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Open> {
+        self.0.iter_mut()
+    }
+
+    pub(super) fn by_native_mut(&mut self, native_id: &str) -> Option<&mut Open> {
+        self.0.iter_mut().find(|open| open.native_id == native_id)
+    }
+
+    /// The call's own id, by which hooks and transcripts know the question too. A second request for the same call waits
+    /// for its own response, so it is told apart.
+    pub(super) fn native_id(&self, call_id: Option<&str>, request_id: &str) -> String {
+        let Some(call_id) = call_id.filter(|id| !id.is_empty()) else { return request_id.to_owned() };
+        let known = self.0.iter().find(|open| open.request_id == request_id);
+        if let Some(known) = known {
+            return known.native_id.clone();
+        }
+        if self.0.iter().any(|open| open.native_id == call_id) {
+            format!("{call_id}~{request_id}")
+        } else {
+            call_id.to_owned()
+        }
+    }
+
+    /// Takes out all that fulfil a condition, in the order in which they were asked.
+    pub(super) fn take(&mut self, mut condition: impl FnMut(&Open) -> bool) -> Vec<Open> {
+        let (taken, kept) = std::mem::take(&mut self.0).into_iter().partition(|open| condition(open));
+        self.0 = kept;
+        taken
+    }
+}

@@ -1,0 +1,84 @@
+//! Changing one value inside a JSON text and leaving every other byte as it was.
+//!
+//! In: the text of an object, the names on the way to a value, the value's text. Out: the changed text. Key order, spaces,
+//! unknown members and the spelling of numbers survive, because nothing else is read and written again.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use serde_json::value::RawValue;
+
+/// Where the value of a member stands in the text of an object.
+fn place(object: &str, key: &str) -> Option<Range<usize>> {
+    let members: HashMap<String, &RawValue> = serde_json::from_str(object).ok()?;
+    let value = members.get(key)?.get();
+    let start = value.as_ptr().addr().checked_sub(object.as_ptr().addr())?;
+    Some(start..start + value.len())
+}
+
+/// The value of a member, as the text that stands there.
+pub fn member<'a>(object: &'a str, key: &str) -> Option<&'a str> {
+    place(object, key).and_then(|range| object.get(range))
+}
+
+/// The value at the end of a path of members.
+pub fn at<'a>(object: &'a str, path: &[&str]) -> Option<&'a str> {
+    path.iter().try_fold(object, |object, key| member(object, key))
+}
+
+/// The object with the value at `path` set; members on the way that are missing, or are no objects, are made.
+pub fn set(object: &str, path: &[&str], value: &str) -> String {
+    let Some((key, rest)) = path.split_first() else { return value.to_owned() };
+    match place(object, key) {
+        Some(range) => {
+            let inner = set(&object[range.clone()], rest, value);
+            format!("{}{inner}{}", &object[..range.start], &object[range.end..])
+        }
+        None => {
+            let inner = set("{}", rest, value);
+            let key = serde_json::Value::from(*key);
+            match object.rfind('}').filter(|_| object.trim_start().starts_with('{')) {
+                Some(end) => {
+                    let comma = if object[..end].trim_end().ends_with('{') { "" } else { "," };
+                    format!("{}{comma}{key}:{inner}{}", &object[..end], &object[end..])
+                }
+                None => format!("{{{key}:{inner}}}"),
+            }
+        }
+    }
+}
+
+/// The same JSON on one line: a line feed can only stand between its parts.
+pub fn one_line(text: &str) -> String {
+    text.trim().replace(['\n', '\r'], " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_but_the_value_stays_as_it_was() {
+        let text = r#"{ "z":1.50,"id" : "a\u0062" ,"_meta":{"b":[1, 2],"a":null}}"#;
+        assert_eq!(set(text, &["id"], "7"), r#"{ "z":1.50,"id" : 7 ,"_meta":{"b":[1, 2],"a":null}}"#);
+        assert_eq!(
+            set(text, &["_meta", "x", "y"], "true"),
+            r#"{ "z":1.50,"id" : "a\u0062" ,"_meta":{"b":[1, 2],"a":null,"x":{"y":true}}}"#
+        );
+        assert_eq!(
+            set(text, &["z", "y"], "0"),
+            r#"{ "z":{"y":0},"id" : "a\u0062" ,"_meta":{"b":[1, 2],"a":null}}"#
+        );
+        assert_eq!(set("{ }", &["a"], "1"), r#"{ "a":1}"#);
+        assert_eq!(at(text, &["_meta", "b"]), Some("[1, 2]"));
+        assert_eq!(at(text, &["_meta", "c"]), None);
+    }
+
+    #[test]
+    fn text_that_is_no_object_has_no_members() {
+        for text in ["", "[]", "7", "{", "null"] {
+            assert_eq!(member(text, "id"), None);
+        }
+        assert_eq!(set("null", &["a", "b"], "1"), r#"{"a":{"b":1}}"#);
+    }
+}

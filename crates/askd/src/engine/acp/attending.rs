@@ -1,0 +1,218 @@
+//! How an attendant serves an ACP server: the agent's lines become stream and questions, the clients' messages go to the agent.
+//!
+//! A question and its line in the stream are stored in this order and, with what came before, in one commit: no client sees a
+//! question that is not durable.
+
+use bytes::Bytes;
+
+use askd_adapters::splice;
+use askd_adapters::transport::holder::HolderConnection;
+use askd_adapters::transport::jsonrpc::Message;
+use askd_adapters::{Asked, Heard};
+use askd_core::{Cause, Question};
+use askd_store::NewEntry;
+
+use super::ids::{canonical, id_of};
+use super::notice;
+use super::relay::Relayed;
+use crate::engine::managed::Attendant;
+use crate::engine::{EngineError, now};
+
+/// The voice of a response that the client has got as the answer to its request.
+pub(in crate::engine) const TAKEN: &str = "response";
+/// The voice of something that no client can read.
+pub(in crate::engine) const UNREADABLE: &str = "error";
+
+impl Attendant {
+    /// One line of the agent.
+    pub(in crate::engine) async fn relay_line(&mut self, n: u64, bytes: &[u8]) -> Result<(), EngineError> {
+        let line = String::from_utf8_lossy(bytes);
+        let line = splice::one_line(&line);
+        let Some(relay) = self.relay.as_mut().filter(|_| !line.is_empty()) else { return Ok(()) };
+        let message = Message::parse(bytes);
+        let mut entry =
+            NewEntry { line: Some(relay.line(n)), at: now(), voice: "other", text: None, raw: None };
+        let mut waiter = None;
+        match &message {
+            Message::Malformed { .. } => {
+                entry.voice = UNREADABLE;
+                entry.raw = Some(serde_json::json!({ "unreadable": line }).to_string());
+            }
+            Message::Response { .. } => {
+                let returned = relay.returned(&line);
+                if let Some(retold) = returned.retold {
+                    drop(self.codec.overhear(retold.as_bytes()));
+                }
+                entry.raw = Some(returned.text);
+                waiter = returned.waiter;
+            }
+            Message::Request { .. } | Message::Notification { .. } => entry.raw = Some(relay.shown(&line)),
+        }
+        let heard = self.codec.hear(line.as_bytes());
+        self.describe(&mut entry, &heard);
+        if let Message::Request { id, .. } = &message
+            && !heard.iter().any(|value| matches!(value, Heard::Asked(_)))
+        {
+            self.note_request(canonical(id));
+        }
+        // A new session is stored before its client can ask for it; other responses need not wait for the disk.
+        let stored_first = heard.iter().any(|value| matches!(value, Heard::SessionStarted { .. }));
+        if let Some(reply) = waiter.take_if(|_| !stored_first) {
+            entry.voice = tell(reply, entry.raw.as_deref());
+        } else if waiter.is_some() {
+            entry.voice = TAKEN;
+        }
+        let told = waiter.map(|waiter| (waiter, entry.raw.clone()));
+        self.relay_heard(heard, entry, n).await?;
+        if let Some((waiter, Some(text))) = told {
+            drop(waiter.send(text));
+        }
+        Ok(())
+    }
+
+    fn note_request(&self, id: String) {
+        if let Some(relay) = &self.relay {
+            relay.server.add_request(id);
+        }
+    }
+
+    async fn relay_heard(&mut self, heard: Vec<Heard>, entry: NewEntry, n: u64) -> Result<(), EngineError> {
+        let mut entry = Some(entry);
+        if !heard.iter().any(|value| matches!(value, Heard::Asked(_))) {
+            self.push_entry(entry.take());
+        }
+        for value in heard {
+            match value {
+                Heard::Asked(asked) => self.relay_asked(*asked, entry.take()).await?,
+                // The client is told by the response itself, and decides what comes next.
+                Heard::Failed { .. } => {}
+                value => self.apply_all(vec![value], Some(n)).await?,
+            }
+        }
+        Ok(())
+    }
+
+    fn push_entry(&mut self, entry: Option<NewEntry>) {
+        if let (Some(relay), Some(entry)) = (&self.relay, entry) {
+            self.unsaved.push((relay.server.stream.clone(), entry));
+        }
+    }
+
+    async fn relay_asked(&mut self, asked: Asked, entry: Option<NewEntry>) -> Result<(), EngineError> {
+        let Some(stream) = self.relay.as_ref().map(|relay| relay.server.stream.clone()) else {
+            return Ok(());
+        };
+        let native_id = asked.native_id.clone();
+        let request = id_of(asked.native.get());
+        let question = self.question_from(asked);
+        let engine = self.engine.clone();
+        let before: Vec<NewEntry> =
+            std::mem::take(&mut self.unsaved).into_iter().map(|(_, entry)| entry).collect();
+        let store = engine.store();
+        let earlier = async { if before.is_empty() { Ok(()) } else { store.append(&stream, before).await } };
+        let line = async {
+            match entry {
+                Some(entry) => store.append(&stream, vec![entry]).await,
+                None => Ok(()),
+            }
+        };
+        // Queued in this order, so that one commit takes them all.
+        let (earlier, taken, line) = tokio::join!(biased; earlier, engine.hear(question), line);
+        if let (Some(relay), Some(request), Ok(question)) = (&self.relay, request, &taken) {
+            relay.server.add_question(request, question.id.clone());
+        }
+        self.took_question(native_id, taken)?;
+        earlier?;
+        line?;
+        self.stream_grew();
+        Ok(())
+    }
+
+    pub(in crate::engine) fn stream_grew(&self) {
+        if let Some(relay) = &self.relay {
+            relay.server.grew();
+        }
+    }
+
+    /// A message of a client.
+    pub(in crate::engine) async fn obey_relay(
+        &mut self,
+        relayed: Relayed,
+        connection: &HolderConnection,
+    ) -> Result<(), EngineError> {
+        let tag = self.new_tag();
+        let Some(relay) = &mut self.relay else { return Ok(()) };
+        let text = match relayed {
+            Relayed::Request { body, method, session, reply } => {
+                match relay.outgoing(&body, method, session, tag, reply) {
+                    Some(text) => text,
+                    None => return Ok(()),
+                }
+            }
+            Relayed::Notification { body, method } if method == "$/cancel_request" => {
+                relay.cancellation(&body)
+            }
+            Relayed::Notification { body, .. } | Relayed::Response { body } => body,
+            Relayed::Note { text } => {
+                self.push_notice(text);
+                return Ok(());
+            }
+        };
+        let line = splice::one_line(&text);
+        let heard = self.codec.overhear(line.as_bytes());
+        if connection.write(tag, None, Bytes::from(format!("{line}\n"))).await.is_err()
+            && let Some(relay) = &mut self.relay
+        {
+            relay.not_written(tag, "the agent cannot be reached at this moment");
+        }
+        self.apply_all(heard, None).await
+    }
+
+    /// The very words of the client whose outcome won.
+    pub(in crate::engine) fn clients_words(&self, delivery: &askd_store::ClaimedDelivery) -> Option<Bytes> {
+        let relay = self.relay.as_ref()?;
+        let words = relay.server.take_words(&delivery.question.id, &delivery.settlement)?;
+        Some(Bytes::from(format!("{words}\n")))
+    }
+
+    /// A question is over: whoever has it on a screen can take it away.
+    pub(in crate::engine) fn relay_resolved(&mut self, question: &Question) {
+        let Some(relay) = &self.relay else { return };
+        let request = relay.server.request_of(&question.id);
+        relay.server.drop_words(&question.id);
+        if let Some(request) = request {
+            self.push_notice(notice::resolved(&request, question));
+        }
+    }
+
+    fn push_notice(&mut self, text: String) {
+        self.push_entry(Some(NewEntry {
+            line: None,
+            at: now(),
+            voice: "other",
+            text: None,
+            raw: Some(text),
+        }));
+    }
+
+    /// The agent is gone: told in the stream, and to everybody who waits for it.
+    pub(in crate::engine) async fn relay_gone(&mut self, cause: &Cause) -> Result<(), EngineError> {
+        if self.relay.is_none() {
+            return Ok(());
+        }
+        self.push_notice(notice::ended(cause));
+        self.save().await?;
+        if let Some(relay) = &mut self.relay {
+            relay.fail_all(cause);
+        }
+        Ok(())
+    }
+}
+
+/// Gives a response to whoever waits for it; if he went just now, it is for the stream.
+fn tell(reply: tokio::sync::oneshot::Sender<String>, text: Option<&str>) -> &'static str {
+    match reply.send(text.unwrap_or_default().to_owned()) {
+        Ok(()) => TAKEN,
+        Err(_) => "other",
+    }
+}

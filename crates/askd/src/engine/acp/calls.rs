@@ -1,0 +1,75 @@
+//! Messages of clients to the agent, and the stream back.
+
+use tokio::sync::{oneshot, watch};
+
+use askd_core::{Right, SessionId};
+
+use super::attending::{TAKEN, UNREADABLE};
+use super::error::AcpError;
+use super::relay::Relayed;
+use super::server::{AcpServer, Slot};
+use crate::engine::Engine;
+use crate::engine::managed::Command;
+use crate::engine::questions::Caller;
+
+/// The stream of a server, as a cursor reads it.
+pub struct AcpStream {
+    /// The transcript that it is.
+    pub transcript: SessionId,
+    /// Changes whenever it grew, closes when the agent is gone; none if it is gone already.
+    pub grew: Option<watch::Receiver<u64>>,
+}
+
+/// What an entry of the stream is called as an event. Only messages for everybody are `message`: a response that its client
+/// has got must not be taken by another client that uses the same id.
+pub fn acp_event(voice: &str) -> &'static str {
+    match voice {
+        TAKEN => "response",
+        UNREADABLE => "unreadable",
+        _ => "message",
+    }
+}
+
+impl Engine {
+    /// Passes a request on. The agent's response comes whenever it comes: no time is set for it.
+    pub async fn acp_request(
+        &self,
+        server: &AcpServer,
+        body: String,
+        method: String,
+        session: Option<String>,
+    ) -> Result<oneshot::Receiver<String>, AcpError> {
+        let (reply, response) = oneshot::channel();
+        self.relay(server, Relayed::Request { body, method, session, reply }).await?;
+        Ok(response)
+    }
+
+    pub async fn acp_notify(
+        &self,
+        caller: &Caller,
+        id: &str,
+        body: String,
+        method: String,
+    ) -> Result<(), AcpError> {
+        caller.needs(Right::Manage)?;
+        let server = self.running_server(id).await?;
+        self.relay(&server, Relayed::Notification { body, method }).await
+    }
+
+    pub(super) async fn relay(&self, server: &AcpServer, message: Relayed) -> Result<(), AcpError> {
+        let attended = self.inner.managed.get(&server.source).ok_or(AcpError::Unreachable)?;
+        attended.commands.send(Command::Relay(message)).await.map_err(|_| AcpError::Unreachable)
+    }
+
+    /// Where the stream of a server is read.
+    pub async fn acp_stream(&self, caller: &Caller, id: &str) -> Result<AcpStream, AcpError> {
+        caller.needs(Right::Read)?;
+        if let Some(Slot::Running(server)) = self.inner.acp.get(id) {
+            return Ok(AcpStream { transcript: server.stream.clone(), grew: Some(server.watch()) });
+        }
+        match self.last_agent(id).await? {
+            Some(last) => Ok(AcpStream { transcript: last.stream, grew: None }),
+            None => Err(AcpError::UnknownServer(id.to_owned())),
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The ids of clients' requests on their way through the hub.
+//!
+//! Two clients may use the same id, so each request goes to the agent under an id of the hub. It says what the request was, so
+//! that a hub that was restarted meanwhile still understands the response and can give it back under the client's own id.
+
+use askd_adapters::splice;
+use askd_adapters::transport::jsonrpc::Id;
+
+use crate::engine::new_bits;
+
+const PREFIX: &str = "acp:";
+
+/// An id in the form in which ids are compared: `7` is not `"7"`, `"a"` is `"\u0061"`.
+pub(in crate::engine) fn canonical(id: &Id) -> String {
+    serde_json::to_string(id).unwrap_or_default()
+}
+
+/// The id of a message, in that form.
+pub(in crate::engine) fn id_of(message: &str) -> Option<String> {
+    let id: Id = serde_json::from_str(splice::member(message, "id")?).ok()?;
+    Some(canonical(&id))
+}
+
+/// Makes ids that no earlier hub has made.
+#[derive(Debug)]
+pub(super) struct Ids {
+    epoch: String,
+    count: u64,
+}
+
+impl Ids {
+    pub(super) fn new() -> Self {
+        Self { epoch: format!("{:08x}", new_bits() as u32), count: 0 }
+    }
+
+    pub(super) fn next(&mut self, what: &Carried) -> String {
+        self.count += 1;
+        let carried = serde_json::to_string(&(&what.method, &what.session, &what.original));
+        let text = format!("{PREFIX}{}.{}:{}", self.epoch, self.count, carried.unwrap_or_default());
+        serde_json::Value::from(text).to_string()
+    }
+}
+
+/// What an id of the hub stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Carried {
+    pub(super) method: String,
+    pub(super) session: Option<String>,
+    /// The client's own id, as the text that it wrote.
+    pub(super) original: String,
+}
+
+impl Carried {
+    /// Reads the JSON text of an id; `None` if no hub made it.
+    pub(super) fn read(id: &str) -> Option<Self> {
+        let text: String = serde_json::from_str(id).ok()?;
+        let (_, carried) = text.strip_prefix(PREFIX)?.split_once(':')?;
+        let (method, session, original) = serde_json::from_str(carried).ok()?;
+        Some(Self { method, session, original })
+    }
+
+    /// The request as far as a codec has to know it, for a hub that did not pass it on itself.
+    pub(super) fn retold(&self, id: &str) -> String {
+        let method = serde_json::Value::from(self.method.as_str());
+        let params = match &self.session {
+            Some(session) => serde_json::json!({ "sessionId": session }),
+            None => serde_json::json!({}),
+        };
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method},"params":{params}}}"#)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_of_the_hub_tells_what_it_stands_for_and_no_two_are_the_same() {
+        let mut ids = Ids::new();
+        for original in ["7", "\"7\"", "null", "\"a:b\\\"c\""] {
+            let carried = Carried {
+                method: "session/prompt".to_owned(),
+                session: Some("s:\"1".to_owned()),
+                original: original.to_owned(),
+            };
+            let (one, two) = (ids.next(&carried), ids.next(&carried));
+            assert_ne!(one, two);
+            assert_eq!(Carried::read(&one), Some(carried));
+        }
+        for other in ["7", "\"acp:\"", "\"x\"", "null", "\"acp:1.2:3\""] {
+            assert_eq!(Carried::read(other), None);
+        }
+    }
+
+    #[test]
+    fn ids_are_compared_as_values() {
+        assert_eq!(id_of(r#"{"id":"\u0061"}"#), id_of(r#"{"id":"a"}"#));
+        assert_ne!(id_of(r#"{"id":"7"}"#), id_of(r#"{"id":7}"#));
+        assert_eq!(id_of("{}"), None);
+    }
+}

@@ -1,0 +1,150 @@
+//! Finding an ACP server by its name, and starting its agent with the first request.
+
+use std::sync::Arc;
+
+use askd_core::{Cause, Right, SessionId, SourceId};
+
+use super::error::AcpError;
+use super::server::{AcpServer, Slot};
+use crate::engine::managed::{ACP, Command, HeldSettings, ServerSettings};
+use crate::engine::questions::Caller;
+use crate::engine::{Engine, StartRequest};
+
+/// The longest name of a server.
+const MAX_NAME_BYTES: usize = 256;
+/// How long the end of a server is waited for; its agent has been told to go, and is killed before that.
+const END_PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// The last agent that a server had.
+pub(super) struct LastAgent {
+    pub(super) source: SourceId,
+    pub(super) stream: SessionId,
+    generation: u64,
+    pub(super) cause: Option<Cause>,
+}
+
+impl Engine {
+    /// The server of that name. A request may start it, the first one of all, or an `initialize` after its agent has ended.
+    pub async fn acp_server(
+        &self,
+        caller: &Caller,
+        id: &str,
+        agent: Option<&str>,
+        method: &str,
+    ) -> Result<Arc<AcpServer>, AcpError> {
+        caller.needs(Right::Manage)?;
+        loop {
+            let mut starting = match self.inner.acp.get(id) {
+                Some(Slot::Running(server)) => return same_agent(server, agent),
+                Some(Slot::Starting(starting)) => starting,
+                None => {
+                    let last = self.last_agent(id).await?;
+                    let agent = match (agent, last) {
+                        (None, None) => return Err(AcpError::UnknownServer(id.to_owned())),
+                        (Some(agent), None) => agent,
+                        (Some(agent), Some(_)) if method == "initialize" => agent,
+                        (_, Some(last)) => return Err(ended(id, last)),
+                    };
+                    // In a task of its own: a client that goes away must not leave an agent that nobody attends.
+                    let (engine, id, agent) = (self.clone(), id.to_owned(), agent.to_owned());
+                    let started =
+                        self.inner.tasks.spawn(async move { engine.start_server(&id, &agent).await });
+                    match started.await {
+                        Ok(Ok(Some(server))) => return Ok(server),
+                        Ok(Ok(None)) => continue,
+                        Ok(Err(error)) => return Err(error),
+                        Err(_) => return Err(AcpError::Unreachable),
+                    }
+                }
+            };
+            // Closed when the start has come to its end.
+            let _ = starting.changed().await;
+        }
+    }
+
+    /// A server that runs, or why there is none; starts nothing.
+    pub(super) async fn running_server(&self, id: &str) -> Result<Arc<AcpServer>, AcpError> {
+        match self.inner.acp.get(id) {
+            Some(Slot::Running(server)) => Ok(server),
+            Some(Slot::Starting(_)) => Err(AcpError::Unreachable),
+            None => Err(match self.last_agent(id).await? {
+                Some(last) => ended(id, last),
+                None => AcpError::UnknownServer(id.to_owned()),
+            }),
+        }
+    }
+
+    /// `None` if somebody else was faster.
+    async fn start_server(&self, id: &str, agent: &str) -> Result<Option<Arc<AcpServer>>, AcpError> {
+        if id.is_empty() || id.len() > MAX_NAME_BYTES {
+            let why = format!("the name of a server has 1 to {MAX_NAME_BYTES} bytes");
+            return Err(AcpError::Malformed(why));
+        }
+        let Ok(_starting) = self.inner.acp.reserve(id) else { return Ok(None) };
+        let adapter = self.inner.managed.settings.registry.acp(agent).cloned();
+        let adapter = adapter.ok_or_else(|| self.unknown_agent(agent))?;
+        let last = self.last_agent(id).await?;
+        let settings = ServerSettings {
+            id: id.to_owned(),
+            generation: last.as_ref().map_or(0, |last| last.generation + 1),
+            stream: last.map(|last| last.stream),
+        };
+        let request = StartRequest { agent: agent.to_owned(), ..StartRequest::default() };
+        let (_, server) = self.start_held(adapter, request, Some(settings)).await?;
+        Ok(server)
+    }
+
+    /// The newest agent under the name of a server, from the store.
+    pub(super) async fn last_agent(&self, id: &str) -> Result<Option<LastAgent>, AcpError> {
+        for record in self.store().sources().await? {
+            if record.source.kind != ACP {
+                continue;
+            }
+            let Ok(held) = serde_json::from_str::<HeldSettings>(&record.settings) else { continue };
+            let Some(server) = held.server.filter(|server| server.id == id) else { continue };
+            let main = self.store().session(&held.main).await?;
+            return Ok(Some(LastAgent {
+                source: record.source.id,
+                stream: server.stream.unwrap_or(held.main),
+                generation: server.generation,
+                cause: main.and_then(|main| main.end),
+            }));
+        }
+        Ok(None)
+    }
+
+    /// Ends a server: when this returns, its process group is gone. Ending what has ended is no error.
+    pub async fn acp_end(&self, caller: &Caller, id: &str) -> Result<(), AcpError> {
+        caller.needs(Right::Manage)?;
+        let server = match self.running_server(id).await {
+            Ok(server) => server,
+            Err(AcpError::Ended { .. }) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let mut gone = server.watch();
+        let Some(attended) = self.inner.managed.get(&server.source) else { return Ok(()) };
+        drop(server);
+        let detail = format!("ended by {}", caller.token.name);
+        drop(attended.commands.send(Command::End { detail }).await);
+        let over = async { while gone.changed().await.is_ok() {} };
+        match tokio::time::timeout(END_PATIENCE, over).await {
+            Ok(()) => Ok(()),
+            Err(_) => Err(AcpError::Unreachable),
+        }
+    }
+}
+
+fn ended(id: &str, last: LastAgent) -> AcpError {
+    AcpError::Ended { server: id.to_owned(), cause: last.cause }
+}
+
+fn same_agent(server: Arc<AcpServer>, wanted: Option<&str>) -> Result<Arc<AcpServer>, AcpError> {
+    match wanted.filter(|wanted| *wanted != server.agent) {
+        None => Ok(server),
+        Some(wanted) => Err(AcpError::OtherAgent {
+            server: server.id.clone(),
+            running: server.agent.clone(),
+            wanted: wanted.to_owned(),
+        }),
+    }
+}

@@ -1,0 +1,221 @@
+//! What the attendant of an ACP server keeps: the clients' requests that the agent has not answered, and the stream.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use askd_adapters::splice;
+use askd_adapters::transport::holder::protocol::WriteResult;
+use askd_core::{Cause, SessionId};
+
+use super::error::words;
+use super::ids::{Carried, Ids, id_of};
+use super::server::AcpServer;
+
+/// Requests of clients that wait for the agent at one time.
+const MAX_WAITING: usize = 4096;
+/// Lines of an earlier agent under the same server are told apart by these bits.
+const GENERATION_BITS: u32 = 40;
+const INTERNAL_ERROR: i64 = -32603;
+const CAPABILITY: &str = "sessionRequestQuestion";
+
+/// What clients want of the attendant.
+#[derive(Debug)]
+pub(in crate::engine) enum Relayed {
+    /// A request; the reply is the agent's response under the client's own id.
+    Request {
+        body: String,
+        method: String,
+        session: Option<String>,
+        reply: oneshot::Sender<String>,
+    },
+    Notification {
+        body: String,
+        method: String,
+    },
+    /// A response to a request of the agent that is no question.
+    Response {
+        body: String,
+    },
+    /// Something about a question that is to be seen in the stream.
+    Note {
+        text: String,
+    },
+}
+
+pub(in crate::engine) struct Relay {
+    pub(in crate::engine) server: Arc<AcpServer>,
+    generation: u64,
+    ids: Ids,
+    /// By the id that the agent knows.
+    waiting: HashMap<String, Waiting>,
+    /// Which request a write was.
+    writes: HashMap<u64, String>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    carried: Carried,
+    reply: oneshot::Sender<String>,
+}
+
+/// A response of the agent.
+pub(super) struct Returned {
+    /// As clients see it: under the id of the one that asked.
+    pub(super) text: String,
+    /// Who waits for it.
+    pub(super) waiter: Option<oneshot::Sender<String>>,
+    /// What the codec has to hear first, because an earlier hub passed the request on.
+    pub(super) retold: Option<String>,
+}
+
+impl Relay {
+    pub(in crate::engine) fn new(server: Arc<AcpServer>, generation: u64) -> Self {
+        Self { server, generation, ids: Ids::new(), waiting: HashMap::new(), writes: HashMap::new() }
+    }
+
+    /// The number by which a line is stored once.
+    pub(super) fn line(&self, n: u64) -> u64 {
+        (self.generation << GENERATION_BITS) | n
+    }
+
+    /// Where and how a line that was too long is told.
+    pub(in crate::engine) fn oversized(&self, n: u64, prefix: &str) -> (SessionId, u64, String) {
+        let raw = serde_json::json!({ "oversized": prefix }).to_string();
+        (self.server.stream.clone(), self.line(n), raw)
+    }
+
+    /// A client's request as the agent gets it; refused requests get their reply at once.
+    pub(super) fn outgoing(
+        &mut self,
+        body: &str,
+        method: String,
+        session: Option<String>,
+        tag: u64,
+        reply: oneshot::Sender<String>,
+    ) -> Option<String> {
+        let original = splice::member(body, "id").unwrap_or("null").to_owned();
+        if self.waiting.len() >= MAX_WAITING {
+            drop(reply.send(refusal(&original, "too many requests wait for this agent", None)));
+            return None;
+        }
+        let initialize = method == "initialize";
+        let carried = Carried { method, session, original };
+        let id = self.ids.next(&carried);
+        let mut text = splice::set(body, &["id"], &id);
+        if initialize {
+            text = with_client_capabilities(text);
+        }
+        self.writes.insert(tag, id.clone());
+        self.waiting.insert(id, Waiting { carried, reply });
+        Some(text)
+    }
+
+    /// A client's cancellation names its request by its own id.
+    pub(super) fn cancellation(&self, body: &str) -> String {
+        let path = ["params", "requestId"];
+        let Some(wanted) = splice::at(body, &path) else { return body.to_owned() };
+        let known = self.waiting.iter().find(|(_, waiting)| waiting.carried.original == wanted);
+        match known {
+            Some((id, _)) => splice::set(body, &path, id),
+            None => body.to_owned(),
+        }
+    }
+
+    /// A response of the agent, given back under the client's own id.
+    pub(super) fn returned(&mut self, line: &str) -> Returned {
+        let id = id_of(line).unwrap_or_else(|| "null".to_owned());
+        let id = id.as_str();
+        let waiting = self.waiting.remove(id);
+        let (carried, waiter, retold) = match waiting {
+            Some(waiting) => (Some(waiting.carried), Some(waiting.reply), None),
+            None => {
+                let carried = Carried::read(id);
+                let retold = carried.as_ref().map(|carried| carried.retold(id));
+                (carried, None, retold)
+            }
+        };
+        let Some(carried) = carried else {
+            return Returned { text: line.to_owned(), waiter: None, retold: None };
+        };
+        let mut text = splice::set(line, &["id"], &carried.original);
+        if carried.method == "initialize" && splice::member(&text, "result").is_some() {
+            text = with_agent_capabilities(text);
+        }
+        Returned { text, waiter: waiter.filter(|waiter| !waiter.is_closed()), retold }
+    }
+
+    /// A message of the agent that names a client's request gets the client's own id.
+    pub(super) fn shown(&self, line: &str) -> String {
+        let path = ["params", "requestId"];
+        match splice::at(line, &path).and_then(Carried::read) {
+            Some(carried) => splice::set(line, &path, &carried.original),
+            None => line.to_owned(),
+        }
+    }
+
+    pub(in crate::engine) fn written(&mut self, tag: u64, result: &WriteResult) {
+        let why = match result {
+            WriteResult::UnderWay => return,
+            WriteResult::Done { .. } => {
+                self.writes.remove(&tag);
+                return;
+            }
+            WriteResult::Busy => "the agent does not read at this moment",
+            WriteResult::Failed { reason, .. } | WriteResult::Refused { reason } => reason,
+        };
+        self.not_written(tag, why);
+    }
+
+    pub(super) fn not_written(&mut self, tag: u64, why: &str) {
+        if let Some(waiting) = self.writes.remove(&tag).and_then(|id| self.waiting.remove(&id)) {
+            drop(waiting.reply.send(refusal(&waiting.carried.original, why, None)));
+        }
+    }
+
+    /// The agent is gone: whoever waits for it is told at once.
+    pub(super) fn fail_all(&mut self, cause: &Cause) {
+        for (_, waiting) in self.waiting.drain() {
+            let text = format!("the agent has ended: {}", words(cause));
+            drop(waiting.reply.send(refusal(&waiting.carried.original, &text, Some(cause))));
+        }
+    }
+}
+
+fn with_client_capabilities(mut text: String) -> String {
+    let base = ["params", "clientCapabilities"];
+    for mode in ["form", "url"] {
+        let path = [base[0], base[1], "elicitation", mode];
+        if splice::at(&text, &path).is_none_or(|value| value == "null") {
+            text = splice::set(&text, &path, "{}");
+        }
+    }
+    advertise(text, &base)
+}
+
+fn with_agent_capabilities(text: String) -> String {
+    advertise(text, &["result", "agentCapabilities"])
+}
+
+/// Says at both places where clients look for it that questions are understood here.
+fn advertise(mut text: String, capabilities: &[&str; 2]) -> String {
+    let [first, second] = *capabilities;
+    let short = [first, second, "_meta", "extensions", CAPABILITY];
+    let long = [first, second, "_meta", "sandboxagent.dev", "extensions", CAPABILITY];
+    for path in [short.as_slice(), long.as_slice()] {
+        if splice::at(&text, path) != Some("true") {
+            text = splice::set(&text, path, "true");
+        }
+    }
+    text
+}
+
+/// The response that a client gets when there will be none of the agent.
+fn refusal(id: &str, message: &str, cause: Option<&Cause>) -> String {
+    let mut error = serde_json::json!({ "code": INTERNAL_ERROR, "message": message });
+    if let Some(cause) = cause {
+        error["data"] = serde_json::json!({ "askd": { "cause": cause } });
+    }
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#)
+}

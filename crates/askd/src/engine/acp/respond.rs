@@ -1,0 +1,135 @@
+//! A client's response to a request of the agent: for a question it goes the way of every answer, for anything else to the agent.
+//!
+//! A response that is malformed, unknown, late or contradicts the one that won is refused with a typed error, and the agent
+//! never sees it.
+
+use askd_adapters::{ClientSays, Unspeakable};
+use askd_core::{Cause, Question, QuestionId, RejectMode, Right, Settlement, SourceId};
+use askd_store::{Order, QuestionFilter};
+
+use super::error::AcpError;
+use super::ids::id_of;
+use super::notice;
+use super::relay::Relayed;
+use super::server::{AcpServer, Slot};
+use crate::engine::questions::Caller;
+use crate::engine::{Engine, EngineError};
+
+/// Questions of one session that are looked at for a request that this hub has not heard itself.
+const LOOK_BACK: usize = 256;
+
+impl Engine {
+    pub async fn acp_respond(&self, caller: &Caller, id: &str, body: String) -> Result<(), AcpError> {
+        let request = id_of(&body).ok_or_else(|| AcpError::Malformed("the id is no id".to_owned()))?;
+        let server = match self.inner.acp.get(id) {
+            Some(Slot::Running(server)) => server,
+            _ => return self.late_response(caller, id, &request).await,
+        };
+        let question = match server.question(&request) {
+            Some(question) => Some(question),
+            None if server.take_request(&request) => {
+                caller.needs(Right::Manage)?;
+                return self.relay(&server, Relayed::Response { body }).await;
+            }
+            None => self.question_of_request(&server.source, &request).await?,
+        };
+        let question = question.ok_or_else(|| AcpError::UnknownRequest(request.clone()))?;
+        caller.needs(Right::Answer)?;
+        self.settle_by_response(caller, &server, &request, &question, body).await
+    }
+
+    async fn settle_by_response(
+        &self,
+        caller: &Caller,
+        server: &AcpServer,
+        request: &str,
+        id: &QuestionId,
+        body: String,
+    ) -> Result<(), AcpError> {
+        let record = self.store().question(id).await?.ok_or(EngineError::NotFound("question"))?;
+        let question = record.question;
+        let native = self.store().native(id).await?.unwrap_or_default();
+        let native = serde_json::value::RawValue::from_string(native)
+            .map_err(|error| AcpError::Malformed(error.to_string()))?;
+        let adapter = self.inner.managed.settings.registry.acp(&server.agent).cloned();
+        let codec = adapter.ok_or(AcpError::Unreachable)?.codec().map_err(|_| AcpError::Unreachable)?;
+        let says = codec.understand(&native, &question.ask, &body).map_err(misunderstood)?;
+        let (settlement, settled) = match says {
+            ClientSays::Failed(why) => {
+                tracing::info!(question = %id, client = caller.token.name, why, "a client cannot show a question");
+                let text = notice::not_shown(request, &question, &why, &caller.token.name);
+                return if question.is_open() {
+                    self.relay(server, Relayed::Note { text }).await
+                } else {
+                    Ok(())
+                };
+            }
+            ClientSays::Reply(reply) => {
+                let answer = reply.clone().check(&question.ask).map_err(EngineError::from)?;
+                let settlement = Settlement::Answered(answer);
+                server.keep_words(id, settlement.clone(), body);
+                (settlement, self.reply(caller, id, reply, None).await)
+            }
+            ClientSays::Reject(rejection) => {
+                let (mode, reason) = rejection.clone().check(&question.ask).map_err(EngineError::from)?;
+                if mode == RejectMode::Cancel && was_withdrawn(&question) {
+                    return Ok(());
+                }
+                let settlement = Settlement::Rejected { mode, reason };
+                server.keep_words(id, settlement.clone(), body);
+                (settlement, self.reject(caller, id, rejection, None).await)
+            }
+        };
+        if settled.is_err() {
+            server.take_words(id, &settlement);
+        }
+        settled?;
+        Ok(())
+    }
+
+    /// The agent of the server is gone, or was never there. Nothing is started for a response.
+    async fn late_response(&self, caller: &Caller, id: &str, request: &str) -> Result<(), AcpError> {
+        caller.needs(Right::Answer)?;
+        let Some(last) = self.last_agent(id).await? else {
+            return Err(AcpError::UnknownServer(id.to_owned()));
+        };
+        if let Some(question) = self.question_of_request(&last.source, request).await?
+            && let Some(record) = self.store().question(&question).await?
+            && !record.question.is_open()
+        {
+            return Err(EngineError::Conflict(Box::new(record.question)).into());
+        }
+        Err(AcpError::Ended { server: id.to_owned(), cause: last.cause })
+    }
+
+    /// Finds the question that a request of the agent was, in the store.
+    async fn question_of_request(
+        &self,
+        source: &SourceId,
+        request: &str,
+    ) -> Result<Option<QuestionId>, AcpError> {
+        for session in self.store().sessions_of_source(source).await? {
+            let filter = QuestionFilter { session: Some(session.id), ..QuestionFilter::default() };
+            for question in self.store().list(filter, Order::Desc, None, LOOK_BACK).await?.questions {
+                let native = self.store().native(&question.id).await?.unwrap_or_default();
+                if id_of(&native).as_deref() == Some(request) {
+                    return Ok(Some(question.id));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// A client that obeys a cancellation answers "cancelled"; that is what the question is already.
+fn was_withdrawn(question: &Question) -> bool {
+    let cause = question.outcome.as_ref().and_then(|outcome| outcome.cause.as_ref());
+    matches!(
+        cause,
+        Some(Cause::AgentWithdrew { .. } | Cause::TurnAborted { .. } | Cause::SessionEnded { .. })
+    )
+}
+
+fn misunderstood(error: Unspeakable) -> AcpError {
+    AcpError::Malformed(error.to_string())
+}

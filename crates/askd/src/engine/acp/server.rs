@@ -1,0 +1,166 @@
+//! One ACP server while its agent is attended: what its clients and its attendant both have to know.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+use askd_core::{QuestionId, SessionId, Settlement, SourceId};
+
+/// Requests of one agent that are remembered as questions, so that a late or second response finds its question.
+const MAX_QUESTIONS: usize = 4096;
+/// Other requests of one agent that wait for a client's response.
+const MAX_REQUESTS: usize = 4096;
+
+#[derive(Debug)]
+pub struct AcpServer {
+    pub id: String,
+    pub agent: String,
+    pub(in crate::engine) source: SourceId,
+    /// The transcript that is this server's stream.
+    pub(in crate::engine) stream: SessionId,
+    /// Changes whenever the stream grew; dropped with the server.
+    grew: watch::Sender<u64>,
+    shared: Mutex<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// The agent's requests that are questions, by their ids, oldest first.
+    questions: VecDeque<(String, QuestionId)>,
+    /// The agent's other requests that no client has answered.
+    requests: HashSet<String>,
+    /// What a client wrote to settle a question, to be passed on byte for byte if it won.
+    words: HashMap<QuestionId, Vec<(Settlement, String)>>,
+}
+
+impl AcpServer {
+    pub(in crate::engine) fn new(id: String, agent: String, source: SourceId, stream: SessionId) -> Self {
+        Self { id, agent, source, stream, grew: watch::Sender::new(0), shared: Mutex::default() }
+    }
+
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn grew(&self) {
+        self.grew.send_modify(|count| *count += 1);
+    }
+
+    pub(super) fn watch(&self) -> watch::Receiver<u64> {
+        self.grew.subscribe()
+    }
+
+    pub(in crate::engine) fn add_question(&self, request: String, question: QuestionId) {
+        let mut shared = self.shared();
+        shared.questions.retain(|(known, _)| *known != request);
+        if shared.questions.len() == MAX_QUESTIONS {
+            shared.questions.pop_front();
+        }
+        shared.requests.remove(&request);
+        shared.questions.push_back((request, question));
+    }
+
+    /// The question that a request of the agent is.
+    pub(super) fn question(&self, request: &str) -> Option<QuestionId> {
+        let shared = self.shared();
+        shared.questions.iter().rev().find(|(known, _)| known == request).map(|(_, id)| id.clone())
+    }
+
+    /// The request of the agent that a question is.
+    pub(super) fn request_of(&self, question: &QuestionId) -> Option<String> {
+        let shared = self.shared();
+        shared.questions.iter().rev().find(|(_, id)| id == question).map(|(request, _)| request.clone())
+    }
+
+    pub(super) fn add_request(&self, request: String) {
+        let mut shared = self.shared();
+        shared.questions.retain(|(known, _)| *known != request);
+        if shared.requests.len() < MAX_REQUESTS {
+            shared.requests.insert(request);
+        }
+    }
+
+    /// Whether the agent waits for this response; it is taken only once.
+    pub(super) fn take_request(&self, request: &str) -> bool {
+        self.shared().requests.remove(request)
+    }
+
+    /// Keeps a client's own words for an outcome until it is delivered.
+    pub(super) fn keep_words(&self, question: &QuestionId, settled: Settlement, words: String) {
+        self.shared().words.entry(question.clone()).or_default().push((settled, words));
+    }
+
+    /// The words of the client whose outcome won, if there are any; forgets the others.
+    pub(super) fn take_words(&self, question: &QuestionId, settled: &Settlement) -> Option<String> {
+        let kept = self.shared().words.remove(question)?;
+        kept.into_iter().find(|(known, _)| known == settled).map(|(_, words)| words)
+    }
+
+    pub(super) fn drop_words(&self, question: &QuestionId) {
+        self.shared().words.remove(question);
+    }
+}
+
+/// The servers of this hub.
+#[derive(Default)]
+pub(in crate::engine) struct Servers {
+    known: Mutex<HashMap<String, Slot>>,
+}
+
+#[derive(Clone)]
+pub(super) enum Slot {
+    /// Somebody starts it just now; the channel closes when that has come to an end.
+    Starting(watch::Receiver<()>),
+    Running(Arc<AcpServer>),
+}
+
+/// The right to start a server; gives the name back when it is dropped.
+pub(super) struct Starting<'a> {
+    servers: &'a Servers,
+    id: String,
+    _done: watch::Sender<()>,
+}
+
+impl Servers {
+    fn known(&self) -> MutexGuard<'_, HashMap<String, Slot>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn get(&self, id: &str) -> Option<Slot> {
+        self.known().get(id).cloned()
+    }
+
+    /// Reserves a name that nobody uses.
+    pub(super) fn reserve(&self, id: &str) -> Result<Starting<'_>, Slot> {
+        let mut known = self.known();
+        if let Some(slot) = known.get(id) {
+            return Err(slot.clone());
+        }
+        let (done, waiting) = watch::channel(());
+        known.insert(id.to_owned(), Slot::Starting(waiting));
+        Ok(Starting { servers: self, id: id.to_owned(), _done: done })
+    }
+
+    pub(in crate::engine) fn add(&self, server: Arc<AcpServer>) {
+        self.known().insert(server.id.clone(), Slot::Running(server));
+    }
+
+    pub(in crate::engine) fn remove(&self, server: &Arc<AcpServer>) {
+        let mut known = self.known();
+        if let Some(Slot::Running(running)) = known.get(&server.id)
+            && Arc::ptr_eq(running, server)
+        {
+            known.remove(&server.id);
+        }
+    }
+}
+
+impl Drop for Starting<'_> {
+    fn drop(&mut self) {
+        let mut known = self.servers.known();
+        if matches!(known.get(&self.id), Some(Slot::Starting(_))) {
+            known.remove(&self.id);
+        }
+    }
+}

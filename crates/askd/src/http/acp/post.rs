@@ -1,0 +1,95 @@
+//! One JSON-RPC message of a client: a request waits for the agent's response, anything else is taken with 202.
+
+use axum::extract::{Path, Request, State};
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use askd_adapters::transport::jsonrpc::{Defect, Message};
+
+use crate::engine::Caller;
+use crate::http::extract::{Query, json_text};
+use crate::http::limits::MAX_ACP_BODY_BYTES;
+use crate::http::problem::{Code, Problem};
+use crate::http::state::AppState;
+use crate::http::wait::answer_when_ready;
+
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct PostQuery {
+    /// The agent to start, as `GET /v1/agents` lists it; needed for the first POST.
+    agent: Option<String>,
+}
+
+/// Send one JSON-RPC message to the agent. A request is answered when the agent answers it, however long that takes; a
+/// notification, or a response to a request of the agent, is taken with 202.
+#[utoipa::path(post, path = "/v1/acp/{server_id}", params(("server_id" = String, Path), PostQuery), tag = "acp",
+    request_body(content = String, content_type = "application/json"),
+    responses((status = 200, content_type = "application/json", body = String), (status = 202)))]
+pub(super) async fn post(
+    State(state): State<AppState>,
+    caller: Caller,
+    Path(server): Path<String>,
+    Query(query): Query<PostQuery>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let body = json_text(request, MAX_ACP_BODY_BYTES).await?;
+    match Message::parse(body.as_bytes()) {
+        Message::Request { method, params, .. } => {
+            let engine = &state.engine;
+            let server = engine.acp_server(&caller, &server, query.agent.as_deref(), &method).await?;
+            let session = params.as_deref().and_then(session_of);
+            let too_many = || Problem::new(Code::TooManyWaits, "ask again a little later");
+            let turn = state.waits.clone().try_acquire_owned().map_err(|_| too_many())?;
+            let response = engine.acp_request(&server, body, method, session).await?;
+            drop(server);
+            let stop = engine.stopping();
+            Ok(answer_when_ready(StatusCode::OK, async move {
+                let _turn = turn;
+                let gone = || {
+                    Problem::new(
+                        Code::Stopping,
+                        "the hub stops; the agent goes on, and its stream tells the rest",
+                    )
+                };
+                let text = tokio::select! {
+                    text = response => text.map_err(|_| gone())?,
+                    () = stop.cancelled() => return Err(gone()),
+                };
+                RawValue::from_string(text).map_err(|error| Problem::new(Code::Internal, error.to_string()))
+            })
+            .await)
+        }
+        Message::Notification { method, .. } => {
+            state.engine.acp_notify(&caller, &server, body, method).await?;
+            Ok(StatusCode::ACCEPTED.into_response())
+        }
+        Message::Response { .. } => {
+            state.engine.acp_respond(&caller, &server, body).await?;
+            Ok(StatusCode::ACCEPTED.into_response())
+        }
+        Message::Malformed { defect, .. } => Err(refused(defect)),
+    }
+}
+
+fn session_of(params: &RawValue) -> Option<String> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Scope {
+        session_id: Option<String>,
+    }
+    serde_json::from_str::<Scope>(params.get()).ok()?.session_id
+}
+
+fn refused(defect: Defect) -> Problem {
+    let (code, detail) = match defect {
+        Defect::NotJson => {
+            (Code::MalformedRequest, "the body is no JSON-RPC message: no JSON, or an id of a wrong type")
+        }
+        Defect::Batch => (Code::InvalidRequest, "send one JSON-RPC message, not a batch"),
+        Defect::Version => (Code::InvalidRequest, "jsonrpc must be \"2.0\""),
+        Defect::Shape => (Code::InvalidRequest, "a message has a method, or an id and a result or an error"),
+    };
+    Problem::new(code, detail)
+}

@@ -1,0 +1,217 @@
+//! The question routes of sandbox-agent v1, for clients that were written for it: reply, reject, and the events of a session.
+//!
+//! In: askd's ids or the agent's own. Out: its shapes, in snake case. What askd knows and they do not (several items, more ends
+//! than two) is in added fields; cancelled and expired are shown as rejected.
+
+use std::convert::Infallible;
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::stream;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use serde::{Deserialize, Serialize};
+use tokio::sync::{OwnedSemaphorePermit, watch};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use askd_core::answer::Rejection;
+use askd_core::{Event, EventType, Question, Reply, Right, Seq, Session, Status, Surface};
+use askd_store::LoggedEvent;
+
+use super::extract::{Json, Query};
+use super::limits::KEEP_ALIVE;
+use super::problem::{Code, Problem};
+use super::state::AppState;
+use crate::engine::{Caller, Engine};
+
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(reply)).routes(routes!(reject)).routes(routes!(events))
+}
+
+#[derive(Debug, Deserialize, utoipa::ToSchema)]
+struct QuestionReplyRequest {
+    /// One array per item, in order.
+    answers: Vec<Vec<String>>,
+}
+
+/// Answer, as a client of sandbox-agent v1 does.
+#[utoipa::path(post, path = "/v1/sessions/{id}/questions/{question_id}/reply", tag = "sandbox-agent",
+    params(("id" = String, Path), ("question_id" = String, Path)), request_body = QuestionReplyRequest,
+    responses((status = 204)))]
+async fn reply(
+    State(state): State<AppState>,
+    caller: Caller,
+    Path((session, question)): Path<(String, String)>,
+    Json(request): Json<QuestionReplyRequest>,
+) -> Result<Response, Problem> {
+    let id = state.engine.find_question(&caller, &session, &question).await?;
+    let reply = Reply { answers: request.answers, ..Reply::default() };
+    state.engine.reply(&caller, &id, reply, None).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// Reject, as a client of sandbox-agent v1 does.
+#[utoipa::path(post, path = "/v1/sessions/{id}/questions/{question_id}/reject", tag = "sandbox-agent",
+    params(("id" = String, Path), ("question_id" = String, Path)), responses((status = 204)))]
+async fn reject(
+    State(state): State<AppState>,
+    caller: Caller,
+    Path((session, question)): Path<(String, String)>,
+) -> Result<Response, Problem> {
+    let id = state.engine.find_question(&caller, &session, &question).await?;
+    state.engine.reject(&caller, &id, Rejection::default(), None).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// One event in the shape of sandbox-agent v1.
+#[derive(Serialize, utoipa::ToSchema)]
+struct UniversalEvent<'a> {
+    event_id: String,
+    sequence: Seq,
+    time: String,
+    session_id: &'a str,
+    native_session_id: &'a str,
+    synthetic: bool,
+    source: &'static str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    data: QuestionEventData<'a>,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+struct QuestionEventData<'a> {
+    question_id: &'a str,
+    /// The text of the first item.
+    prompt: &'a str,
+    /// The labels of the first item's options.
+    options: Vec<&'a str>,
+    /// What was answered first.
+    response: Option<&'a str>,
+    status: &'static str,
+    /// All items.
+    #[schema(value_type = Vec<Object>)]
+    questions: &'a [askd_core::question::Item],
+    /// All answers, one array per item.
+    #[schema(value_type = Option<Vec<Vec<String>>>)]
+    answers: Option<&'a Vec<Vec<String>>>,
+}
+
+fn data(question: &Question) -> QuestionEventData<'_> {
+    let first = question.ask.questions.first();
+    let answers = question.outcome.as_ref().and_then(|outcome| outcome.answers.as_ref());
+    QuestionEventData {
+        question_id: question.id.as_str(),
+        prompt: first.map_or("", |item| item.question.as_str()),
+        options: first
+            .map(|item| item.options.iter().map(|option| option.label.as_str()).collect())
+            .unwrap_or_default(),
+        response: answers.and_then(|answers| answers.first()?.first()).map(String::as_str),
+        status: match question.status {
+            Status::Requested => "requested",
+            Status::Answered => "answered",
+            Status::Rejected | Status::Cancelled | Status::Expired => "rejected",
+        },
+        questions: &question.ask.questions,
+        answers,
+    }
+}
+
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct EventsQuery {
+    /// Go on after this event; the stream starts at the beginning unless given.
+    offset: Option<u64>,
+}
+
+/// The questions of a session as events in the shape of sandbox-agent v1.
+#[utoipa::path(get, path = "/v1/sessions/{id}/events/sse", tag = "sandbox-agent",
+    params(("id" = String, Path), EventsQuery, ("Last-Event-ID" = Option<String>, Header)),
+    responses((status = 200, content_type = "text/event-stream", body = UniversalEvent)))]
+async fn events(
+    State(state): State<AppState>,
+    caller: Caller,
+    Path(session): Path<String>,
+    Query(query): Query<EventsQuery>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    caller.needs(Right::Read)?;
+    let session = state.engine.find_session(&session).await?;
+    let last = headers.get("last-event-id").map(|value| {
+        let number = value.to_str().ok().and_then(|text| text.trim().parse::<Seq>().ok());
+        number.ok_or_else(|| Problem::field("Last-Event-ID", "invalid", "must be the number of an event"))
+    });
+    let cursor = last.transpose()?.or(query.offset).unwrap_or(0);
+    let too_many = || Problem::new(Code::TooManyStreams, "close some streams, or try again a little later");
+    let turn = state.streams.clone().try_acquire_owned().map_err(|_| too_many())?;
+    let watch = state.engine.store().watch();
+    let reader = Reader { watch, engine: state.engine, session, cursor, _turn: turn };
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+    ];
+    let body = stream::unfold((true, reader), |(first, mut reader)| async move {
+        let bytes = if first { Bytes::from_static(b": connected\n\n") } else { reader.next().await? };
+        Some((Ok::<_, Infallible>(bytes), (false, reader)))
+    });
+    Ok((headers, Body::from_stream(body)).into_response())
+}
+
+struct Reader {
+    engine: Engine,
+    watch: watch::Receiver<Seq>,
+    session: Session,
+    cursor: Seq,
+    _turn: OwnedSemaphorePermit,
+}
+
+impl Reader {
+    async fn next(&mut self) -> Option<Bytes> {
+        let stop = self.engine.stopping();
+        loop {
+            self.watch.borrow_and_update();
+            let page = self.engine.store().events_after(self.cursor).await.ok()?;
+            if let Some(last) = page.last() {
+                self.cursor = last.seq;
+                let text: String = page.iter().filter_map(|event| self.frame(event)).collect();
+                if !text.is_empty() {
+                    return Some(Bytes::from(text));
+                }
+                continue;
+            }
+            tokio::select! {
+                changed = self.watch.changed() => changed.ok()?,
+                () = tokio::time::sleep(KEEP_ALIVE) => return Some(Bytes::from_static(b": still here\n\n")),
+                () = stop.cancelled() => return None,
+            }
+        }
+    }
+
+    fn frame(&self, logged: &LoggedEvent) -> Option<String> {
+        let kind = match logged.kind {
+            EventType::QuestionRequested => "question.requested",
+            EventType::QuestionResolved => "question.resolved",
+            _ => return None,
+        };
+        if logged.session.as_ref() != Some(&self.session.id) {
+            return None;
+        }
+        let event: Event = serde_json::from_str(&logged.json).ok()?;
+        let question = event.question?;
+        let by_agent = question.outcome.as_ref().is_none_or(|outcome| outcome.by.surface == Surface::Agent);
+        let universal = UniversalEvent {
+            event_id: format!("evt_{}", event.seq),
+            sequence: event.seq,
+            time: event.at.to_string(),
+            session_id: self.session.id.as_str(),
+            native_session_id: &self.session.native_id,
+            synthetic: !by_agent,
+            source: if by_agent { "agent" } else { "daemon" },
+            kind,
+            data: data(&question),
+        };
+        let json = serde_json::to_string(&universal).ok()?;
+        Some(format!("id: {}\ndata: {json}\n\n", event.seq))
+    }
+}

@@ -1,0 +1,171 @@
+//! `/v1/acp` with the mock agent: the question flow of sandbox-agent's extension, elicitations and permissions, and who may settle them.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
+
+mod acp;
+
+use acp::{Guarded, Place, assert_no_hole, eventually, result};
+use askd_testkit::hub::Hub;
+use serde_json::{Value, json};
+
+const EXTENSION: &str = "_sandboxagent/session/request_question";
+
+fn hub() -> Guarded {
+    acp::start(acp::builder())
+}
+
+/// A hub, its mock server, a session.
+fn mock() -> (Guarded, Place, String) {
+    let hub = hub();
+    let place = Place::new(&hub, "wire");
+    let session = place.open("mock", "/tmp");
+    (hub, place, session)
+}
+
+fn question(hub: &Hub, id: &str) -> Value {
+    hub.http("GET", &format!("/v1/questions/{id}"), None).unwrap().1
+}
+
+fn questions(hub: &Hub, status: &str) -> Vec<Value> {
+    let (_, list) = hub.http("GET", &format!("/v1/questions?status={status}&order=asc"), None).unwrap();
+    list["questions"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a_question_goes_to_the_stream_and_the_clients_response_to_the_agent() {
+    let (hub, place, session) = mock();
+    let mut stream = place.stream(None);
+    let prompted = place.prompt(3, &session, "question");
+    let request = stream.request(EXTENSION);
+    assert_eq!(request["params"]["options"][0], json!(["option-a", "Option A"]));
+    // It is durable and open for every other surface when a client sees it.
+    let open = questions(&hub, "requested");
+    assert_eq!(open.len(), 1);
+    assert_eq!(open[0]["questions"][0]["options"][0]["value"], "option-a");
+    let (status, body) = place.respond(&request, &json!({ "status": "answered", "answers": [["option-a"]] }));
+    assert_eq!((status, body), (202, Value::Null));
+    assert_eq!(result(&prompted.join().unwrap())["stopReason"], "end_turn");
+    let settled = question(&hub, open[0]["id"].as_str().unwrap());
+    assert_eq!(settled["outcome"]["answers"], json!([["option-a"]]));
+    eventually("the evidence", || {
+        (question(&hub, open[0]["id"].as_str().unwrap())["delivery"]["state"] == "confirmed").then_some(())
+    });
+    let said = stream.until(|event| event.data.contains("received: "));
+    assert!(said.data.contains("option-a"), "{said:?}");
+    let resolved = place.stream(None).until(|event| event.data.contains("_askd/question_resolved")).json();
+    assert_eq!(resolved["params"]["requestId"], request["id"]);
+    assert_eq!(resolved["params"]["outcome"]["answers"], json!([["option-a"]]));
+    assert_no_hole(&stream.seen);
+}
+
+#[test]
+fn all_three_ways_to_ask_are_answered_by_a_client_in_their_own_form() {
+    let (hub, place, session) = mock();
+    let mut stream = place.stream(None);
+    for (word, method, answer, wanted) in [
+        (
+            "permission",
+            "session/request_permission",
+            json!({ "outcome": { "outcome": "selected", "optionId": "allow-once" } }),
+            json!([["allow-once"]]),
+        ),
+        ("form", "elicitation/create", Value::Null, Value::Null),
+        ("multi", EXTENSION, Value::Null, Value::Null),
+    ] {
+        let prompted = place.prompt(7, &session, word);
+        let request = stream.request(method);
+        let open = questions(&hub, "requested");
+        let id = open[0]["id"].as_str().unwrap();
+        let answer = match (word, answer) {
+            ("form", _) => json!({ "action": "decline" }),
+            ("multi", _) => {
+                let options = request["params"]["options"].as_array().unwrap();
+                json!({ "status": "answered", "answers": [[options[0][0], options[1][0]]] })
+            }
+            (_, answer) => answer,
+        };
+        let (status, body) = place.respond(&request, &answer);
+        assert_eq!(status, 202, "{body}");
+        assert_eq!(result(&prompted.join().unwrap())["stopReason"], "end_turn");
+        let outcome = question(&hub, id)["outcome"].clone();
+        match word {
+            "form" => {
+                assert_eq!((&outcome["status"], &outcome["mode"]), (&json!("rejected"), &json!("decline")))
+            }
+            "multi" => assert_eq!(outcome["answers"][0].as_array().unwrap().len(), 2),
+            _ => assert_eq!(outcome["answers"], wanted),
+        }
+    }
+}
+
+#[test]
+fn an_answer_of_another_surface_reaches_the_agent_and_the_clients_late_one_is_refused() {
+    let (hub, place, session) = mock();
+    let mut stream = place.stream(None);
+    let prompted = place.prompt(3, &session, "question");
+    let request = stream.request(EXTENSION);
+    let id = questions(&hub, "requested")[0]["id"].as_str().unwrap().to_owned();
+    let path = format!("/v1/questions/{id}/reply");
+    let (status, _) = hub.http("POST", &path, Some(&json!({ "answers": [["option-b"]] }))).unwrap();
+    assert_eq!(status, 200);
+    assert_eq!(result(&prompted.join().unwrap())["stopReason"], "end_turn");
+    assert!(stream.until(|event| event.data.contains("received: ")).data.contains("option-b"));
+    // The same answer again is the same success, another is a conflict that names the winner.
+    let same = place.respond(&request, &json!({ "status": "answered", "answers": [["option-b"]] }));
+    assert_eq!(same.0, 202, "{same:?}");
+    let (status, problem) =
+        place.respond(&request, &json!({ "status": "answered", "answers": [["option-a"]] }));
+    assert_eq!((status, problem["code"].as_str()), (409, Some("already_settled")));
+    assert_eq!(problem["question"]["outcome"]["answers"], json!([["option-b"]]));
+}
+
+#[test]
+fn responses_that_do_not_fit_are_refused_and_never_reach_the_agent() {
+    let (hub, place, session) = mock();
+    let mut stream = place.stream(None);
+    let prompted = place.prompt(3, &session, "permission");
+    let request = stream.request("session/request_permission");
+    for (bad, code) in [
+        (json!({ "outcome": { "outcome": "selected", "optionId": "nothing" } }), "invalid_request"),
+        (json!({ "outcome": "yes" }), "invalid_request"),
+        (json!("yes"), "invalid_request"),
+        (Value::Null, "invalid_request"),
+    ] {
+        let (status, problem) = place.respond(&request, &bad);
+        assert_eq!((status, problem["code"].as_str()), (400, Some(code)), "{bad}: {problem}");
+    }
+    let (status, problem) = place.respond(&json!({ "id": "unheard" }), &json!({}));
+    assert_eq!((status, problem["code"].as_str()), (404, Some("not_found")));
+    for bad in ["", "[]", "{", "7", r#"{"jsonrpc":"2.0"}"#, r#"{"jsonrpc":"1.0","id":1,"method":"x"}"#] {
+        assert_eq!(place.post("", bad).0, 400, "{bad}");
+    }
+    // A client that does not know the method does not answer for the others; it is recorded.
+    let unknown = json!({ "jsonrpc": "2.0", "id": request["id"], "error": { "code": -32601, "message": "Method not found" } });
+    assert_eq!(place.post("", &unknown.to_string()).0, 202);
+    assert!(stream.until(|event| event.data.contains("_askd/question_not_shown")).data.contains("-32601"));
+    assert_eq!(questions(&hub, "requested").len(), 1);
+    assert!(!prompted.is_finished());
+    let answer = json!({ "outcome": { "outcome": "cancelled" } });
+    assert_eq!(place.respond(&request, &answer).0, 202);
+    prompted.join().unwrap();
+    assert_eq!(stream.seen.iter().filter(|event| event.data.contains("received: ")).count(), 0);
+    let received = stream.until(|event| event.data.contains("received: "));
+    assert!(received.data.contains("cancelled"), "{received:?}");
+    assert_eq!(questions(&hub, "rejected")[0]["outcome"]["mode"], "cancel");
+}
+
+#[test]
+fn rights_are_asked_for() {
+    let (hub, place, session) = mock();
+    let mut stream = place.stream(None);
+    let prompted = place.prompt(3, &session, "question");
+    let request = stream.request(EXTENSION);
+    let asker = place.with_token(&hub.ask_token().unwrap());
+    let answer = json!({ "status": "answered", "answers": [["option-a"]] });
+    assert_eq!(asker.respond(&request, &answer).0, 403);
+    assert_eq!(asker.post("", r#"{"jsonrpc":"2.0","id":1,"method":"session/new","params":{}}"#).0, 403);
+    assert_eq!(asker.delete(), 403);
+    assert_eq!(place.with_token("nobody").post("", "{}").0, 401);
+    assert_eq!(place.respond(&request, &answer).0, 202);
+    prompted.join().unwrap();
+}

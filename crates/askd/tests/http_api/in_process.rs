@@ -1,0 +1,96 @@
+//! Hubs in the test's own process, for what cannot be reached from outside: small limits, agents that ask.
+
+use std::sync::Arc;
+
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use askd::engine::{Engine, EngineSettings, ManagedSettings};
+use askd::http::{AppState, Doors};
+use askd_adapters::Registry;
+use askd_core::Rights;
+use askd_store::sqlite::SqliteStore;
+
+use crate::common::Client;
+
+pub struct InProcess {
+    pub engine: Engine,
+    pub owner: Client,
+    pub state: AppState,
+    _folder: TempDir,
+    stop: CancellationToken,
+}
+
+impl InProcess {
+    /// With room for this many streams and waits.
+    pub async fn start(streams: usize, waits: usize) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(&folder.path().join("askd.db"), &[7; 32]).unwrap();
+        let managed = ManagedSettings {
+            registry: Registry::built_in(),
+            data: folder.path().to_owned(),
+            exe: env!("CARGO_BIN_EXE_askd").into(),
+            linger: std::time::Duration::from_secs(1),
+        };
+        let engine = Engine::start(Arc::new(store), EngineSettings::default(), managed);
+        let token = engine.make_token("owner", Rights::all()).await.unwrap().token;
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let mut state = AppState::new(engine.clone(), Doors::default(), &url);
+        state.streams = Arc::new(Semaphore::new(streams));
+        state.waits = Arc::new(Semaphore::new(waits));
+        let stop = CancellationToken::new();
+        tokio::spawn(askd::http::serve(listener, askd::http::router(state.clone()), stop.clone()));
+        let owner = Client::new(&url, Some(&token));
+        Self { engine, owner, state, _folder: folder, stop }
+    }
+}
+
+impl Drop for InProcess {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+mod crowding {
+    use serde_json::json;
+
+    use super::InProcess;
+    use crate::common::until;
+
+    #[tokio::test]
+    async fn too_many_streams_are_told_to_come_back() {
+        let hub = InProcess::start(2, 2).await;
+        let first = hub.owner.events("").await;
+        let _second = hub.owner.events("").await;
+        let refused = hub.owner.get("/v1/events").await;
+        assert_eq!(refused.headers["retry-after"], "1");
+        refused.problem(429, "too_many_streams");
+        hub.owner.get("/v1/questions").await.ok(200);
+        drop(first);
+        until("the place of a closed stream", || async {
+            (hub.state.streams.available_permits() > 0).then_some(())
+        })
+        .await;
+        hub.owner.events("").await;
+    }
+
+    #[tokio::test]
+    async fn too_many_waits_are_told_to_come_back_and_nothing_is_asked() {
+        let hub = InProcess::start(2, 1).await;
+        let id = hub.owner.ask_text("Which?").await;
+        let (client, path) = (hub.owner.clone(), format!("/v1/questions/{id}?wait=60"));
+        let waiting = tokio::spawn(async move { client.get(&path).await });
+        until("the wait to begin", || async { (hub.state.waits.available_permits() == 0).then_some(()) })
+            .await;
+        let before = hub.owner.everything().await;
+        hub.owner.get(&format!("/v1/questions/{id}?wait=60")).await.problem(429, "too_many_waits");
+        let ask = json!({"questions": [{"question": "x"}]});
+        hub.owner.post("/v1/questions?wait=60", &ask).await.problem(429, "too_many_waits");
+        assert_eq!(hub.owner.everything().await, before, "a client that comes back must not ask twice");
+        hub.owner.reply(&id, json!([["x"]])).await.ok(200);
+        waiting.await.unwrap().ok(200);
+    }
+}

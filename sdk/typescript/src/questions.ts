@@ -1,0 +1,180 @@
+/**
+ * `/v1/questions`: list, read, wait, find by tool call, answer, reject, withdraw.
+ *
+ * In: ids, filters, answers. Out: questions as the hub has stored them, or an `AskdError`.
+ */
+
+import { Backoff, linkedController } from "./backoff.js";
+import { AskdError, InvalidAnswerError, InvalidRequestError, isRetryable, NotFoundError } from "./errors.js";
+import { eventBatches } from "./events.js";
+import { type Http, segment } from "./http.js";
+import type { Answers, Question, QuestionFilter, QuestionPage, Rejection } from "./types.js";
+
+export interface CallOptions {
+  signal?: AbortSignal | undefined;
+}
+
+export interface WriteOptions extends CallOptions {
+  /** Names this request, so that sending it again does nothing again. */
+  idempotencyKey?: string | undefined;
+}
+
+export interface ReplyOptions extends WriteOptions {
+  /** One per item. */
+  notes?: (string | null)[] | undefined;
+  /** The plan as the person changed it. */
+  editedPlan?: string | undefined;
+  /** The mode in which the agent is to go on; one of the question's `nextModes`. */
+  nextMode?: string | undefined;
+}
+
+export interface RejectOptions extends WriteOptions, Rejection {}
+
+export interface FindByCallOptions extends CallOptions {
+  /** The session that made the call; ids of calls are unique within one. */
+  session?: string | undefined;
+  /** Seconds to wait for the question, which may come a moment after the call is seen elsewhere. */
+  wait?: number | undefined;
+}
+
+/** One request waits this long: under the minute after which many a proxy closes what is quiet. */
+const WAIT_SECONDS = 55;
+/** Timers cannot count further. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/** A list: iterate over it for all questions, page by page; or take one page. */
+export interface QuestionListing extends AsyncIterable<Question> {
+  /** One page: the first, or the one at `cursor` (`nextCursor` of the page before). Its `seq` joins it to `events({ after })`. */
+  page(cursor?: string | null): Promise<QuestionPage>;
+}
+
+export class Questions {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  list(filter: QuestionFilter = {}, options: CallOptions = {}): QuestionListing {
+    const page = (cursor?: string | null) =>
+      this.#http.json<QuestionPage>("GET", "/v1/questions", { query: { ...filter, cursor }, ...options });
+    return {
+      page,
+      async *[Symbol.asyncIterator]() {
+        let cursor: string | null | undefined;
+        do {
+          const { questions, nextCursor } = await page(cursor);
+          yield* questions;
+          cursor = nextCursor;
+        } while (cursor);
+      },
+    };
+  }
+
+  /** One question; with `wait` the hub answers when it is settled, or after so many seconds (at most a day). */
+  async get(id: string, options: CallOptions & { wait?: number | undefined } = {}): Promise<Question> {
+    return this.#http.json("GET", `/v1/questions/${segment(id)}`, options);
+  }
+
+  /** The agent's own words for a question; `null` for one that came through the API. */
+  async native(id: string, options: CallOptions = {}): Promise<unknown> {
+    return this.#http.json("GET", `/v1/questions/${segment(id)}/native`, options);
+  }
+
+  /** The question when it is settled, however long that takes, over broken connections and restarts of the hub. */
+  async untilSettled(id: string, options: CallOptions & { wait?: number | undefined } = {}): Promise<Question> {
+    const { signal } = options;
+    const end = options.wait === undefined ? Infinity : Date.now() + options.wait * 1000;
+    const backoff = new Backoff();
+    for (;;) {
+      signal?.throwIfAborted();
+      const started = Date.now();
+      const wait = Math.max(0, Math.min(WAIT_SECONDS, Math.ceil((end - started) / 1000)));
+      let question: Question | undefined;
+      let retryAfter = 0;
+      try {
+        question = await this.get(id, { wait, signal });
+      } catch (error) {
+        signal?.throwIfAborted();
+        if (!isRetryable(error) || Date.now() >= end) throw error;
+        retryAfter = error.retryAfter;
+      }
+      if (question && (question.status !== "requested" || Date.now() >= end)) return question;
+      const waited = Date.now() - started >= wait * 1000;
+      if (question && waited) backoff.reset();
+      // A hub that is away, or that answers before its time because it is stopping, is given a moment.
+      else await backoff.pause(signal, retryAfter);
+    }
+  }
+
+  /** The question that a tool call asks: the open one, else the newest; `null` if there is none (after `wait` seconds). */
+  async byCall(callId: string, options: FindByCallOptions = {}): Promise<Question | null> {
+    const { session, wait = 0, signal } = options;
+    const filter = session === undefined ? { callId } : { callId, session };
+    const page = await this.list({ ...filter, limit: 500 }, { signal }).page();
+    const open = page.questions.filter((question) => question.status === "requested");
+    if (open.length > 1) {
+      const message = `${open.length} open questions have the call id ${JSON.stringify(callId)}; name the session`;
+      throw new AskdError(message, { code: "ambiguous_call" });
+    }
+    const found = open[0] ?? page.questions[0];
+    if (found || wait <= 0) return found ?? null;
+    const { controller, release } = linkedController(signal);
+    const timer = setTimeout(() => controller.abort(), Math.min(wait * 1000, LONGEST_TIMER_MS));
+    try {
+      for await (const events of eventBatches(this.#http, { after: page.seq, filter, signal: controller.signal })) {
+        for (const event of events) if ("question" in event) return event.question;
+      }
+      signal?.throwIfAborted();
+      return null;
+    } finally {
+      clearTimeout(timer);
+      release();
+    }
+  }
+
+  /** Answers. The first valid answer wins; the same one again succeeds again; another one throws `AlreadySettledError`. */
+  async reply(id: string, answers: Answers, options: ReplyOptions = {}): Promise<Question> {
+    const { notes, editedPlan, nextMode, idempotencyKey, signal } = options;
+    const body = { answers, notes, editedPlan, nextMode };
+    return settle(this.#http.json("POST", `/v1/questions/${segment(id)}/reply`, { body, idempotencyKey, signal }));
+  }
+
+  /** Answers the question of a tool call, as a chat client has it. */
+  async replyByCall(
+    callId: string,
+    answers: Answers,
+    options: ReplyOptions & FindByCallOptions = {},
+  ): Promise<Question> {
+    const question = await this.byCall(callId, options);
+    if (!question) {
+      const message = `no question has the call id ${JSON.stringify(callId)}`;
+      throw new NotFoundError(message, { code: "not_found", status: 404 });
+    }
+    return this.reply(question.id, answers, options);
+  }
+
+  /** Rejects. The question's `rejectModes` says what its agent can be told. */
+  async reject(id: string, options: RejectOptions = {}): Promise<Question> {
+    const { mode, reason, idempotencyKey, signal } = options;
+    const body = { mode, reason };
+    return settle(this.#http.json("POST", `/v1/questions/${segment(id)}/reject`, { body, idempotencyKey, signal }));
+  }
+
+  /** The asker takes its own question back. */
+  async withdraw(id: string, options: CallOptions & { reason?: string | undefined } = {}): Promise<Question> {
+    const { reason, signal } = options;
+    return this.#http.json("POST", `/v1/questions/${segment(id)}/withdraw`, { body: { reason }, signal });
+  }
+}
+
+/** Says of an answer that does not fit that it is the answer. */
+async function settle(request: Promise<Question>): Promise<Question> {
+  try {
+    return await request;
+  } catch (error) {
+    if (!(error instanceof InvalidRequestError)) throw error;
+    const { message, code, status, problem } = error;
+    throw new InvalidAnswerError(message, { code, problem, ...(status === null ? {} : { status }) });
+  }
+}

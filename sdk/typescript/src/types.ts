@@ -1,0 +1,107 @@
+/**
+ * The names of things on the wire, for people to import. Their shapes come from the API document through `generated.ts`.
+ */
+
+import type { components } from "./generated.js";
+
+type Schemas = components["schemas"];
+
+export type Question = Schemas["Question"];
+export type Item = Schemas["Item"];
+export type Choice = Schemas["Choice"];
+export type Kind = Schemas["Kind"];
+export type Input = Schemas["Input"];
+export type Bounds = Schemas["Bounds"];
+export type Body = Schemas["Body"];
+export type Context = Schemas["Context"];
+export type ToolRef = Schemas["ToolRef"];
+export type Status = Schemas["Status"];
+export type Outcome = Schemas["Outcome"];
+export type Cause = Schemas["Cause"];
+export type By = Schemas["By"];
+export type Surface = Schemas["Surface"];
+export type RejectMode = Schemas["RejectMode"];
+export type AgentReceived = Schemas["AgentReceived"];
+export type Delivery = Schemas["Delivery"];
+export type DeliveryState = Schemas["DeliveryState"];
+export type FailReason = Schemas["FailReason"];
+export type AskInput = Schemas["AskInput"];
+export type ItemInput = Schemas["ItemInput"];
+export type ChoiceInput = Schemas["ChoiceInput"];
+export type Reply = Schemas["Reply"];
+export type Rejection = Schemas["Rejection"];
+export type QuestionPage = Schemas["QuestionList"];
+export type Session = Schemas["Session"];
+export type SessionInput = Schemas["SessionInput"];
+export type HeldAgent = Schemas["HeldAgent"];
+export type Source = Schemas["Source"];
+export type SourceState = Schemas["SourceState"];
+export type Agent = Schemas["AgentListing"];
+export type Token = Schemas["Token"];
+export type TokenInput = Schemas["TokenInput"];
+export type CreatedToken = Schemas["CreatedToken"];
+export type Right = Schemas["Right"];
+export type LoginCode = Schemas["CreatedCode"];
+export type Health = Schemas["Health"];
+export type Problem = Schemas["Problem"];
+export type FieldError = Schemas["FieldError"];
+
+/** One array per item, in order: values or labels of options, or own words; an empty one skips its item. */
+export type Answers = Reply["answers"];
+
+/** Which events or questions to hear of. */
+export interface EventFilter {
+  status?: Status | undefined;
+  agent?: string | undefined;
+  session?: string | undefined;
+  callId?: string | undefined;
+}
+
+/** Which questions to list, and in which order (newest first unless `asc`). */
+export interface QuestionFilter extends EventFilter {
+  order?: "asc" | "desc" | undefined;
+  /** Questions of one page: 1 to 500. */
+  limit?: number | undefined;
+}
+
+export interface QuestionEvent {
+  seq: number;
+  type: "question.requested" | "question.resolved" | "question.delivered" | "question.updated";
+  at: string;
+  /** The question as it stood after this event. */
+  question: Question;
+}
+
+export interface SessionEvent {
+  seq: number;
+  type: "session.started" | "session.ended";
+  at: string;
+  session: Session;
+}
+
+/** The hub's retention has deleted events after `after` and up to `through`; questions that are open are never among them. */
+export interface TrimmedEvent {
+  type: "log.trimmed";
+  after: number;
+  through: number;
+}
+
+/** One entry of the log. New types may come: leave out what you do not know. */
+export type AskdEvent = QuestionEvent | SessionEvent | TrimmedEvent;
+
+/** One thing that a managed agent said or did. */
+export interface TranscriptEntry {
+  number: number;
+  at: string;
+  voice: "agent" | "thought" | "tool" | "user" | "question" | "turn" | "error" | "other";
+  text: string | null;
+  /** The agent's own line, if it was asked for. */
+  raw: string | null;
+}
+
+/** The hub's retention has deleted the entries after `after` and up to `through`. */
+export interface TranscriptTrimmed {
+  voice: "trimmed";
+  after: number;
+  through: number;
+}

@@ -1,0 +1,191 @@
+/** What the client makes of responses that no healthy hub sends: a fetch of the test's own stands in for the hub. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import {
+  AskdClient,
+  AskdError,
+  ConnectionError,
+  isRetryable,
+  NotFoundError,
+  type Problem,
+  UnavailableError,
+} from "askd";
+
+import { failure } from "./support/tools.js";
+
+type Answer = (url: URL, init: RequestInit) => Response | Promise<Response>;
+
+function clientOf(answer: Answer, url = "http://hub.test"): AskdClient {
+  return new AskdClient({ url, token: "t", fetch: async (input, init) => answer(new URL(String(input)), init ?? {}) });
+}
+
+function problem(code: string, status: number, more: Partial<Problem> = {}): Problem {
+  return { type: "about:blank", title: "No", detail: "because", code, status, ...more };
+}
+
+test("an_error_that_comes_after_the_status_is_still_an_error", async () => {
+  const client = clientOf(() => new Response(`   ${JSON.stringify(problem("not_found", 404))}`));
+  assert.ok((await failure(client.questions.get("que_x", { wait: 20 }))) instanceof NotFoundError);
+  // Only a request that waited can fail so late: what an agent wrote is never taken for an error.
+  assert.deepEqual(await client.questions.native("que_x"), problem("not_found", 404));
+});
+
+test("a_proxys_page_is_no_answer_of_the_hub", async () => {
+  const page = (status: number) =>
+    clientOf(() => new Response("<html>Bad gateway</html>", { status, headers: { "retry-after": "2" } }));
+  const gateway = await failure(page(502).health());
+  assert.ok(
+    gateway instanceof UnavailableError &&
+      gateway.code === "http_502" &&
+      gateway.retryAfter === 2000 &&
+      isRetryable(gateway),
+  );
+  const teapot = await failure(page(418).health());
+  assert.ok(teapot instanceof AskdError && teapot.status === 418 && !isRetryable(teapot));
+  const success = await failure(page(200).health());
+  assert.ok(success instanceof AskdError && success.code === "unexpected_response" && !isRetryable(success));
+  const stream = await failure(page(200).events({ after: 0 }).next());
+  assert.ok(stream instanceof AskdError && stream.code === "unexpected_response");
+});
+
+test("a_full_inbox_is_told_and_a_busy_hub_is_waited_for", async () => {
+  const full = clientOf(() => Response.json(problem("too_many_open_questions", 429), { status: 429 }));
+  const error = await failure(full.ask({ questions: [{ question: "?" }] }));
+  assert.ok(error instanceof UnavailableError && error.code === "too_many_open_questions");
+  let tries = 0;
+  const busy = clientOf(() => {
+    tries += 1;
+    if (tries < 3) return Response.json(problem("stopping", 503), { status: 503 });
+    return Response.json({ id: "que_x", status: "rejected", questions: [], outcome: { status: "rejected" } });
+  });
+  assert.equal((await busy.ask({ questions: [{ question: "?" }] })).status, "rejected");
+});
+
+test("an_abort_before_the_hub_has_answered_still_takes_the_question_back", async () => {
+  const controller = new AbortController();
+  const paths: string[] = [];
+  const client = clientOf(async (url) => {
+    paths.push(url.pathname);
+    controller.abort(new Error("enough"));
+    return Response.json({ id: "que_x", status: "requested", questions: [], outcome: null });
+  });
+  const options = { signal: controller.signal, withdrawOnAbort: true };
+  assert.match(String(await failure(client.ask({ questions: [{ question: "?" }] }, options))), /enough/);
+  assert.deepEqual(paths, ["/v1/questions", "/v1/questions/que_x/withdraw"]);
+});
+
+test("a_base_path_of_a_proxy_is_kept_and_bad_addresses_are_refused", async () => {
+  const seen: string[] = [];
+  const client = clientOf((url, init) => {
+    seen.push(`${init.method} ${url.pathname}`);
+    return Response.json({ status: "ok", version: "1" });
+  }, "https://box.test/tools/askd/");
+  await client.health();
+  assert.deepEqual(seen, ["GET /tools/askd/v1/health"]);
+  assert.equal(client.url, "https://box.test/tools/askd");
+  for (const url of ["nonsense", "ftp://x", "file:///x", "http://user:pw@x"])
+    assert.throws(() => new AskdClient({ url }), TypeError);
+  assert.equal(new AskdClient().url, "http://127.0.0.1:2753");
+});
+
+test("token_surface_and_key_go_as_headers_and_cookies_never", async () => {
+  let sent: RequestInit = {};
+  const fetch: typeof globalThis.fetch = async (_, init) => {
+    sent = init ?? {};
+    return Response.json({});
+  };
+  const client = new AskdClient({ url: "http://hub.test", token: "secret", surface: "web", fetch });
+  await client.replyQuestion("que_x", [["a"]], { idempotencyKey: "k" });
+  const headers = new Headers(sent.headers);
+  assert.equal(headers.get("authorization"), "Bearer secret");
+  assert.equal(headers.get("askd-surface"), "web");
+  assert.equal(headers.get("idempotency-key"), "k");
+  assert.equal(sent.credentials, "omit");
+  assert.equal(sent.body, '{"answers":[["a"]]}');
+});
+
+test("an_id_without_data_moves_the_cursor_and_a_told_trim_is_not_told_again", async () => {
+  const asked: (string | null)[] = [];
+  const streams = [
+    'event: log.trimmed\ndata: {"type":"log.trimmed","after":2,"through":5}\n\nid: 6\nevent: question.updated\ndata: {"seq":6,"type":"question.updated"}\n\n',
+    'event: log.trimmed\ndata: {"type":"log.trimmed","after":6,"through":5}\n\nid: 6\ndata: {"seq":6,"type":"question.updated"}\n\nid: 40\n\n',
+    'id: 41\ndata: {"seq":41,"type":"question.updated"}\n\n',
+  ];
+  const client = clientOf((url) => {
+    asked.push(url.searchParams.get("after"));
+    return new Response(streams.shift(), { headers: { "content-type": "text/event-stream" } });
+  });
+  const seen: unknown[] = [];
+  for await (const event of client.events({ after: 2 }))
+    if (seen.push("seq" in event ? event.seq : event.type) === 3) break;
+  assert.deepEqual(seen, ["log.trimmed", 6, 41]);
+  assert.deepEqual(asked, ["2", "6", "40"]);
+});
+
+test("a_hub_that_falls_silent_counts_as_lost", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const aborted: string[] = [];
+  let opened = 0;
+  const never = (signal: AbortSignal | null | undefined, name: string) =>
+    new Promise<never>((_, reject) =>
+      signal?.addEventListener("abort", () => (aborted.push(name), reject(signal.reason as Error))),
+    );
+  const client = clientOf((url, init) => {
+    opened += 1;
+    if (url.pathname !== "/v1/events") return never(init.signal, "request");
+    const body = new ReadableStream({
+      start: (controller) => controller.enqueue(new TextEncoder().encode(": connected\n\n")),
+    });
+    init.signal?.addEventListener("abort", () => aborted.push("stream"));
+    return new Response(body, { headers: { "content-type": "text/event-stream" } });
+  });
+  const settle = async () => {
+    for (let i = 0; i < 20; i += 1) await new Promise((resolve) => setImmediate(resolve));
+  };
+
+  const request = failure(client.health());
+  await settle();
+  t.mock.timers.tick(31_000);
+  assert.ok((await request) instanceof ConnectionError);
+
+  const lost: unknown[] = [];
+  const controller = new AbortController();
+  const reading = client
+    .events({
+      after: 0,
+      signal: controller.signal,
+      onConnection: (state, error) => state === "lost" && lost.push(error),
+    })
+    .next();
+  await settle();
+  t.mock.timers.tick(36_000);
+  await settle();
+  assert.ok(lost[0] instanceof ConnectionError);
+  t.mock.timers.tick(6_000);
+  await settle();
+  assert.equal(opened, 3, "it has connected again");
+  assert.deepEqual(aborted, ["request", "stream"]);
+  controller.abort();
+  await reading;
+});
+
+test("every_wait_is_longer_than_the_one_before_up_to_a_limit", async (t) => {
+  const waits: number[] = [];
+  const real = globalThis.setTimeout;
+  t.mock.method(globalThis, "setTimeout", (work: () => void, ms: number) => {
+    if (ms <= 5_000) waits.push(ms);
+    return real(work, ms <= 5_000 ? 0 : ms);
+  });
+  const down = clientOf(() => {
+    throw new TypeError("fetch failed");
+  });
+  const controller = new AbortController();
+  const onConnection = () => waits.length >= 12 && controller.abort();
+  for await (const event of down.events({ after: 0, signal: controller.signal, onConnection })) assert.fail(event.type);
+  waits.forEach((wait, i) => {
+    const ceiling = Math.min(5_000, 100 * 2 ** i);
+    assert.ok(wait >= ceiling / 2 && wait <= ceiling, `${i}: ${wait}`);
+  });
+});

@@ -1,0 +1,117 @@
+/**
+ * A real hub for a test: its own process, data folder and port.
+ *
+ * In: the binary (`ASKD_BIN`, else the workspace's debug build). Out: its address and tokens, and the power to kill and restart it.
+ */
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+
+import { AskdClient, type AskdClientOptions, type Right } from "askd";
+
+const BINARY = resolve(process.env["ASKD_BIN"] ?? "../../target/debug/askd");
+/** A debug build on a busy machine starts in well under a second. */
+const START_PATIENCE_MS = 20_000;
+
+/** Whatever still runs when this process ends goes with it. */
+const running = new Set<ChildProcess>();
+process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
+process.once("SIGTERM", () => process.exit(1));
+
+export class Hub {
+  readonly folder: string;
+  readonly #more: string[];
+  #child: ChildProcess;
+  #url: string;
+
+  private constructor(folder: string, more: string[], child: ChildProcess, url: string) {
+    this.folder = folder;
+    this.#more = more;
+    this.#child = child;
+    this.#url = url;
+  }
+
+  static async start(...more: string[]): Promise<Hub> {
+    if (!existsSync(BINARY)) throw new Error(`there is no hub at ${BINARY}: cargo build -p askd, or set ASKD_BIN`);
+    const folder = mkdtempSync(join(tmpdir(), "askd-sdk-"));
+    return new Hub(folder, more, ...(await run(folder, "0", more)));
+  }
+
+  get url(): string {
+    return this.#url;
+  }
+
+  get port(): string {
+    return new URL(this.#url).port;
+  }
+
+  get token(): string {
+    return readFileSync(join(this.folder, "token"), "utf8").trim();
+  }
+
+  /** A client with every right, or with other options. */
+  client(options: AskdClientOptions = {}): AskdClient {
+    return new AskdClient({ url: this.url, token: this.token, ...options });
+  }
+
+  /** A client with a token of its own. */
+  async clientWith(name: string, rights: Right[], options: AskdClientOptions = {}): Promise<AskdClient> {
+    const { token } = await this.client().tokens.create({ name, rights });
+    return this.client({ token, ...options });
+  }
+
+  /** As if the power went. */
+  async killHard(): Promise<void> {
+    await end(this.#child, "SIGKILL");
+  }
+
+  /** On the same port and data as before. */
+  async restart(): Promise<void> {
+    [this.#child, this.#url] = await run(this.folder, this.port, this.#more);
+  }
+
+  async stopPolitely(): Promise<void> {
+    await end(this.#child, "SIGTERM");
+  }
+
+  /** The end of the test: nothing is left. */
+  async remove(): Promise<void> {
+    await this.killHard();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+async function run(folder: string, port: string, more: string[]): Promise<[ChildProcess, string]> {
+  const args = ["up", "--listen", `127.0.0.1:${port}`, "--data", folder, ...more];
+  const child = spawn(BINARY, args, { stdio: ["ignore", "pipe", "pipe"] });
+  running.add(child);
+  child.once("exit", () => running.delete(child));
+  let errors = "";
+  child.stderr?.on("data", (piece: Buffer) => (errors += piece.toString()));
+  if (!child.stdout) throw new Error("the hub has no output");
+  const lines = createInterface(child.stdout);
+  const url = await new Promise<string>((resolveUrl, reject) => {
+    const timer = setTimeout(() => reject(new Error(`the hub does not start: ${errors}`)), START_PATIENCE_MS);
+    lines.on("line", (line) => {
+      const address = /https?:\/\/[^\s/]+/.exec(line)?.[0];
+      if (address === undefined) return;
+      clearTimeout(timer);
+      resolveUrl(address);
+    });
+    child.once("exit", (code) => {
+      clearTimeout(timer);
+      reject(new Error(`the hub ended with ${code}: ${errors}`));
+    });
+  });
+  return [child, url];
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = new Promise((resolveGone) => child.once("exit", resolveGone));
+  child.kill(signal);
+  await gone;
+}
