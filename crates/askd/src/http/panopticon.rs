@@ -21,7 +21,7 @@ use super::wait::json as answer;
 use crate::engine::Caller;
 
 pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(pending)).routes(routes!(reply))
+    OpenApiRouter::new().routes(routes!(pending_questions)).routes(routes!(answer_question))
 }
 
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -84,9 +84,9 @@ fn tool_id(question: &Question) -> &str {
 }
 
 /// The open questions of an agent (Panopticon). An unknown agent has none.
-#[utoipa::path(get, path = "/api/agents/{id}/pending-questions", params(("id" = String, Path)), tag = "panopticon",
+#[utoipa::path(get, path = "/api/agents/{id}/pending-questions", operation_id = "listPendingQuestionsOfAgent", params(("id" = String, Path, description = "The agent: an askd session, its own session id, a tmux session, or a Panopticon agent")), tag = "panopticon",
     responses((status = 200, body = PendingList)))]
-async fn pending(
+async fn pending_questions(
     State(state): State<AppState>,
     caller: Caller,
     Path(id): Path<String>,
@@ -108,9 +108,9 @@ struct FlatAnswer {
 }
 
 /// Answer an agent's question by labels (Panopticon).
-#[utoipa::path(post, path = "/api/agents/{id}/answer-question", params(("id" = String, Path)), tag = "panopticon",
+#[utoipa::path(post, path = "/api/agents/{id}/answer-question", operation_id = "answerQuestionOfAgent", params(("id" = String, Path, description = "The agent: an askd session, its own session id, a tmux session, or a Panopticon agent")), tag = "panopticon",
     request_body = FlatAnswer, responses((status = 200)))]
-async fn reply(
+async fn answer_question(
     State(state): State<AppState>,
     caller: Caller,
     Path(id): Path<String>,
