@@ -255,3 +255,67 @@ fn installing_and_uninstalling_leave_no_trace() -> Result<()> {
     assert!(folder.path().join(".claude/settings.local.json").exists());
     Ok(())
 }
+
+#[test]
+fn a_transcript_shows_a_question_and_a_hook_that_is_slower_than_the_answer_still_brings_it() -> Result<()> {
+    const SESSION: &str = "3337aed3-e7c1-49cf-a370-4ff895702544";
+    let config = tempfile::tempdir()?;
+    let project = config.path().join("projects/-w-app");
+    std::fs::create_dir_all(&project)?;
+    let hub = Hub::builder(env!("CARGO_BIN_EXE_askd")).env("CLAUDE_CONFIG_DIR", config.path()).start()?;
+    let path = project.join(format!("{SESSION}.jsonl"));
+    let append = |line: Value| -> Result<()> {
+        let mut file = std::fs::File::options().create(true).append(true).open(&path)?;
+        Ok(file.write_all(format!("{line}\n").as_bytes())?)
+    };
+    let until = |what: &str, look: &dyn Fn() -> Result<Option<Value>>| -> Result<Value> {
+        let end = Instant::now() + Duration::from_secs(30);
+        loop {
+            if let Some(found) = look()? {
+                return Ok(found);
+            }
+            ensure!(Instant::now() < end, "no {what}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    let asks = |call: &str| {
+        let block =
+            json!({ "type": "tool_use", "id": call, "name": "AskUserQuestion", "input": questions() });
+        json!({ "type": "assistant", "isSidechain": false, "sessionId": SESSION, "cwd": "/w/app",
+            "message": { "id": "msg_1", "role": "assistant", "content": [block] } })
+    };
+    let result = |kind: &str, call: &str, pick: &str| {
+        let block = json!({ "type": "tool_result", "tool_use_id": call, "content": "told" });
+        let mut line =
+            json!({ "type": kind, "sessionId": SESSION, "message": { "role": "user", "content": [block] } });
+        if kind == "user" {
+            line["toolUseResult"] = json!({ "answers": { "Which?": pick } });
+        }
+        line
+    };
+    append(asks("toolu_1"))?;
+    let asked = until("question", &|| Ok(open(&hub)?.pop()))?;
+    assert_eq!((&asked["tool"]["callId"], &asked["context"]["cwd"]), (&json!("toolu_1"), &json!("/w/app")));
+    reply(&hub, &asked["id"], "B")?;
+    let mut given = input("PermissionRequest", None);
+    given["session_id"] = json!(SESSION);
+    given["transcript_path"] = json!(path);
+    let word = report(&hub, "1", given.clone())?;
+    assert_eq!((&word["state"], &word["questionId"]), (&json!("decided"), &asked["id"]));
+    // A record of the request repeats the result without its structure; only the result itself is evidence.
+    append(result("api-request-blob", "toolu_1", "B"))?;
+    append(result("user", "toolu_1", "B"))?;
+    let confirmed =
+        |question: Value| Some(question).filter(|question| question["delivery"]["state"] == "confirmed");
+    until("confirmation", &|| Ok(confirmed(show(&hub, &asked["id"])?)))?;
+    // The next one is answered in the terminal before any hook has come; the hook has nothing to do then.
+    append(asks("toolu_2"))?;
+    let second = until("second question", &|| Ok(open(&hub)?.pop()))?;
+    append(result("user", "toolu_2", "own words"))?;
+    let over = |question: Value| Some(question).filter(|question| question["status"] != "requested");
+    let settled = until("end", &|| Ok(over(show(&hub, &second["id"])?)))?;
+    assert_eq!(settled["outcome"]["answers"], json!([["own words"]]));
+    assert_eq!(report(&hub, "2", given)?["state"], "over");
+    assert!(open(&hub)?.is_empty());
+    Ok(())
+}

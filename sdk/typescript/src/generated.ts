@@ -14,7 +14,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Answer an agent's question by labels (Panopticon). */
-        post: operations["reply"];
+        post: operations["answerQuestionOfAgent"];
         delete?: never;
         options?: never;
         head?: never;
@@ -29,7 +29,7 @@ export interface paths {
             cookie?: never;
         };
         /** The open questions of an agent (Panopticon). An unknown agent has none. */
-        get: operations["pending"];
+        get: operations["listPendingQuestionsOfAgent"];
         put?: never;
         post?: never;
         delete?: never;
@@ -144,7 +144,7 @@ export interface paths {
          * A hook of Claude Code reports what it was given. The question is stored before this is answered. The same report again, after
          *     a lost connection or a restart of the hub, is the same question.
          */
-        post: operations["claude"];
+        post: operations["reportClaudeHook"];
         delete?: never;
         options?: never;
         head?: never;
@@ -161,7 +161,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** A hook has printed the decision: the delivery is `sent`. Only the agent's own record makes it `confirmed`. */
-        post: operations["took"];
+        post: operations["confirmClaudeHookTook"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1196,12 +1196,12 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
-    reply: {
+    answerQuestionOfAgent: {
         parameters: {
             query?: never;
             header?: never;
             path: {
-                /** @description A session's id, its own or the agent's, a tmux session's name, or a Panopticon agent. */
+                /** @description The agent: an askd session, its own session id, a tmux session, or a Panopticon agent */
                 id: string;
             };
             cookie?: never;
@@ -1231,12 +1231,12 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
-    pending: {
+    listPendingQuestionsOfAgent: {
         parameters: {
             query?: never;
             header?: never;
             path: {
-                /** @description A session's id, its own or the agent's, a tmux session's name, or a Panopticon agent. */
+                /** @description The agent: an askd session, its own session id, a tmux session, or a Panopticon agent */
                 id: string;
             };
             cookie?: never;
@@ -1498,7 +1498,7 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
-    claude: {
+    reportClaudeHook: {
         parameters: {
             query?: {
                 /** @description Seconds to wait for the word that ends the hook's waiting. */
@@ -1534,12 +1534,12 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
-    took: {
+    confirmClaudeHookTook: {
         parameters: {
             query?: never;
             header?: never;
             path: {
-                /** @description The question that the hook waits for. */
+                /** @description The question that the hook waited for */
                 id: string;
             };
             cookie?: never;

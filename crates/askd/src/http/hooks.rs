@@ -20,7 +20,7 @@ use super::wait::{answer_when_ready, json};
 use crate::engine::{Caller, HookHeard, HookReport, HookWord};
 
 pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(claude)).routes(routes!(took))
+    OpenApiRouter::new().routes(routes!(report_hook)).routes(routes!(hook_took))
 }
 
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
@@ -34,9 +34,9 @@ struct HookQuery {
 
 /// A hook of Claude Code reports what it was given. The question is stored before this is answered. The same report again, after
 /// a lost connection or a restart of the hub, is the same question.
-#[utoipa::path(post, path = "/v1/hooks/claude", params(HookQuery), tag = "hooks", request_body = HookReport,
+#[utoipa::path(post, path = "/v1/hooks/claude", operation_id = "reportClaudeHook", params(HookQuery), tag = "hooks", request_body = HookReport,
     responses((status = 200, body = HookWord)))]
-async fn claude(
+async fn report_hook(
     State(state): State<AppState>,
     caller: Caller,
     Query(query): Query<HookQuery>,
@@ -78,9 +78,9 @@ struct Took {
 }
 
 /// A hook has printed the decision: the delivery is `sent`. Only the agent's own record makes it `confirmed`.
-#[utoipa::path(post, path = "/v1/hooks/claude/{id}/took", params(("id" = String, Path, description = "The question that the hook waits for.")), tag = "hooks",
+#[utoipa::path(post, path = "/v1/hooks/claude/{id}/took", operation_id = "confirmClaudeHookTook", params(("id" = String, Path, description = "The question that the hook waited for")), tag = "hooks",
     request_body = Took, responses((status = 204)))]
-async fn took(
+async fn hook_took(
     State(state): State<AppState>,
     caller: Caller,
     Id(id): Id<QuestionId>,

@@ -3,7 +3,7 @@
 //! In: an agent's name (askd's session id, the agent's own, a tmux session, a Panopticon agent). Out: Panopticon's shapes. Flat
 //! labels are given to the items left to right; where that can be done in more than one way, nothing is guessed.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -14,14 +14,14 @@ use utoipa_axum::routes;
 use askd_core::question::Item;
 use askd_core::{Question, Reply, Session, Timestamp};
 
-use super::extract::Json;
+use super::extract::{Json, Names};
 use super::problem::{Code, Problem};
 use super::state::AppState;
 use super::wait::json as answer;
 use crate::engine::Caller;
 
 pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(pending)).routes(routes!(reply))
+    OpenApiRouter::new().routes(routes!(pending_questions)).routes(routes!(answer_question))
 }
 
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -84,12 +84,12 @@ fn tool_id(question: &Question) -> &str {
 }
 
 /// The open questions of an agent (Panopticon). An unknown agent has none.
-#[utoipa::path(get, path = "/api/agents/{id}/pending-questions", params(("id" = String, Path, description = "A session's id, its own or the agent's, a tmux session's name, or a Panopticon agent.")), tag = "panopticon",
+#[utoipa::path(get, path = "/api/agents/{id}/pending-questions", operation_id = "listPendingQuestionsOfAgent", params(("id" = String, Path, description = "The agent: an askd session, its own session id, a tmux session, or a Panopticon agent")), tag = "panopticon",
     responses((status = 200, body = PendingList)))]
-async fn pending(
+async fn pending_questions(
     State(state): State<AppState>,
     caller: Caller,
-    Path(id): Path<String>,
+    Names(id): Names<String>,
 ) -> Result<Response, Problem> {
     let sessions = state.engine.sessions_called(&caller, &id).await?;
     let open = state.engine.open_of(&sessions).await?;
@@ -108,12 +108,12 @@ struct FlatAnswer {
 }
 
 /// Answer an agent's question by labels (Panopticon).
-#[utoipa::path(post, path = "/api/agents/{id}/answer-question", params(("id" = String, Path, description = "A session's id, its own or the agent's, a tmux session's name, or a Panopticon agent.")), tag = "panopticon",
+#[utoipa::path(post, path = "/api/agents/{id}/answer-question", operation_id = "answerQuestionOfAgent", params(("id" = String, Path, description = "The agent: an askd session, its own session id, a tmux session, or a Panopticon agent")), tag = "panopticon",
     request_body = FlatAnswer, responses((status = 200)))]
-async fn reply(
+async fn answer_question(
     State(state): State<AppState>,
     caller: Caller,
-    Path(id): Path<String>,
+    Names(id): Names<String>,
     Json(input): Json<FlatAnswer>,
 ) -> Result<Response, Problem> {
     let sessions = state.engine.sessions_called(&caller, &id).await?;

@@ -6,7 +6,7 @@
 use std::convert::Infallible;
 
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
@@ -20,7 +20,7 @@ use askd_core::answer::Rejection;
 use askd_core::{Event, EventType, Question, Reply, Right, Seq, Session, Status, Surface};
 use askd_store::LoggedEvent;
 
-use super::extract::{Json, Query};
+use super::extract::{Json, Names, Query};
 use super::limits::KEEP_ALIVE;
 use super::problem::{Code, Problem};
 use super::state::AppState;
@@ -43,7 +43,7 @@ struct QuestionReplyRequest {
 async fn reply(
     State(state): State<AppState>,
     caller: Caller,
-    Path((session, question)): Path<(String, String)>,
+    Names((session, question)): Names<(String, String)>,
     Json(request): Json<QuestionReplyRequest>,
 ) -> Result<Response, Problem> {
     let id = state.engine.find_question(&caller, &session, &question).await?;
@@ -58,7 +58,7 @@ async fn reply(
 async fn reject(
     State(state): State<AppState>,
     caller: Caller,
-    Path((session, question)): Path<(String, String)>,
+    Names((session, question)): Names<(String, String)>,
 ) -> Result<Response, Problem> {
     let id = state.engine.find_question(&caller, &session, &question).await?;
     state.engine.reject(&caller, &id, Rejection::default(), None).await?;
@@ -132,7 +132,7 @@ struct EventsQuery {
 async fn events(
     State(state): State<AppState>,
     caller: Caller,
-    Path(session): Path<String>,
+    Names(session): Names<String>,
     Query(query): Query<EventsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {

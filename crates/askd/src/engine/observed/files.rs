@@ -42,6 +42,11 @@ impl Files {
         }
     }
 
+    /// The next look at this file begins at its beginning.
+    pub(super) fn read_whole(&mut self, path: &Path) {
+        self.left.remove(path);
+    }
+
     /// Whether there are bytes that were not read.
     pub(super) fn has_grown(&self, path: &Path) -> bool {
         let Ok(meta) = std::fs::metadata(path) else { return false };

@@ -14,7 +14,7 @@ use askd_adapters::agents::claude_hook::{
 use askd_core::delivery::{DeliveryInput, DeliveryState};
 use askd_core::{QuestionId, Right, Session, Status, Surface};
 
-use super::identity::{Call, hook_name, of_native};
+use super::identity::{Alike, Call, hook_name, of_native};
 use super::peek::peek;
 use super::session::Conversation;
 use crate::engine::{Caller, Engine, EngineError, now};
@@ -128,11 +128,18 @@ impl Engine {
                 }
                 let late = tokio::time::Instant::now() >= deadline;
                 if seen.call_id.is_some() || late {
-                    // A second hook of the same call, from another settings file, joins the first.
-                    if seen.call_id.is_none()
-                        && let Some(first) = self.alike(&session, like).await?.into_iter().next()
-                    {
-                        return self.join_hook(&session, &first.question.id, &report.hook).await.map(Some);
+                    if seen.call_id.is_none() {
+                        let alike = self.alike(&session, like).await?;
+                        // A second hook of the same call, from another settings file, joins the first.
+                        if let Some(first) = alike.iter().find(|alike| alike.wants_hook()) {
+                            return self
+                                .join_hook(&session, &first.question.id, &report.hook)
+                                .await
+                                .map(Some);
+                        }
+                        if alike.iter().any(Alike::has_just_ended) {
+                            return Ok(None);
+                        }
                     }
                     let call = Call { tool, input: &input.tool_input, seen };
                     let Some(question) = self.hear_call(&source, &session, call, Some(&report.hook)).await?
@@ -157,7 +164,7 @@ impl Engine {
             self.inner.observed.join(&known.question.id, hook);
             return Ok(Some(known.question.id));
         }
-        match self.alike(session, like).await?.into_iter().find(|alike| !alike.hooked) {
+        match self.alike(session, like).await?.into_iter().find(|alike| !alike.hooked && alike.wants_hook()) {
             Some(found) => self.join_hook(session, &found.question.id, hook).await.map(Some),
             None => Ok(None),
         }

@@ -6,17 +6,20 @@
 use std::time::{Duration, Instant};
 
 use askd_adapters::agents::claude_hook::{Seen, Tool, ask, likeness};
-use askd_core::{Question, QuestionId, Session, SourceId, Status};
+use askd_core::delivery::DeliveryState;
+use askd_core::{Question, QuestionId, Session, SourceId, Timestamp};
 use askd_store::{Order, QuestionFilter};
 use serde_json::{Value, json};
 
 use super::{Announced, HOOK};
-use crate::engine::{AgentQuestion, Engine, EngineError};
+use crate::engine::{AgentQuestion, Engine, EngineError, now};
 
 /// Announcements that never became a question are forgotten.
 const STALE: Duration = Duration::from_secs(600);
-/// Open questions of one session that are looked through.
+/// Questions of one session that are looked through.
 const LOOKED_THROUGH: usize = 64;
+/// A hook reports its question within this time, also on a busy machine.
+const TOO_LATE_MS: i64 = 10_000;
 
 /// A call that was seen on some road.
 #[derive(Debug, Clone)]
@@ -62,16 +65,12 @@ impl Engine {
         memory.announced.iter().find(fits).map(|known| known.call_id.clone())
     }
 
-    /// The open questions of a session that are alike, oldest first, each with whether its call has a name and a hook waits.
+    /// The newest questions of a session that are alike, oldest first, with what sightings have found out about each.
     pub(super) async fn alike(&self, session: &Session, like: &str) -> Result<Vec<Alike>, EngineError> {
-        let filter = QuestionFilter {
-            status: Some(Status::Requested),
-            session: Some(session.id.clone()),
-            ..QuestionFilter::default()
-        };
-        let page = self.store().list(filter, Order::Asc, None, LOOKED_THROUGH).await?;
+        let filter = QuestionFilter { session: Some(session.id.clone()), ..QuestionFilter::default() };
+        let page = self.store().list(filter, Order::Desc, None, LOOKED_THROUGH).await?;
         let mut found = Vec::new();
-        for question in page.questions {
+        for question in page.questions.into_iter().rev() {
             let native = self.store().native(&question.id).await?.unwrap_or_default();
             if of_native(&native).is_some_and(|(tool, input)| likeness(tool, &input) == like) {
                 let memory = self.inner.observed.memory();
@@ -94,7 +93,9 @@ impl Engine {
         if let Some(known) = self.store().question_by_native(&session.id, call_id).await? {
             return Ok(Some(known.question.id));
         }
-        let Some(found) = self.alike(session, like).await?.into_iter().find(|alike| !alike.named) else {
+        let Some(found) =
+            self.alike(session, like).await?.into_iter().find(|alike| !alike.named && alike.is_unfinished())
+        else {
             return Ok(None);
         };
         let id = found.question.id;
@@ -132,9 +133,33 @@ impl Engine {
     }
 }
 
-/// An open question that a sighting may be of.
+/// A question that a sighting may be of.
 pub(super) struct Alike {
     pub question: Question,
     pub named: bool,
     pub hooked: bool,
+}
+
+impl Alike {
+    fn delivery(&self) -> Option<DeliveryState> {
+        self.question.delivery.as_ref().map(|delivery| delivery.state)
+    }
+
+    /// Open, or answered and not yet seen to arrive.
+    fn is_unfinished(&self) -> bool {
+        self.question.is_open()
+            || matches!(self.delivery(), Some(DeliveryState::Queued | DeliveryState::Sent))
+    }
+
+    /// A hook may still bring its answer: nobody has, even where the answer was faster than the hook.
+    pub fn wants_hook(&self) -> bool {
+        self.question.is_open() || self.delivery() == Some(DeliveryState::Queued)
+    }
+
+    /// It has just ended without a hook: a hook that comes now is too late for it.
+    pub fn has_just_ended(&self) -> bool {
+        let since = |at: Timestamp| now().millis() - at.millis();
+        let ended = self.question.outcome.as_ref().is_some_and(|outcome| since(outcome.at) < TOO_LATE_MS);
+        ended && !self.hooked && !self.is_unfinished()
+    }
 }

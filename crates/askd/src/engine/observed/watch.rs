@@ -28,7 +28,9 @@ const CHANGES: usize = 1024;
 impl Engine {
     /// Follows the transcripts of a config folder, and those that hooks name. Without a folder only the latter.
     pub fn observe(&self, config: Option<PathBuf>) {
-        self.spawn(|engine| async move { Watch::new(engine, config).run().await });
+        // What is there is noted before this returns: whatever comes afterwards is news.
+        let watch = Watch::new(self.clone(), config);
+        self.spawn(|_| watch.run());
     }
 }
 
@@ -46,7 +48,11 @@ impl Watch {
     fn new(engine: Engine, config: Option<PathBuf>) -> Self {
         let (changed, changes) = mpsc::channel(CHANGES);
         let projects = config.as_deref().map(|config| config.join("projects"));
-        Self { engine, config, projects, files: Files::default(), changes, changed, watcher: None }
+        let mut files = Files::default();
+        for path in projects.as_deref().map(transcripts).unwrap_or_default() {
+            files.skip(&path);
+        }
+        Self { engine, config, projects, files, changes, changed, watcher: None }
     }
 
     async fn run(mut self) {
@@ -87,9 +93,8 @@ impl Watch {
         };
         for path in transcripts(&projects) {
             if lives(&path) {
+                self.files.read_whole(&path);
                 self.look(&path, true).await;
-            } else {
-                self.files.skip(&path);
             }
         }
     }

@@ -3,7 +3,7 @@
 mod post;
 mod stream;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use utoipa_axum::router::OpenApiRouter;
@@ -12,6 +12,7 @@ use utoipa_axum::routes;
 use super::problem::{Code, Problem};
 use super::state::AppState;
 use crate::engine::{AcpError, Caller};
+use crate::http::extract::Names;
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(post::post, stream::stream, end))
@@ -24,7 +25,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
 async fn end(
     State(state): State<AppState>,
     caller: Caller,
-    Path(server): Path<String>,
+    Names(server): Names<String>,
 ) -> Result<Response, Problem> {
     state.engine.acp_end(&caller, &server).await?;
     Ok(StatusCode::NO_CONTENT.into_response())

@@ -1,6 +1,6 @@
 //! One JSON-RPC message of a client: a request waits for the agent's response, anything else is taken with 202.
 
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use askd_adapters::transport::jsonrpc::{Defect, Message};
 
 use crate::engine::Caller;
-use crate::http::extract::{Query, json_text};
+use crate::http::extract::{Names, Query, json_text};
 use crate::http::limits::MAX_ACP_BODY_BYTES;
 use crate::http::problem::{Code, Problem};
 use crate::http::state::AppState;
@@ -31,7 +31,7 @@ pub(super) struct PostQuery {
 pub(super) async fn post(
     State(state): State<AppState>,
     caller: Caller,
-    Path(server): Path<String>,
+    Names(server): Names<String>,
     Query(query): Query<PostQuery>,
     request: Request,
 ) -> Result<Response, Problem> {

@@ -4,7 +4,7 @@
 use std::convert::Infallible;
 
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::{BufMut, Bytes, BytesMut};
 use futures_util::stream as futures_stream;
@@ -14,6 +14,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use askd_store::TranscriptPage;
 
 use crate::engine::{AcpStream, Caller, Engine, acp_event};
+use crate::http::extract::Names;
 use crate::http::limits::KEEP_ALIVE;
 use crate::http::problem::{Code, Problem};
 use crate::http::state::AppState;
@@ -27,7 +28,7 @@ use crate::http::state::AppState;
 pub(super) async fn stream(
     State(state): State<AppState>,
     caller: Caller,
-    Path(server): Path<String>,
+    Names(server): Names<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let stream = state.engine.acp_stream(&caller, &server).await?;
