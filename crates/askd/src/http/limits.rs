@@ -19,8 +19,8 @@ pub const MAX_CONNECTIONS: usize = 8192;
 /// Questions or sessions in one list.
 pub const MAX_LIST: usize = 500;
 pub const DEFAULT_LIST: usize = 50;
-/// Bytes of the words that a list is searched for: each is compared with every question.
-pub const MAX_SEARCH_BYTES: usize = 256;
+/// Characters of the words that a list is searched for: each is compared with every question.
+pub const MAX_SEARCH_CHARS: usize = 256;
 /// Event streams at one time.
 pub const MAX_STREAMS: usize = 4096;
 /// Requests that wait for a human at one time.

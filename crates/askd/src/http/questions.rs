@@ -16,7 +16,7 @@ use askd_store::{Order, QuestionFilter};
 
 use super::cursor::Cursor;
 use super::extract::{Id, Json, Key, OptionalJson, Query};
-use super::limits::{DEFAULT_LIST, MAX_LIST, MAX_SEARCH_BYTES, MAX_WAIT_SECONDS};
+use super::limits::{DEFAULT_LIST, MAX_LIST, MAX_SEARCH_CHARS, MAX_WAIT_SECONDS};
 use super::problem::{Code, Problem};
 use super::state::AppState;
 use super::wait::{answer_when_ready, json};
@@ -93,12 +93,9 @@ async fn list(
     if !(1..=MAX_LIST).contains(&limit) {
         return Err(Problem::field("limit", "out_of_range", format!("must be 1 to {MAX_LIST}")));
     }
-    if query.text.as_ref().is_some_and(|text| text.len() > MAX_SEARCH_BYTES) {
-        return Err(Problem::field(
-            "text",
-            "too_long",
-            format!("at most {MAX_SEARCH_BYTES} bytes are allowed"),
-        ));
+    if query.text.as_ref().is_some_and(|text| !(1..=MAX_SEARCH_CHARS).contains(&text.chars().count())) {
+        let message = format!("must have 1 to {MAX_SEARCH_CHARS} characters");
+        return Err(Problem::field("text", "out_of_range", message));
     }
     let order = match query.order {
         Some(OrderName::Asc) => Order::Asc,
@@ -113,7 +110,7 @@ async fn list(
         call_id: query.call_id,
         settled: query.settled,
         project: query.project,
-        text: query.text.filter(|text| !text.is_empty()),
+        text: query.text,
         since: query.since,
         until: query.until,
     };
