@@ -63,11 +63,29 @@ export class TestHub {
   }
 
   async stop() {
-    // Agents outlive their hub on purpose, so those of a test are ended first.
-    const { sessions } = await this.call("GET", "/v1/sessions?live=true").catch(() => ({ sessions: [] }));
-    for (const { id } of sessions) await this.call("DELETE", `/v1/sessions/${id}`).catch(() => undefined);
+    await this.endAgents();
     await this.kill("SIGTERM");
     await rm(this.data, { recursive: true, force: true });
+  }
+
+  /** Agents and their holders outlive a hub on purpose; those of a test must not outlive the test. */
+  async endAgents() {
+    const { sessions } = await this.call("GET", "/v1/sessions?live=true").catch(() => ({ sessions: [] }));
+    for (const { id } of sessions) await this.call("DELETE", `/v1/sessions/${id}`).catch(() => undefined);
+    let held = [];
+    for (let i = 0; i < 60; i += 1) {
+      ({ holders: held } = await this.call("GET", "/v1/holders").catch(() => ({ holders: [] })));
+      held = held.filter(({ alive }) => alive);
+      if (held.length === 0) return;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    for (const pid of held.flatMap(({ agentPid, holderPid }) => [agentPid, holderPid])) {
+      try {
+        if (pid) process.kill(pid, "SIGKILL");
+      } catch {
+        // It has ended by itself in the meantime.
+      }
+    }
   }
 
   async call(method, path, body, token = this.token) {
