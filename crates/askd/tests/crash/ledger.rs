@@ -125,10 +125,17 @@ impl Ledger {
 
     /// Everything that was ever seen, against everything that the hub has now.
     pub async fn check_all(&self, hub: &Client) -> String {
-        let stored = hub.everything().await;
+        // A deadline may pass while the pages are read: only a list during which nothing happened is compared with the log.
+        let newest = async || hub.get("/v1/questions?limit=1").await.ok(200)["seq"].as_u64().unwrap();
+        let (stored, newest) = loop {
+            let before = newest().await;
+            let stored = hub.everything().await;
+            if newest().await == before {
+                break (stored, before);
+            }
+        };
         let stored: HashMap<String, Value> =
             stored["questions"].as_array().unwrap().iter().map(|q| (text(&q["id"]), q.clone())).collect();
-        let newest = hub.get("/v1/questions?limit=1").await.ok(200)["seq"].as_u64().unwrap();
         let log = hub.events("?after=0").await.take(usize::try_from(newest).unwrap()).await;
         let seen = self.lock();
 

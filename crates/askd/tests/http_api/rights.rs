@@ -120,7 +120,7 @@ async fn every_route_wants_its_right_and_no_other() {
             }
         }
     }
-    for open in ["/v1/health", "/", "/app.js", "/app.css"] {
+    for open in ["/v1/health", "/", "/sw.js", "/manifest.webmanifest"] {
         for client in [&nobody, &nobody.with_token(Some("askd_guess")), &hub.asker] {
             assert_eq!(client.get(open).await.status, 200, "{open}");
         }
