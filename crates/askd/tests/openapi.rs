@@ -100,6 +100,31 @@ mod tests {
     }
 
     #[test]
+    fn the_guide_has_a_curl_for_every_route() {
+        let guide = include_str!("../../../docs/api.md");
+        let shell = |path: &str| {
+            let names = [
+                ("{question_id}", "$ID"),
+                ("{server_id}", "my-server"),
+                ("/api/agents/{id}", "/api/agents/$SID"),
+            ];
+            let path = names.iter().fold(path.to_owned(), |path, (name, value)| path.replace(name, value));
+            let id = match path.split('/').nth(2) {
+                Some("sessions") => "$SID",
+                Some("sources") => "$SRC",
+                Some("tokens") => "$TOK",
+                _ => "$ID",
+            };
+            path.replace("{id}", id)
+        };
+        for (path, _) in document()["paths"].as_object().unwrap() {
+            let wanted = format!("$URL{}", shell(path));
+            let other = wanted.replace("/reject", "/reply");
+            assert!(guide.contains(&wanted) || guide.contains(&other), "docs/api.md shows no {wanted}");
+        }
+    }
+
+    #[test]
     fn every_answer_is_documented_with_its_form() {
         let document = document();
         for (name, operation) in operations(&document) {
