@@ -45,6 +45,39 @@ scenes! {
     two_open_at_once hub_killed_live answer_after_exit
 }
 
+/// The live-level scenarios that this file plays, by the names that docs/adapters.md and the descriptors use.
+const PLAYED: [&str; 4] = ["agent-exit", "oversized", "slow-reader", "hub-killed-live"];
+
+#[test]
+fn every_live_claim_of_the_mock_is_played_here() {
+    let registry = askd_adapters::Registry::built_in();
+    let claims = &registry.get("mock").unwrap().descriptor().capabilities;
+    let claimed = claims.iter().filter(|claim| claim.level == askd_adapters::Level::Live);
+    let proven: Vec<&str> = claimed
+        .filter(|claim| claim.state == askd_adapters::ClaimState::Proven)
+        .map(|claim| claim.scenario)
+        .collect();
+    assert_eq!(proven, PLAYED);
+}
+
+#[test]
+fn a_reader_that_stops_reading_holds_nobody_up_and_misses_nothing() {
+    const LINES: usize = 20_000;
+    let stage = Stage::new();
+    let session =
+        stage.start(&json!({ "agent": "mock", "prompt": format!("slow=500 flood={LINES} question") }));
+    let reader = live::TranscriptReader::open(&stage.hub, &session);
+    // It does not read a byte while the agent floods, asks and is answered.
+    let question = stage.open_question(&session);
+    stage.answer(&question, &json!([["option-a"]]));
+    stage.confirmed(&question);
+    let said: String = reader.rest().iter().filter_map(|entry| entry["text"].as_str()).collect();
+    let numbers: Vec<usize> =
+        said.lines().filter_map(|line| line.trim().strip_prefix("flood ")?.parse().ok()).collect();
+    assert_eq!(numbers.len(), LINES);
+    assert!(numbers.iter().enumerate().all(|(i, n)| i == *n), "a hole or a repeat");
+}
+
 #[test]
 fn an_agent_that_dies_while_it_asks_ends_its_question_with_its_last_words() {
     let stage = Stage::new();

@@ -7,6 +7,8 @@
 
 pub mod scenes;
 
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use askd_testkit::hub::Hub;
@@ -136,7 +138,7 @@ impl Stage {
 
     /// The transcript as the stream gives it, up to the newest entry at this moment.
     pub fn entries(&self, session: &str) -> Vec<Value> {
-        live_entries(&self.hub, session)
+        TranscriptReader::open(&self.hub, session).rest()
     }
 }
 
@@ -153,19 +155,26 @@ impl Drop for Stage {
     }
 }
 
-/// Reads the stream until it pauses.
-fn live_entries(hub: &Hub, session: &str) -> Vec<Value> {
-    use std::io::{BufRead, BufReader, Write};
-    use std::net::TcpStream;
-    let address = hub.url.trim_start_matches("http://").to_owned();
-    let mut stream = TcpStream::connect(&address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_millis(700))).unwrap();
-    let token = hub.token().unwrap();
-    let head = format!(
-        "GET /v1/sessions/{session}/transcript HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"
-    );
-    stream.write_all(head.as_bytes()).unwrap();
-    let lines = BufReader::new(stream).lines().map_while(Result::ok);
-    let data = lines.filter_map(|line| Some(line.strip_prefix("data: ")?.to_owned()));
-    data.filter_map(|data| serde_json::from_str(&data).ok()).collect()
+/// A stream of a session's transcript, from its beginning.
+pub struct TranscriptReader(TcpStream);
+
+impl TranscriptReader {
+    pub fn open(hub: &Hub, session: &str) -> Self {
+        let address = hub.url.trim_start_matches("http://");
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_millis(700))).unwrap();
+        let token = hub.token().unwrap();
+        let head = format!(
+            "GET /v1/sessions/{session}/transcript HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        Self(stream)
+    }
+
+    /// What comes until the stream pauses.
+    pub fn rest(self) -> Vec<Value> {
+        let lines = BufReader::new(self.0).lines().map_while(Result::ok);
+        let data = lines.filter_map(|line| Some(line.strip_prefix("data: ")?.to_owned()));
+        data.filter_map(|data| serde_json::from_str(&data).ok()).collect()
+    }
 }

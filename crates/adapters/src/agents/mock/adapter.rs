@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 
 use crate::adapter::{Adapter, AdapterError, FoundProgram, Launch, LaunchRequest};
 use crate::agents::acp;
+use crate::capability::Level;
 use crate::codec::Codec;
 use crate::descriptor::{Claim, ClaimState, Descriptor};
 
@@ -26,6 +27,12 @@ impl MockAgent {
         let questions =
             Claim::proven("scripted, built in; proven by its own tests, which says nothing of any model");
         let mut descriptor = acp::descriptor("mock", "Mock agent", questions, ClaimState::Proven);
+        for claim in descriptor.capabilities.iter_mut().filter(|claim| claim.level == Level::Live) {
+            claim.state = ClaimState::Proven;
+            claim.why = Some(
+                "played with a hub, a holder and a process by crates/askd/tests/live_mock.rs".to_owned(),
+            );
+        }
         descriptor.process_names = vec!["askd-mock-agent".to_owned()];
         descriptor.install = Some("built in".to_owned());
         Self { descriptor }
