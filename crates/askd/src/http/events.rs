@@ -1,16 +1,13 @@
 //! `/v1/events`: server-sent events as a cursor over the store. A slow reader is late, never poorer.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use bytes::{BufMut, Bytes, BytesMut};
-use futures_util::stream;
-use http::{HeaderMap, HeaderValue, header};
+use http::HeaderMap;
 use serde::Deserialize;
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -19,8 +16,9 @@ use askd_store::LoggedEvent;
 
 use super::extract::Query;
 use super::limits::KEEP_ALIVE;
-use super::problem::{Code, Problem};
+use super::problem::Problem;
 use super::state::AppState;
+use super::stream::{HEARTBEAT, Reader, last_event_id, respond, take_place};
 use crate::engine::{Caller, Engine};
 
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -68,40 +66,16 @@ async fn events(
     caller.needs(Right::Read)?;
     let newest = state.engine.store().newest();
     let after = start(&headers, query.after, newest)?;
-    let too_many = || Problem::new(Code::TooManyStreams, "close some streams, or try again a little later");
-    let turn = state.streams.clone().try_acquire_owned().map_err(|_| too_many())?;
+    let place = take_place(&state)?;
     let trimmed = state.engine.store().trimmed_through().await?;
-    let reader = Reader {
-        watch: state.engine.store().watch(),
-        engine: state.engine,
-        caller,
-        query,
-        cursor: after,
-        _turn: turn,
-    };
+    let reader =
+        LogReader { watch: state.engine.store().watch(), engine: state.engine, caller, query, cursor: after };
     let gap = (after < trimmed).then(|| trimmed_notice(after, trimmed));
-    let headers = [
-        (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
-        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
-    ];
-    // The first bytes at once, so that the client knows that it is connected.
-    let hello = gap.unwrap_or_else(|| Bytes::from_static(b": connected\n\n"));
-    let body = stream::unfold((Some(hello), reader), |(hello, mut reader)| async {
-        let bytes = match hello {
-            Some(hello) => hello,
-            None => reader.next().await?,
-        };
-        Some((Ok::<_, Infallible>(bytes), (None, reader)))
-    });
-    Ok((headers, Body::from_stream(body)).into_response())
+    Ok(respond(place, gap, reader))
 }
 
 fn start(headers: &HeaderMap, after: Option<Seq>, newest: Seq) -> Result<Seq, Problem> {
-    let from_header = headers.get("last-event-id").map(|value| {
-        let number = value.to_str().ok().and_then(|text| text.trim().parse::<Seq>().ok());
-        number.ok_or_else(|| Problem::field("Last-Event-ID", "invalid", "must be the number of an event"))
-    });
-    let from_header = from_header.transpose()?;
+    let from_header = last_event_id(headers)?;
     let named = if from_header.is_some() { "Last-Event-ID" } else { "after" };
     let after = from_header.or(after).unwrap_or(newest);
     if after > newest {
@@ -120,16 +94,15 @@ fn trimmed_notice(after: Seq, trimmed: Seq) -> Bytes {
 }
 
 /// One reader's place in the log.
-struct Reader {
+struct LogReader {
     engine: Engine,
     caller: Caller,
     watch: watch::Receiver<Seq>,
     query: EventsQuery,
     cursor: Seq,
-    _turn: OwnedSemaphorePermit,
 }
 
-impl Reader {
+impl Reader for LogReader {
     /// The next bytes to send; ends when the hub stops, the token is revoked or the store fails.
     async fn next(&mut self) -> Option<Bytes> {
         let stop = self.engine.stopping();
@@ -155,12 +128,14 @@ impl Reader {
             }
             tokio::select! {
                 changed = self.watch.changed() => changed.ok()?,
-                () = tokio::time::sleep(KEEP_ALIVE) => return Some(Bytes::from_static(b": still here\n\n")),
+                () = tokio::time::sleep(KEEP_ALIVE) => return Some(HEARTBEAT),
                 () = stop.cancelled() => return None,
             }
         }
     }
+}
 
+impl LogReader {
     fn frames(&self, page: &[Arc<LoggedEvent>]) -> Bytes {
         let mut bytes = BytesMut::new();
         for event in page.iter().filter(|event| self.query.wants(event)) {

@@ -1,17 +1,14 @@
 //! Managed sessions: start an agent, talk to it, read what it says, end it.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::path::PathBuf;
 
-use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use futures_util::stream;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -22,6 +19,7 @@ use super::extract::{Id, Json, Query};
 use super::limits::KEEP_ALIVE;
 use super::problem::{Code, Problem};
 use super::state::AppState;
+use super::stream::{HEARTBEAT, Reader, last_event_id, respond, take_place};
 use super::wait::json;
 use crate::engine::{Caller, Engine, HeldAgent, StartError, StartRequest};
 
@@ -145,50 +143,34 @@ async fn transcript(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     state.engine.get_session(&caller, &id).await?;
-    let last = headers.get("last-event-id").map(|value| {
-        let number = value.to_str().ok().and_then(|text| text.trim().parse::<u64>().ok());
-        number.ok_or_else(|| Problem::field("Last-Event-ID", "invalid", "must be the number of an entry"))
-    });
-    let after = last.transpose()?.or(query.after).unwrap_or(0);
+    let after = last_event_id(&headers)?.or(query.after).unwrap_or(0);
     let page = state.engine.store().entries_after(&id, after).await?;
     if after > page.newest {
         let message = format!("{after} is beyond the newest entry, {}", page.newest);
         return Err(Problem::field("after", "beyond_newest", message));
     }
-    let too_many = || Problem::new(Code::TooManyStreams, "close some streams, or try again a little later");
-    let turn = state.streams.clone().try_acquire_owned().map_err(|_| too_many())?;
-    let reader = Reader {
+    let place = take_place(&state)?;
+    let reader = TranscriptReader {
         watch: state.engine.store().watch_transcripts(),
         engine: state.engine,
         caller,
         session: id,
         raw: query.raw.unwrap_or(false),
         cursor: after,
-        _turn: turn,
     };
-    let headers = [
-        (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
-        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
-    ];
-    let body = stream::unfold(Some((true, reader)), |place| async {
-        let (first, mut reader) = place?;
-        let bytes = if first { Bytes::from_static(b": connected\n\n") } else { reader.next().await? };
-        Some((Ok::<_, Infallible>(bytes), Some((false, reader))))
-    });
-    Ok((headers, Body::from_stream(body)).into_response())
+    Ok(respond(place, None, reader))
 }
 
-struct Reader {
+struct TranscriptReader {
     engine: Engine,
     caller: Caller,
     watch: watch::Receiver<u64>,
     session: SessionId,
     raw: bool,
     cursor: u64,
-    _turn: OwnedSemaphorePermit,
 }
 
-impl Reader {
+impl Reader for TranscriptReader {
     async fn next(&mut self) -> Option<Bytes> {
         let stop = self.engine.stopping();
         loop {
@@ -222,7 +204,7 @@ impl Reader {
             }
             tokio::select! {
                 changed = self.watch.changed() => changed.ok()?,
-                () = tokio::time::sleep(KEEP_ALIVE) => return Some(Bytes::from_static(b": still here\n\n")),
+                () = tokio::time::sleep(KEEP_ALIVE) => return Some(HEARTBEAT),
                 () = stop.cancelled() => return None,
             }
         }

@@ -21,6 +21,7 @@ mod sandbox_agent;
 mod server;
 mod sessions;
 mod state;
+mod stream;
 mod tokens;
 mod wait;
 

@@ -3,16 +3,12 @@
 //! In: askd's ids or the agent's own. Out: its shapes, in snake case. What askd knows and they do not (several items, more ends
 //! than two) is in added fields; cancelled and expired are shown as rejected.
 
-use std::convert::Infallible;
-
-use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use futures_util::stream;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -22,8 +18,9 @@ use askd_store::LoggedEvent;
 
 use super::extract::{Json, Names, Query};
 use super::limits::KEEP_ALIVE;
-use super::problem::{Code, Problem};
+use super::problem::Problem;
 use super::state::AppState;
+use super::stream::{HEARTBEAT, Reader, last_event_id, respond, take_place};
 use crate::engine::{Caller, Engine};
 
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -138,35 +135,21 @@ async fn events(
 ) -> Result<Response, Problem> {
     caller.needs(Right::Read)?;
     let session = state.engine.find_session(&session).await?;
-    let last = headers.get("last-event-id").map(|value| {
-        let number = value.to_str().ok().and_then(|text| text.trim().parse::<Seq>().ok());
-        number.ok_or_else(|| Problem::field("Last-Event-ID", "invalid", "must be the number of an event"))
-    });
-    let cursor = last.transpose()?.or(query.offset).unwrap_or(0);
-    let too_many = || Problem::new(Code::TooManyStreams, "close some streams, or try again a little later");
-    let turn = state.streams.clone().try_acquire_owned().map_err(|_| too_many())?;
+    let cursor = last_event_id(&headers)?.or(query.offset).unwrap_or(0);
+    let place = take_place(&state)?;
     let watch = state.engine.store().watch();
-    let reader = Reader { watch, engine: state.engine, session, cursor, _turn: turn };
-    let headers = [
-        (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
-        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
-    ];
-    let body = stream::unfold((true, reader), |(first, mut reader)| async move {
-        let bytes = if first { Bytes::from_static(b": connected\n\n") } else { reader.next().await? };
-        Some((Ok::<_, Infallible>(bytes), (false, reader)))
-    });
-    Ok((headers, Body::from_stream(body)).into_response())
+    let reader = SessionReader { watch, engine: state.engine, session, cursor };
+    Ok(respond(place, None, reader))
 }
 
-struct Reader {
+struct SessionReader {
     engine: Engine,
     watch: watch::Receiver<Seq>,
     session: Session,
     cursor: Seq,
-    _turn: OwnedSemaphorePermit,
 }
 
-impl Reader {
+impl Reader for SessionReader {
     async fn next(&mut self) -> Option<Bytes> {
         let stop = self.engine.stopping();
         loop {
@@ -182,12 +165,14 @@ impl Reader {
             }
             tokio::select! {
                 changed = self.watch.changed() => changed.ok()?,
-                () = tokio::time::sleep(KEEP_ALIVE) => return Some(Bytes::from_static(b": still here\n\n")),
+                () = tokio::time::sleep(KEEP_ALIVE) => return Some(HEARTBEAT),
                 () = stop.cancelled() => return None,
             }
         }
     }
+}
 
+impl SessionReader {
     fn frame(&self, logged: &LoggedEvent) -> Option<String> {
         let kind = match logged.kind {
             EventType::QuestionRequested => "question.requested",

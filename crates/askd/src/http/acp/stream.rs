@@ -1,23 +1,19 @@
 //! The stream of an ACP server: a cursor over what is stored, from the beginning unless told otherwise. A slow reader is late,
 //! never poorer, and one that comes back goes on where it was.
 
-use std::convert::Infallible;
-
-use axum::body::Body;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use bytes::{BufMut, Bytes, BytesMut};
-use futures_util::stream as futures_stream;
-use http::{HeaderMap, HeaderValue, header};
-use tokio::sync::OwnedSemaphorePermit;
+use http::HeaderMap;
 
 use askd_store::TranscriptPage;
 
 use crate::engine::{AcpStream, Caller, Engine, acp_event};
 use crate::http::extract::Names;
 use crate::http::limits::KEEP_ALIVE;
-use crate::http::problem::{Code, Problem};
+use crate::http::problem::Problem;
 use crate::http::state::AppState;
+use crate::http::stream::{HEARTBEAT, Reader, last_event_id, respond, take_place};
 
 /// The agent's messages to its clients, live. `id:` counts within the server; the stream begins at the beginning, or after
 /// `Last-Event-ID`.
@@ -32,39 +28,24 @@ pub(super) async fn stream(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let stream = state.engine.acp_stream(&caller, &server).await?;
-    let last = headers.get("last-event-id").map(|value| {
-        let number = value.to_str().ok().and_then(|text| text.trim().parse::<u64>().ok());
-        number.ok_or_else(|| Problem::field("Last-Event-ID", "invalid", "must be the number of an event"))
-    });
-    let cursor = last.transpose()?.unwrap_or(0);
+    let cursor = last_event_id(&headers)?.unwrap_or(0);
     let newest = state.engine.store().entries_after(&stream.transcript, cursor).await?.newest;
     if cursor > newest {
         let message = format!("{cursor} is beyond the newest event, {newest}");
         return Err(Problem::field("Last-Event-ID", "beyond_newest", message));
     }
-    let too_many = || Problem::new(Code::TooManyStreams, "close some streams, or try again a little later");
-    let turn = state.streams.clone().try_acquire_owned().map_err(|_| too_many())?;
-    let reader = Reader { engine: state.engine, stream, cursor, _turn: turn };
-    let headers = [
-        (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
-        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
-    ];
-    let body = futures_stream::unfold(Some((true, reader)), |place| async {
-        let (first, mut reader) = place?;
-        let bytes = if first { Bytes::from_static(b": connected\n\n") } else { reader.next().await? };
-        Some((Ok::<_, Infallible>(bytes), Some((false, reader))))
-    });
-    Ok((headers, Body::from_stream(body)).into_response())
+    let place = take_place(&state)?;
+    let reader = AcpReader { engine: state.engine, stream, cursor };
+    Ok(respond(place, None, reader))
 }
 
-struct Reader {
+struct AcpReader {
     engine: Engine,
     stream: AcpStream,
     cursor: u64,
-    _turn: OwnedSemaphorePermit,
 }
 
-impl Reader {
+impl Reader for AcpReader {
     async fn next(&mut self) -> Option<Bytes> {
         let stop = self.engine.stopping();
         loop {
@@ -89,12 +70,14 @@ impl Reader {
                     // The agent is gone: once more, for its last words.
                     self.stream.grew = None;
                 },
-                () = tokio::time::sleep(KEEP_ALIVE) => return Some(Bytes::from_static(b": still here\n\n")),
+                () = tokio::time::sleep(KEEP_ALIVE) => return Some(HEARTBEAT),
                 () = stop.cancelled() => return None,
             }
         }
     }
+}
 
+impl AcpReader {
     fn frames(&mut self, page: TranscriptPage) -> Bytes {
         let mut bytes = BytesMut::new();
         if self.cursor < page.trimmed_through {

@@ -1,0 +1,56 @@
+//! What all streams of events share: a place among the streams, the cursor that a client brings, and the response.
+//!
+//! In: a reader that knows its place in what is stored. Out: `text/event-stream`, with its first bytes at once.
+
+use std::convert::Infallible;
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::stream;
+use http::{HeaderMap, HeaderValue, header};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::problem::{Code, Problem};
+use super::state::AppState;
+
+/// Sent when nothing else was for a while.
+pub const HEARTBEAT: Bytes = Bytes::from_static(b": still here\n\n");
+const CONNECTED: Bytes = Bytes::from_static(b": connected\n\n");
+
+/// One reader's place in what is stored.
+pub trait Reader: Send + 'static {
+    /// The next bytes to send; `None` ends the stream.
+    fn next(&mut self) -> impl Future<Output = Option<Bytes>> + Send;
+}
+
+/// A place among the streams, kept as long as the stream lasts.
+pub fn take_place(state: &AppState) -> Result<OwnedSemaphorePermit, Problem> {
+    let too_many = |_| Problem::new(Code::TooManyStreams, "close some streams, or try again a little later");
+    state.streams.clone().try_acquire_owned().map_err(too_many)
+}
+
+/// The number that a reconnecting client brings.
+pub fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
+    let Some(value) = headers.get("last-event-id") else { return Ok(None) };
+    let number = value.to_str().ok().and_then(|text| text.trim().parse().ok());
+    let misfit = || Problem::field("Last-Event-ID", "invalid", "must be the number of an event");
+    number.map(Some).ok_or_else(misfit)
+}
+
+/// The stream. `hello` goes out at once, so that the client knows that it is connected.
+pub fn respond(place: OwnedSemaphorePermit, hello: Option<Bytes>, reader: impl Reader) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+    ];
+    let begin = (Some(hello.unwrap_or(CONNECTED)), reader, place);
+    let body = stream::unfold(begin, |(hello, mut reader, place)| async {
+        let bytes = match hello {
+            Some(hello) => hello,
+            None => reader.next().await?,
+        };
+        Some((Ok::<_, Infallible>(bytes), (None, reader, place)))
+    });
+    (headers, Body::from_stream(body)).into_response()
+}
