@@ -4,6 +4,65 @@
  */
 
 export interface paths {
+    "/api/agents/{id}/answer-question": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Answer an agent's question by labels (Panopticon). */
+        post: operations["answerQuestionOfAgent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/agents/{id}/pending-questions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The open questions of an agent (Panopticon). An unknown agent has none. */
+        get: operations["listPendingQuestionsOfAgent"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/acp/{server_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The agent's messages to its clients, live. `id:` counts within the server; the stream begins at the beginning, or after
+         *     `Last-Event-ID`.
+         */
+        get: operations["streamAcp"];
+        put?: never;
+        /**
+         * Send one JSON-RPC message to the agent. A request is answered when the agent answers it, however long that takes; a
+         *     notification, or a response to a request of the agent, is taken with 202.
+         */
+        post: operations["sendAcpMessage"];
+        /** End the server: when this answers, the agent's process group is gone and its open questions are cancelled. */
+        delete: operations["endAcpServer"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/agents": {
         parameters: {
             query?: never;
@@ -66,6 +125,43 @@ export interface paths {
         get: operations["listHolders"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/hooks/claude": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A hook of Claude Code reports what it was given. The question is stored before this is answered. The same report again, after
+         *     a lost connection or a restart of the hub, is the same question.
+         */
+        post: operations["reportClaudeHook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/hooks/claude/{id}/took": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A hook has printed the decision: the delivery is `sent`. Only the agent's own record makes it `confirmed`. */
+        post: operations["confirmClaudeHookTook"];
         delete?: never;
         options?: never;
         head?: never;
@@ -245,6 +341,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sessions/{id}/events/sse": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The questions of a session as events in the shape of sandbox-agent v1. */
+        get: operations["streamSessionEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sessions/{id}/messages": {
         parameters: {
             query?: never;
@@ -256,6 +369,40 @@ export interface paths {
         put?: never;
         /** Say something to a managed session. */
         post: operations["sendMessage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/questions/{question_id}/reject": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Reject, as a client of sandbox-agent v1 does. */
+        post: operations["rejectSessionQuestion"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/questions/{question_id}/reply": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Answer, as a client of sandbox-agent v1 does. */
+        post: operations["replyToSessionQuestion"];
         delete?: never;
         options?: never;
         head?: never;
@@ -289,7 +436,8 @@ export interface paths {
         /** What askd is or was connected to. */
         get: operations["listSources"];
         put?: never;
-        post?: never;
+        /** Attach to a running server of an agent. Its `state` tells whether it could be reached. */
+        post: operations["attachSource"];
         delete?: never;
         options?: never;
         head?: never;
@@ -352,11 +500,19 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description An agent as it is behind `/v1/acp`. */
+        AcpListing: {
+            found: components["schemas"]["FoundProgram"][];
+            install?: string | null;
+            programs: string[];
+            questions: components["schemas"]["Claim"];
+        };
         AgentList: {
             agents: components["schemas"]["AgentListing"][];
         };
         /** @description One agent as surfaces list it. */
         AgentListing: components["schemas"]["Descriptor"] & {
+            acp?: components["schemas"]["AcpListing"] | null;
             /** @description Its programs on this machine; empty where it is not installed. */
             found: components["schemas"]["FoundProgram"][];
         };
@@ -562,6 +718,11 @@ export interface components {
             /** @description What, for people. */
             message: string;
         };
+        FlatAnswer: {
+            /** @description Labels, or own words, of all items in order. */
+            answers: string[];
+            toolId?: string | null;
+        };
         /** @description A program of an agent on this machine. */
         FoundProgram: {
             path: string;
@@ -584,6 +745,33 @@ export interface components {
         };
         HolderList: {
             holders: components["schemas"]["HeldAgent"][];
+        };
+        /** @description One hook process and what it was given. */
+        HookReport: {
+            /** @description Names the hook process; the same in each of its requests. */
+            hook: string;
+            /** @description What Claude Code gave the hook on stdin. */
+            input: Record<string, never>;
+            /**
+             * Format: int32
+             * @description The process of Claude Code, where the hook knows it.
+             */
+            pid?: number | null;
+        };
+        /** @description What a waiting hook is told. */
+        HookWord: {
+            question_id: components["schemas"]["QuestionId"];
+            /** @enum {string} */
+            state: "open";
+        } | {
+            output: Record<string, never>;
+            question_id: components["schemas"]["QuestionId"];
+            /** @enum {string} */
+            state: "decided";
+        } | {
+            question_id?: components["schemas"]["QuestionId"] | null;
+            /** @enum {string} */
+            state: "over";
         };
         /**
          * @description The type of a field in a form.
@@ -643,6 +831,11 @@ export interface components {
         MessageInput: {
             text: string;
         };
+        /**
+         * @description Newest first, or oldest first.
+         * @enum {string}
+         */
+        OrderName: "desc" | "asc";
         Outcome: {
             agentReceived?: components["schemas"]["AgentReceived"] | null;
             /** @description One array per item, in order; absent when nobody answered. */
@@ -658,6 +851,27 @@ export interface components {
             status: components["schemas"]["Status"];
             /** @description Items whose answers are secret and therefore shown as empty arrays here. */
             withheld?: number[];
+        };
+        PendingItem: {
+            header: string;
+            multiSelect: boolean;
+            options: components["schemas"]["PendingOption"][];
+            question: string;
+        };
+        PendingList: {
+            pending: boolean;
+            questions: components["schemas"]["PendingQuestion"][];
+        };
+        PendingOption: {
+            description: string;
+            label: string;
+        };
+        PendingQuestion: {
+            questions: components["schemas"]["PendingItem"][];
+            sessionId: string;
+            timestamp: components["schemas"]["Timestamp"];
+            /** @description The tool call, or askd's id where the call has no name. */
+            toolId: string;
         };
         /** @description A refusal, as it is sent. */
         Problem: {
@@ -683,6 +897,20 @@ export interface components {
             seq: components["schemas"]["u64"];
             status: components["schemas"]["Status"];
         };
+        QuestionEventData: {
+            /** @description All answers, one array per item. */
+            answers?: string[][] | null;
+            /** @description The labels of the first item's options. */
+            options: string[];
+            /** @description The text of the first item. */
+            prompt: string;
+            question_id: string;
+            /** @description All items. */
+            questions: Record<string, never>[];
+            /** @description What was answered first. */
+            response?: string | null;
+            status: string;
+        };
         /** @description One request for human input. */
         QuestionId: string;
         QuestionList: {
@@ -693,6 +921,10 @@ export interface components {
              * @description The newest event this list has seen: `GET /v1/events?after=seq` goes on from here without a gap.
              */
             seq: number;
+        };
+        QuestionReplyRequest: {
+            /** @description One array per item, in order. */
+            answers: string[][];
         };
         /**
          * @description What an adapter says about writing an answer twice.
@@ -778,6 +1010,16 @@ export interface components {
         };
         /** @description A place that questions come from. */
         SourceId: string;
+        /** @description What to attach to. It has no `Debug`, so that the password cannot be logged by accident. */
+        SourceInput: {
+            /** @description The agent whose server it is, such as `opencode`. */
+            kind: string;
+            /** @description Kept by the hub for the next connection, and never shown again. */
+            password?: string | null;
+            /** @description Where it listens; the agent's usual place unless given. */
+            url?: string | null;
+            username?: string | null;
+        };
         SourceList: {
             sources: components["schemas"]["Source"][];
         };
@@ -793,6 +1035,10 @@ export interface components {
          * @enum {string}
          */
         Surface: "web" | "terminal" | "cli" | "api" | "notification" | "agent" | "hub";
+        /** @description That the answer was taken. */
+        Taken: {
+            success: boolean;
+        };
         /** Format: date-time */
         Timestamp: string;
         Token: {
@@ -810,10 +1056,26 @@ export interface components {
         TokenList: {
             tokens: components["schemas"]["Token"][];
         };
+        Took: {
+            /** @description The hook process that printed the decision. */
+            hook: string;
+        };
         /** @description The tool call that asked. */
         ToolRef: {
             callId?: string | null;
             messageId?: string | null;
+        };
+        /** @description One event in the shape of sandbox-agent v1. */
+        UniversalEvent: {
+            data: components["schemas"]["QuestionEventData"];
+            event_id: string;
+            native_session_id: string;
+            sequence: components["schemas"]["u64"];
+            session_id: string;
+            source: string;
+            synthetic: boolean;
+            time: string;
+            type: string;
         };
         Withdrawal: {
             reason?: string | null;
@@ -938,6 +1200,189 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    answerQuestionOfAgent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The agent: an askd session, its own session id, a tmux session, or a Panopticon agent */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FlatAnswer"];
+            };
+        };
+        responses: {
+            /** @description What was asked for. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Taken"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            405: components["responses"]["Problem405"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
+            431: components["responses"]["Problem431"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    listPendingQuestionsOfAgent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The agent: an askd session, its own session id, a tmux session, or a Panopticon agent */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was asked for. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PendingList"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            405: components["responses"]["Problem405"];
+            414: components["responses"]["Problem414"];
+            431: components["responses"]["Problem431"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    streamAcp: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Go on after this event. */
+                "Last-Event-ID"?: string;
+            };
+            path: {
+                /** @description The name of the server, any that you choose. */
+                server_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was asked for. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            405: components["responses"]["Problem405"];
+            414: components["responses"]["Problem414"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    sendAcpMessage: {
+        parameters: {
+            query?: {
+                /** @description The agent to start, as `GET /v1/agents` lists it; needed for the first POST. */
+                agent?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The name of the server, any that you choose. */
+                server_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": string;
+            };
+        };
+        responses: {
+            /** @description What was asked for. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": string;
+                };
+            };
+            /** @description It was taken, and will be done. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            405: components["responses"]["Problem405"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    endAcpServer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of the server, any that you choose. */
+                server_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            405: components["responses"]["Problem405"];
+            409: components["responses"]["Problem409"];
+            414: components["responses"]["Problem414"];
+            431: components["responses"]["Problem431"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     listAgents: {
         parameters: {
             query?: never;
@@ -981,7 +1426,7 @@ export interface operations {
             };
             header?: {
                 /** @description As the browser's EventSource sends it; goes before `after`. */
-                "Last-Event-ID"?: number | null;
+                "Last-Event-ID"?: number;
             };
             path?: never;
             cookie?: never;
@@ -1060,6 +1505,79 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    reportClaudeHook: {
+        parameters: {
+            query?: {
+                /** @description Seconds to wait for the word that ends the hook's waiting. */
+                wait?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HookReport"];
+            };
+        };
+        responses: {
+            /** @description What was asked for. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HookWord"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            405: components["responses"]["Problem405"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    confirmClaudeHookTook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The question that the hook waited for */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Took"];
+            };
+        };
+        responses: {
+            /** @description It was done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            405: components["responses"]["Problem405"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
+            431: components["responses"]["Problem431"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     logIn: {
         parameters: {
             query?: never;
@@ -1131,8 +1649,18 @@ export interface operations {
                 session?: components["schemas"]["SessionId"];
                 /** @description Only the question of this tool call. */
                 callId?: string;
+                /** @description Ended in whatever way (`true`), or still open. */
+                settled?: boolean;
+                /** @description The folder that the question came from, exactly. */
+                project?: string;
+                /** @description Words that stand in what was asked or answered, in upper or lower case. */
+                text?: string;
+                /** @description Asked at or after this moment. */
+                since?: components["schemas"]["Timestamp"];
+                /** @description Asked before this moment. */
+                until?: components["schemas"]["Timestamp"];
                 /** @description `desc`, the newest first, unless given. */
-                order?: "desc" | "asc";
+                order?: components["schemas"]["OrderName"];
                 /** @description `nextCursor` of the page before. */
                 cursor?: string;
                 /** @description Questions of one page; 50 unless given. */
@@ -1170,7 +1698,7 @@ export interface operations {
             };
             header?: {
                 /** @description Names this request, so that sending it again does it once. */
-                "Idempotency-Key"?: string | null;
+                "Idempotency-Key"?: string;
             };
             path?: never;
             cookie?: never;
@@ -1274,9 +1802,9 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description Names this request, so that sending it again does it once. */
-                "Idempotency-Key"?: string | null;
+                "Idempotency-Key"?: string;
                 /** @description `web`, `terminal`, `cli`, `notification` or `api`, which it is unless given. */
-                "Askd-Surface"?: string | null;
+                "Askd-Surface"?: string;
             };
             path: {
                 /** @description The id of the question. */
@@ -1317,9 +1845,9 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description Names this request, so that sending it again does it once. */
-                "Idempotency-Key"?: string | null;
+                "Idempotency-Key"?: string;
                 /** @description `web`, `terminal`, `cli`, `notification` or `api`, which it is unless given. */
-                "Askd-Surface"?: string | null;
+                "Askd-Surface"?: string;
             };
             path: {
                 /** @description The id of the question. */
@@ -1360,7 +1888,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description `web`, `terminal`, `cli`, `notification` or `api`, which it is unless given. */
-                "Askd-Surface"?: string | null;
+                "Askd-Surface"?: string;
             };
             path: {
                 /** @description The id of the question. */
@@ -1523,6 +2051,44 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    streamSessionEvents: {
+        parameters: {
+            query?: {
+                /** @description Go on after this event; the stream starts at the beginning unless given. */
+                offset?: number;
+            };
+            header?: {
+                /** @description Go on after this event. */
+                "Last-Event-ID"?: string;
+            };
+            path: {
+                /** @description The session, by askd's id or the agent's own. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was asked for. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": components["schemas"]["UniversalEvent"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            405: components["responses"]["Problem405"];
+            414: components["responses"]["Problem414"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     sendMessage: {
         parameters: {
             query?: never;
@@ -1559,6 +2125,76 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    rejectSessionQuestion: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session, by askd's id or the agent's own. */
+                id: string;
+                /** @description The question, by askd's id or the agent's own. */
+                question_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            405: components["responses"]["Problem405"];
+            409: components["responses"]["Problem409"];
+            414: components["responses"]["Problem414"];
+            431: components["responses"]["Problem431"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    replyToSessionQuestion: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session, by askd's id or the agent's own. */
+                id: string;
+                /** @description The question, by askd's id or the agent's own. */
+                question_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QuestionReplyRequest"];
+            };
+        };
+        responses: {
+            /** @description It was done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            405: components["responses"]["Problem405"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
+            431: components["responses"]["Problem431"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     streamTranscript: {
         parameters: {
             query?: {
@@ -1569,7 +2205,7 @@ export interface operations {
             };
             header?: {
                 /** @description As the browser's EventSource sends it; goes before `after`. */
-                "Last-Event-ID"?: number | null;
+                "Last-Event-ID"?: number;
             };
             path: {
                 /** @description The id of the session. */
@@ -1622,6 +2258,40 @@ export interface operations {
             403: components["responses"]["Problem403"];
             405: components["responses"]["Problem405"];
             414: components["responses"]["Problem414"];
+            431: components["responses"]["Problem431"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    attachSource: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SourceInput"];
+            };
+        };
+        responses: {
+            /** @description It was made. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Source"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            405: components["responses"]["Problem405"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
             431: components["responses"]["Problem431"];
             503: components["responses"]["Problem503"];
         };
