@@ -43,7 +43,7 @@ const PROBLEMS: [(&str, &str); 12] = [
 const ALWAYS: [&str; 6] = ["400", "403", "405", "414", "431", "503"];
 
 /// What only some operations may be refused with, beside what follows from their form.
-const SOMETIMES: [(&str, &[&str]); 15] = [
+const SOMETIMES: [(&str, &[&str]); 18] = [
     ("askQuestion", &["409", "429"]),
     ("getQuestion", &["429"]),
     ("replyToQuestion", &["409"]),
@@ -59,6 +59,9 @@ const SOMETIMES: [(&str, &[&str]); 15] = [
     ("replyToSessionQuestion", &["404", "409"]),
     ("rejectSessionQuestion", &["404", "409"]),
     ("streamSessionEvents", &["404", "429"]),
+    ("attachSource", &["409"]),
+    ("reportClaudeHook", &["409", "429"]),
+    ("answerQuestionOfAgent", &["409"]),
 ];
 
 /// What a success says where its route does not.

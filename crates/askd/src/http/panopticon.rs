@@ -3,16 +3,17 @@
 //! In: an agent's name (askd's session id, the agent's own, a tmux session, a Panopticon agent). Out: Panopticon's shapes. Flat
 //! labels are given to the items left to right; where that can be done in more than one way, nothing is guessed.
 
+use std::collections::HashSet;
+
 use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use askd_core::question::Item;
-use askd_core::{Question, Reply, Session, Timestamp};
+use askd_core::{Question, Reply, Right, Session, Timestamp};
 
 use super::extract::{Json, Names};
 use super::problem::{Code, Problem};
@@ -107,15 +108,22 @@ struct FlatAnswer {
     tool_id: Option<String>,
 }
 
+/// That the answer was taken.
+#[derive(Serialize, utoipa::ToSchema)]
+struct Taken {
+    success: bool,
+}
+
 /// Answer an agent's question by labels (Panopticon).
 #[utoipa::path(post, path = "/api/agents/{id}/answer-question", operation_id = "answerQuestionOfAgent", params(("id" = String, Path, description = "The agent: an askd session, its own session id, a tmux session, or a Panopticon agent")), tag = "panopticon",
-    request_body = FlatAnswer, responses((status = 200)))]
+    request_body = FlatAnswer, responses((status = 200, body = Taken)))]
 async fn answer_question(
     State(state): State<AppState>,
     caller: Caller,
     Names(id): Names<String>,
     Json(input): Json<FlatAnswer>,
 ) -> Result<Response, Problem> {
+    caller.needs(Right::Answer)?;
     let sessions = state.engine.sessions_called(&caller, &id).await?;
     let mut open = state.engine.open_of(&sessions).await?;
     if let Some(wanted) = &input.tool_id {
@@ -139,18 +147,18 @@ async fn answer_question(
     })?;
     let reply = Reply { answers, notes: None, edited_plan: None, next_mode: None };
     state.engine.reply(&caller, &question.id, reply, None).await?;
-    Ok(answer(StatusCode::OK, &json!({ "success": true })))
+    Ok(answer(StatusCode::OK, &Taken { success: true }))
 }
 
 /// Gives flat labels to the items left to right, if there is one way to do it: every item answered, else some skipped, else
 /// one text for each.
 fn assign(labels: &[String], items: &[Item]) -> Option<Vec<Vec<String>>> {
     for skips in [false, true] {
-        let mut ways = Vec::new();
-        ways_to_assign(labels, items, skips, &mut Vec::new(), &mut ways);
-        match ways.len() {
+        let mut search = Search { skips, dead: HashSet::new(), ways: Vec::new() };
+        search.go_on(labels, items, &mut Vec::new());
+        match search.ways.len() {
             0 => {}
-            1 => return ways.pop(),
+            1 => return search.ways.pop(),
             _ => return None,
         }
     }
@@ -158,38 +166,52 @@ fn assign(labels: &[String], items: &[Item]) -> Option<Vec<Vec<String>>> {
     own_words.then(|| labels.iter().map(|label| vec![label.clone()]).collect())
 }
 
-/// Two ways are as bad as many: the search stops there.
-fn ways_to_assign(
-    labels: &[String],
-    items: &[Item],
+/// Looks for ways to give labels to items. Two are as bad as many: it stops there.
+struct Search {
+    /// Whether an item may get nothing.
     skips: bool,
-    so_far: &mut Vec<Vec<String>>,
-    ways: &mut Vec<Vec<Vec<String>>>,
-) {
-    let Some((item, rest)) = items.split_first() else {
-        if labels.is_empty() {
-            ways.push(so_far.clone());
-        }
-        return;
-    };
-    let most = if item.multiple { labels.len() } else { labels.len().min(1) };
-    for taken in usize::from(!skips)..=most {
-        let run = &labels[..taken];
-        let is_option = |label: &String| item.options.iter().any(|option| option.label == *label);
-        if run.last().is_some_and(|label| !is_option(label) || run[..taken - 1].contains(label)) {
+    /// How many labels and items were left where no way led on; without this, many items make a search without end.
+    dead: HashSet<(usize, usize)>,
+    ways: Vec<Vec<Vec<String>>>,
+}
+
+impl Search {
+    fn go_on(&mut self, labels: &[String], items: &[Item], so_far: &mut Vec<Vec<String>>) {
+        let Some((item, rest)) = items.split_first() else {
+            if labels.is_empty() {
+                self.ways.push(so_far.clone());
+            }
+            return;
+        };
+        let place = (labels.len(), items.len());
+        if self.dead.contains(&place) {
             return;
         }
-        so_far.push(run.to_vec());
-        ways_to_assign(&labels[taken..], rest, skips, so_far, ways);
-        so_far.pop();
-        if ways.len() > 1 {
-            return;
+        let before = self.ways.len();
+        let most = if item.multiple { labels.len() } else { labels.len().min(1) };
+        for taken in usize::from(!self.skips)..=most {
+            let run = &labels[..taken];
+            let is_option = |label: &String| item.options.iter().any(|option| option.label == *label);
+            if run.last().is_some_and(|label| !is_option(label) || run[..taken - 1].contains(label)) {
+                break;
+            }
+            so_far.push(run.to_vec());
+            self.go_on(&labels[taken..], rest, so_far);
+            so_far.pop();
+            if self.ways.len() > 1 {
+                return;
+            }
+        }
+        if self.ways.len() == before {
+            self.dead.insert(place);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn item(labels: &[&str], multiple: bool) -> Item {
@@ -223,5 +245,9 @@ mod tests {
         assert!(assigned(&["A", "B", "B", "C"], &twins).is_some());
         let many = vec![item(&["A", "B", "C", "D"], true); 4];
         assert_eq!(assigned(&["A", "B", "C", "D", "A", "B"], &many), None, "and it ends");
+        let many = vec![item(&["A", "B"], true); 60];
+        let mut labels = ["A", "B"].repeat(30);
+        labels.push("nonsense");
+        assert_eq!(assigned(&labels, &many), None, "and it ends where every way is a dead end");
     }
 }

@@ -49,7 +49,7 @@ struct ListQuery {
     /// The folder that the question came from, exactly.
     project: Option<String>,
     /// Words that stand in what was asked or answered, in upper or lower case.
-    #[param(min_length = 1, max_length = 256)]
+    #[param(max_length = 256)]
     text: Option<String>,
     /// Asked at or after this moment.
     since: Option<Timestamp>,

@@ -87,6 +87,11 @@ async fn every_route_wants_its_right_and_no_other() {
         route("GET", "/v1/holders", &["manage"], 200),
         route("GET", "/v1/agents", &["answer", "read"], 200),
         route("GET", "/v1/sources", &["manage"], 200),
+        route("POST", "/v1/sources", &["manage"], 400).with(json!({"kind": "nobody"})),
+        route("GET", "/api/agents/nobody/pending-questions", &["answer", "read"], 200),
+        route("POST", "/api/agents/nobody/answer-question", &["answer"], 404).with(json!({"answers": ["x"]})),
+        route("POST", &format!("/v1/hooks/claude/que_{nothing}/took"), &["ask"], 404)
+            .with(json!({"hook": "0123456789abcdef"})),
         route("DELETE", &format!("/v1/sources/src_{nothing}"), &["manage"], 404),
         route("GET", "/v1/tokens", &["manage"], 200),
         route("POST", "/v1/tokens", &["manage"], 201).with(json!({"name": "x", "rights": ["manage"]})),
@@ -120,9 +125,14 @@ async fn every_route_wants_its_right_and_no_other() {
             }
         }
     }
-    for open in ["/v1/health", "/", "/sw.js", "/manifest.webmanifest"] {
+    // The page, and every file that it names.
+    let page = String::from_utf8(nobody.get("/").await.body).unwrap();
+    let files = page.split('"').filter(|part| part.starts_with("/assets/")).map(str::to_owned);
+    let open: Vec<String> = ["/v1/health".to_owned(), "/".to_owned()].into_iter().chain(files).collect();
+    assert!(open.len() > 2, "{page}");
+    for path in open {
         for client in [&nobody, &nobody.with_token(Some("askd_guess")), &hub.asker] {
-            assert_eq!(client.get(open).await.status, 200, "{open}");
+            assert_eq!(client.get(&path).await.status, 200, "{path}");
         }
     }
 }

@@ -43,6 +43,8 @@ async fn a_secret_answer_is_for_its_asker_alone() {
     assert_eq!(shown["outcome"]["answers"], json!([[SECRET], ["db1"]]));
     assert!(shown["outcome"].get("withheld").is_none());
 
+    let found = hub.owner.get(&format!("/v1/questions?text={SECRET}")).await.ok(200);
+    assert_eq!(found["questions"], json!([]), "a search does not tell whether it was guessed");
     let list = hub.owner.get("/v1/questions").await;
     let one = hub.owner.get(&format!("/v1/questions/{id}")).await;
     let conflict = hub.owner.reply(id, json!([["another"], ["db1"]])).await;

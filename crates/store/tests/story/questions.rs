@@ -163,8 +163,8 @@ pub(crate) async fn a_list_can_be_searched<S: Stage>() {
             Context { cwd: Some(cwd.to_owned()), title: Some(title.to_owned()), ..Context::default() };
         Ask { context, ..plain() }
     };
-    ask(&**store, by_api(1, about("/work/shop", "100% \"done\"\\ now"))).await;
-    ask(&**store, by_api(2, about("/work/blog", "Grüße, 100 percent"))).await;
+    ask(&**store, by_api(1, about("/home/me/shop", "100% \"done\"\\ now"))).await;
+    ask(&**store, by_api(2, about("/home/me/blog", "Grüße, 100 percent"))).await;
     reply(&**store, &question_id(2), &["Session"]).await;
     let moment = store.question(&question_id(1)).await.unwrap().unwrap().question.created_at;
     let any = QuestionFilter::default;
@@ -182,7 +182,7 @@ pub(crate) async fn a_list_can_be_searched<S: Stage>() {
         (text("decline"), vec![]),
         (text("answered"), vec![]),
         (text("' OR 1"), vec![]),
-        (project("/work/shop"), vec![1]),
+        (project("/home/me/shop"), vec![1]),
         (project("/work"), vec![]),
         (QuestionFilter { since: Some(moment), ..any() }, vec![1, 2]),
         (QuestionFilter { since: Some(moment.plus_millis(1_000_000)), ..any() }, vec![]),
