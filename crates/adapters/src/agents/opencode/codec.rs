@@ -195,6 +195,11 @@ impl Codec for OpencodeCodec {
         if let Some(open) = self.open.get_mut(native_id) {
             open.sent = Some(settled.clone());
             open.acknowledged = false;
+            // Known from now on: the tool part may tell of it before the server says that it took it.
+            let rejects = permission::reply_of(settled).is_ok_and(|(word, _)| word == permission::REJECT);
+            if rejects && matches!(open.way, Way::Permission) {
+                self.sessions.get_mut(&open.session).rejected = Some(native_id.to_owned());
+            }
         }
         Vec::new()
     }
