@@ -40,6 +40,28 @@ fn table() -> String {
     for adapter in Registry::built_in().iter() {
         table.push_str(&row(adapter.descriptor()));
     }
+    table.push('\n');
+    table.push_str(&scenarios());
+    table
+}
+
+/// The suite's own table: every scenario, and what each agent with an adapter claims of it.
+fn scenarios() -> String {
+    let registry = Registry::built_in();
+    let built: Vec<&Descriptor> = registry
+        .iter()
+        .filter(|adapter| adapter.codec().is_ok())
+        .map(|adapter| adapter.descriptor())
+        .collect();
+    let names: Vec<&str> = built.iter().map(|descriptor| descriptor.name.as_str()).collect();
+    let mut table = format!("| scenario | {} |\n|---|{}\n", names.join(" | "), "---|".repeat(names.len()));
+    for &capability in Capability::ALL {
+        let states: Vec<&str> = built
+            .iter()
+            .map(|descriptor| descriptor.claim(capability).map_or("no", |claim| word(claim.state)))
+            .collect();
+        table.push_str(&format!("| {} | {} |\n", capability.scenario(), states.join(" | ")));
+    }
     table
 }
 
