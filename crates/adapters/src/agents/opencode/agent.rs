@@ -37,10 +37,6 @@ fn descriptor() -> Descriptor {
         (Plan, "OpenCode asks about a plan by an ordinary question with Yes and No"),
         (PlanEdits, "OpenCode has no place for an edited plan"),
         (CancelReject, "a rejection ends the turn; OpenCode knows no other"),
-        (
-            AgentExit,
-            "a server that goes away is a lost source; its questions end when it is back without them",
-        ),
         (Oversized, "not judged yet"),
         (SlowReader, "not judged yet"),
     ] {
@@ -48,11 +44,16 @@ fn descriptor() -> Descriptor {
     }
     let claims = claims
         .but(Decline, ClaimState::Proven, "permissions only, by a rejection with a message")
-        .but(Notes, ClaimState::Proven, "a note becomes one more entry of its answer");
+        .but(Notes, ClaimState::Proven, "a note becomes one more entry of its answer")
+        .but(
+            AgentExit,
+            ClaimState::Proven,
+            "of a server that askd started; one that was attached is a lost source",
+        );
     Descriptor {
         name: NAME.to_owned(),
         title: "OpenCode".to_owned(),
-        questions: Claim::proven("seen with OpenCode 1.18.33 over its server"),
+        questions: Claim::proven("seen with OpenCode 1.18.33, started by askd and attached to"),
         kinds: vec![Kind::Choice, Kind::Permission],
         reject_modes: vec![RejectMode::Interrupt, RejectMode::Decline],
         // The first reply wins at the server and every later one is a 404: a second copy does no harm.
