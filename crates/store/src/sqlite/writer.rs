@@ -11,9 +11,10 @@ use rusqlite::{Connection, ErrorCode};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use askd_core::{Event, Question, Session};
-use askd_core::{EventType, Seq, Timestamp};
+use askd_core::{EventType, Seq, SessionId, Timestamp};
 
 use super::events;
+use super::growth::Growth;
 use crate::log::{LoggedEvent, Tail};
 use crate::seal::Sealer;
 use crate::{StoreError, StoreResult};
@@ -27,6 +28,7 @@ const QUEUE: usize = 4096;
 pub(super) struct Tx<'a> {
     pub(super) conn: &'a Connection,
     pub(super) sealer: &'a Sealer,
+    growth: &'a Arc<Growth>,
     /// Open questions, this transaction's changes included.
     pub(super) open_questions: i64,
     done: Done,
@@ -50,6 +52,12 @@ impl Tx<'_> {
     /// Runs `effect` once the job is durable, whether or not its caller still waits; never if it is undone.
     pub(super) fn after_commit(&mut self, effect: impl FnOnce() + Send + 'static) {
         self.done.effects.push(Box::new(effect));
+    }
+
+    /// Wakes the readers of a transcript once the job is durable.
+    pub(super) fn transcript_grew(&mut self, transcript: SessionId) {
+        let growth = Arc::clone(self.growth);
+        self.after_commit(move || growth.grew(&transcript));
     }
 
     /// Appends an event about a question; a requested question learns its own place in the log by it.
@@ -106,6 +114,7 @@ impl Writer {
     pub(super) fn start(
         conn: Connection,
         tail: Arc<Tail>,
+        growth: Arc<Growth>,
         sealer: Arc<Sealer>,
         open_questions: i64,
     ) -> StoreResult<Self> {
@@ -113,7 +122,7 @@ impl Writer {
         let (end, ended) = watch::channel(false);
         let name = "askd-writer".to_owned();
         let run = move || {
-            WriterThread { conn, tail, sealer, open_questions }.run(queue);
+            WriterThread { conn, tail, growth, sealer, open_questions }.run(queue);
             end.send_replace(true);
         };
         thread::Builder::new()
@@ -159,6 +168,7 @@ impl Writer {
 struct WriterThread {
     conn: Connection,
     tail: Arc<Tail>,
+    growth: Arc<Growth>,
     sealer: Arc<Sealer>,
     open_questions: i64,
 }
@@ -185,7 +195,13 @@ impl WriterThread {
                 finishers.push(job(None).1);
                 continue;
             }
-            let mut tx = Tx { conn: &self.conn, sealer: &self.sealer, open_questions, done: Done::default() };
+            let mut tx = Tx {
+                conn: &self.conn,
+                sealer: &self.sealer,
+                growth: &self.growth,
+                open_questions,
+                done: Done::default(),
+            };
             let (keep, finish) = job(Some(&mut tx));
             let Tx { open_questions: open_now, done, .. } = tx;
             let closed = if keep {
@@ -255,7 +271,7 @@ mod tests {
         )
         .unwrap();
         let sealer = Arc::new(Sealer::new(&[7; 32]));
-        Arc::new(Writer::start(conn, Arc::new(Tail::starting_after(0)), sealer, 0).unwrap())
+        Arc::new(Writer::start(conn, Arc::new(Tail::starting_after(0)), Arc::default(), sealer, 0).unwrap())
     }
 
     fn insert(table: &'static str, n: i64) -> impl FnOnce(&mut Tx<'_>) -> StoreResult<i64> + Send {
