@@ -44,7 +44,7 @@ fn end_of(stream: &mut Stream, hub: &Hub, request: &Value) -> Value {
 #[test]
 fn the_line_of_an_open_question_outlives_what_the_stream_keeps() {
     // More than the stream keeps: each line is kept as it came and as it is shown.
-    const LINES: usize = 70;
+    const LINES: usize = 40;
     let mut hub = hub();
     let place = Place::new(&hub, "long");
     let asking = place.open("mock", "/tmp");
