@@ -2,6 +2,7 @@
 //!
 //! In: names of sections (all but `history` unless given). Out: a table on stdout. Machines are noisy, so what counts is the ratio.
 
+mod acp;
 mod fanout;
 mod hub;
 mod latency;
@@ -18,7 +19,8 @@ use table::Table;
 
 type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-const SECTIONS: [&str; 7] = ["startup", "throughput", "latency", "fanout", "memory", "sessions", "history"];
+const SECTIONS: [&str; 8] =
+    ["startup", "throughput", "latency", "fanout", "memory", "sessions", "acp", "history"];
 
 #[tokio::main]
 async fn main() -> Result {
@@ -45,6 +47,9 @@ async fn main() -> Result {
     }
     if wanted("sessions") {
         sessions::run(&mut table).await?;
+    }
+    if wanted("acp") {
+        acp::run(&mut table).await?;
     }
     if wanted("history") {
         lists::run(&mut table).await?;

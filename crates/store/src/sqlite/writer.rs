@@ -12,9 +12,10 @@ use rusqlite::{Connection, ErrorCode};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use askd_core::{Event, Question, Session};
-use askd_core::{EventType, Seq, Timestamp};
+use askd_core::{EventType, Seq, SessionId, Timestamp};
 
 use super::events;
+use super::growth::Growth;
 use crate::log::Tail;
 use crate::seal::Sealer;
 use crate::{StoreError, StoreResult};
@@ -40,6 +41,7 @@ pub(super) enum Scope {
 pub(super) struct Tx<'a> {
     pub(super) conn: &'a Connection,
     pub(super) sealer: &'a Sealer,
+    growth: &'a Arc<Growth>,
     /// Open questions, this transaction's changes included.
     pub(super) open_questions: i64,
     done: Done,
@@ -63,6 +65,12 @@ impl Tx<'_> {
     /// Runs `effect` once the job is durable, whether or not its caller still waits; never if it is undone.
     pub(super) fn after_commit(&mut self, effect: impl FnOnce() + Send + 'static) {
         self.done.effects.push(Box::new(effect));
+    }
+
+    /// Wakes the readers of a transcript once the job is durable.
+    pub(super) fn transcript_grew(&mut self, transcript: SessionId) {
+        let growth = Arc::clone(self.growth);
+        self.after_commit(move || growth.grew(&transcript));
     }
 
     /// Appends an event about a question; a requested question learns its own place in the log by it.
@@ -131,6 +139,7 @@ impl Writer {
     pub(super) fn start(
         conn: Connection,
         tail: Arc<Tail>,
+        growth: Arc<Growth>,
         sealer: Arc<Sealer>,
         open_questions: i64,
     ) -> StoreResult<Self> {
@@ -139,7 +148,7 @@ impl Writer {
         let (tell, told) = channel::sync_channel(UNTOLD);
         let teller = spawn("askd-teller", move || told.into_iter().for_each(|told| tell_all(&tail, told)))?;
         spawn("askd-writer", move || {
-            WriterThread { conn, tell, sealer, open_questions }.run(queue);
+            WriterThread { conn, tell, growth, sealer, open_questions }.run(queue);
             // It ends because the writer, which has been consumed, was its only sender.
             drop(teller.join());
             end.send_replace(true);
@@ -198,6 +207,7 @@ fn tell_all(tail: &Tail, told: Told) {
 struct WriterThread {
     conn: Connection,
     tell: channel::SyncSender<Told>,
+    growth: Arc<Growth>,
     sealer: Arc<Sealer>,
     open_questions: i64,
 }
@@ -231,7 +241,13 @@ impl WriterThread {
                 continue;
             }
             let changes = self.conn.total_changes();
-            let mut tx = Tx { conn: &self.conn, sealer: &self.sealer, open_questions, done: Done::default() };
+            let mut tx = Tx {
+                conn: &self.conn,
+                sealer: &self.sealer,
+                growth: &self.growth,
+                open_questions,
+                done: Done::default(),
+            };
             let (keep, finish) = (job.work)(Some(&mut tx));
             let Tx { open_questions: open_now, done, .. } = tx;
             begun = match (job.scope, keep) {
@@ -299,7 +315,7 @@ mod tests {
         )
         .unwrap();
         let sealer = Arc::new(Sealer::new(&[7; 32]));
-        Arc::new(Writer::start(conn, Arc::new(Tail::starting_after(0)), sealer, 0).unwrap())
+        Arc::new(Writer::start(conn, Arc::new(Tail::starting_after(0)), Arc::default(), sealer, 0).unwrap())
     }
 
     type TestJob = Box<dyn FnOnce(&mut Tx<'_>) -> StoreResult<i64> + Send>;
