@@ -7,6 +7,7 @@ mod hub;
 mod latency;
 mod lists;
 mod memory;
+mod page;
 mod raw;
 mod sessions;
 mod startup;
@@ -18,7 +19,8 @@ use table::Table;
 
 type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-const SECTIONS: [&str; 7] = ["startup", "throughput", "latency", "fanout", "memory", "sessions", "history"];
+const SECTIONS: [&str; 8] =
+    ["startup", "throughput", "latency", "fanout", "memory", "sessions", "page", "history"];
 
 #[tokio::main]
 async fn main() -> Result {
@@ -45,6 +47,12 @@ async fn main() -> Result {
     }
     if wanted("sessions") {
         sessions::run(&mut table).await?;
+    }
+    if wanted("page") {
+        match page::missing().filter(|_| given.is_empty()) {
+            Some(why) => table.row("page", "not measured".to_owned(), why.to_owned(), ""),
+            None => page::run(&mut table).await?,
+        }
     }
     if wanted("history") {
         lists::run(&mut table).await?;
