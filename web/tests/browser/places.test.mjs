@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 
-import { shot } from "./browser.mjs";
+import { logIn, shot } from "./browser.mjs";
 import { freePort } from "./hub.mjs";
 import { AUTH, FEATURES, PLAN } from "./samples.mjs";
-import { hub, someone, stage, startMock, until } from "./stage.mjs";
+import { hub, someone, stage, startMock, stranger, until } from "./stage.mjs";
 
 stage();
 
@@ -127,4 +127,51 @@ test("a server is attached from the page: what is wrong stays on the form, the p
   await row.getByRole("button", { name: "Detach" }).click();
   await row.getByRole("button", { name: /Really/ }).click();
   await row.getByText(/^Ended/).waitFor();
+});
+
+test("a session's question is held until the agent's message has settled, and its answer waits for the agent in the transcript", async () => {
+  const { id } = await startMock("hello there");
+  const page = await stranger();
+  await page.clock.install();
+  await logIn(page, hub);
+  await page.goto(`${hub.url}/#/sessions/${id}`);
+  const log = page.getByRole("log");
+  await log.getByText("you said: hello there").waitFor();
+  const { pid } = await hub.call("GET", `/v1/sessions/${id}`);
+  // From here on the page's time stands still.
+  await page.clock.pauseAt(Date.now() + 60_000);
+  await page.getByRole("textbox", { name: /Say something/ }).fill("question");
+  await page.keyboard.press("Enter");
+  await page.locator("nav .count", { hasText: "1" }).waitFor();
+  await page.clock.runFor(500);
+  assert.equal(await page.getByRole("heading", { name: "Mock agent asks" }).count(), 0, "the message has not settled");
+  await page.clock.runFor(200);
+  await page.getByRole("heading", { name: "Mock agent asks" }).waitFor();
+  const [panel, box] = [await page.locator("article").boundingBox(), await page.getByRole("textbox", { name: /Say something/ }).boundingBox()];
+  assert.ok(panel.y < box.y, "above the box");
+  await page.clock.resume();
+  process.kill(pid, "SIGSTOP");
+  try {
+    await page.getByRole("radio", { name: /Option B/ }).check();
+    await page.getByRole("button", { name: /^Submit/ }).click();
+    await log.getByText(/^Not (sent|confirmed) yet/).waitFor();
+  } finally {
+    process.kill(pid, "SIGCONT");
+  }
+  await log.getByText(/^Confirmed/).waitFor();
+  await shot(page, "session-answered");
+});
+
+test("words typed for a session's question are rescued when it is answered elsewhere", async () => {
+  const { id } = await startMock("question");
+  const page = await someone();
+  await page.goto(`${hub.url}/#/sessions/${id}`);
+  await page.getByRole("textbox", { name: "Other: your own answer" }).fill("a third way");
+  const [{ id: asked }] = (await hub.call("GET", "/v1/questions?status=requested")).questions;
+  await hub.reply(asked, [["Option A"]]);
+  await page.getByText("What you had typed is kept:").waitFor();
+  await page.getByText("a third way").waitFor();
+  await page.getByRole("button", { name: "Let it go" }).click();
+  await page.getByRole("article").waitFor({ state: "detached" });
+  await page.getByRole("log").getByText("Option A").first().waitFor();
 });
