@@ -251,6 +251,7 @@ impl Attendant {
         through: Option<u64>,
     ) -> Result<(), EngineError> {
         self.save().await?;
+        self.tell_responses().await?;
         for bytes in std::mem::take(&mut self.to_write) {
             let _ = connection.write(0, None, bytes).await;
         }

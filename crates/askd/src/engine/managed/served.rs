@@ -77,7 +77,7 @@ impl Attendant {
     /// A line of the process: kept for whoever wants to see it, and read for the address.
     pub(super) async fn hear_output(&mut self, n: u64, bytes: &[u8]) -> Result<(), EngineError> {
         let raw = Some(String::from_utf8_lossy(bytes).into_owned());
-        let entry = NewEntry { line: Some(n), at: now(), voice: "other", text: None, raw };
+        let entry = NewEntry { line: Some(n), raw, ..NewEntry::new(now(), "other") };
         self.unsaved.push((self.main.id.clone(), entry));
         let Some(served) = self.served.as_mut().filter(|served| served.settings.url.is_none()) else {
             return Ok(());
@@ -148,7 +148,7 @@ impl Attendant {
             }
             SseSignal::Oversized { total_bytes, .. } => {
                 let text = Some(format!("an event of {total_bytes} bytes was too long to be heard"));
-                let entry = NewEntry { line: None, at: now(), voice: "error", text, raw: None };
+                let entry = NewEntry { text, ..NewEntry::new(now(), "error") };
                 self.unsaved.push((self.main.id.clone(), entry));
                 Ok(())
             }

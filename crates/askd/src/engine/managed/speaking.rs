@@ -60,16 +60,16 @@ impl Attendant {
     ) {
         let tag = self.new_tag();
         self.writes.insert(tag, reply);
+        let words = self.clients_words(delivery);
         let bytes = match delivery.settlement.reject_mode() {
             // An interrupt is more than the client's words.
             Some(RejectMode::Interrupt) => None,
-            _ => self.clients_words(delivery),
+            _ => words,
         }
         .unwrap_or(bytes);
         if connection.write(tag, Some(delivery.id.as_str()), bytes).await.is_err() {
             self.writes.remove(&tag);
         }
-        self.relay_resolved(&delivery.question);
     }
 }
 
