@@ -1,5 +1,5 @@
 //! Real OpenCode that askd starts itself: its server in a holder, guarded by a password that nobody sees, its questions in the
-//! inbox, and its end with all its processes.
+//! inbox, and its end with all its processes. What holds for every agent is in `live_conformance`.
 
 #[expect(dead_code, reason = "the stage is shared, and not every test needs all of it")]
 mod live;
@@ -8,36 +8,21 @@ mod managed_opencode;
 use std::process::ExitCode;
 
 use askd_testkit::programs::live::Live;
-use live::scenes::{self, Cast};
 use live::{Stage, eventually};
-use managed_opencode::Opencode;
+use managed_opencode::{Opencode, asks, bash, single_item};
 use serde_json::{Value, json};
 
 /// A name and the test; each needs the program.
 type Test = (&'static str, fn());
 
-fn play(scene: fn(&mut Stage, &dyn Cast)) {
-    scene(&mut Stage::new(), &Opencode::new());
-}
-
 fn main() -> ExitCode {
-    let tests: [Test; 16] = [
+    let tests: [Test; 6] = [
         ("the_command_shows_what_it_says_and_its_end", the_command),
         ("a_conversation_goes_on_and_ends_with_all_its_processes", goes_on_and_ends),
         ("its_password_is_nowhere_to_be_seen_and_it_has_no_token", guarded),
         ("a_hub_killed_before_the_server_is_up_finds_it", killed_at_the_start),
         ("a_subagent_has_a_session_of_its_own", subagent),
         ("two_at_once_do_not_know_of_each_other", two_at_once),
-        ("scene_ask_and_answer", || play(scenes::ask_and_answer)),
-        ("scene_multi_select", || play(scenes::multi_select)),
-        ("scene_several_items", || play(scenes::several_items)),
-        ("scene_free_text", || play(scenes::free_text)),
-        ("scene_permission", || play(scenes::permission)),
-        ("scene_decline", || play(scenes::decline)),
-        ("scene_interrupt", || play(scenes::interrupt)),
-        ("scene_two_open_at_once", || play(scenes::two_open_at_once)),
-        ("scene_hub_killed_live", || play(scenes::hub_killed_live)),
-        ("scene_answer_after_exit", || play(scenes::answer_after_exit)),
     ];
     let mut live = Live::new();
     for (name, body) in tests {
@@ -49,6 +34,18 @@ fn main() -> ExitCode {
     live.run()
 }
 
+fn opencode() -> Opencode {
+    let child = json!({ "name": "task", "args": {
+        "description": "sub", "prompt": "SCENARIO:single go", "subagent_type": "asker" } });
+    let done = json!({ "text": "All is done." });
+    Opencode::playing(json!({ "scenarios": {
+        "single": [{ "text": "One question.", "calls": [asks(&[single_item()])] }, done],
+        "environment": [{ "calls": [bash("env")] }, done],
+        "subagent": [{ "calls": [child] }, done],
+        "talk": [{ "text": "Just talking." }],
+    } }))
+}
+
 fn say(stage: &Stage, session: &str, scenario: &str) {
     let text = json!({ "text": format!("SCENARIO:{scenario} go") });
     let (status, problem) =
@@ -56,14 +53,12 @@ fn say(stage: &Stage, session: &str, scenario: &str) {
     assert_eq!(status, 202, "{problem}");
 }
 
-fn received(stage: &Stage, agent: &Opencode, session: &str, answer: &str) {
-    eventually(&format!("{answer} at the model"), || {
-        agent.saw(stage, session).contains(answer).then_some(())
-    });
+fn received(agent: &Opencode, answer: &str) {
+    eventually(&format!("{answer} at the model"), || agent.received().contains(answer).then_some(()));
 }
 
 fn the_command() {
-    let agent = Opencode::new();
+    let agent = opencode();
     // What the command starts is started by the hub, with the hub's environment.
     let mut builder = askd_testkit::hub::Hub::builder(env!("CARGO_BIN_EXE_askd")).arg("--end-agents");
     for (name, value) in agent.environment() {
@@ -88,7 +83,7 @@ fn the_command() {
 }
 
 fn goes_on_and_ends() {
-    let (stage, agent) = (Stage::new(), Opencode::new());
+    let (stage, agent) = (Stage::new(), opencode());
     let session = stage.start(&agent.request("talk"));
     eventually("what it says", || stage.transcript(&session).contains("Just talking.").then_some(()));
     say(&stage, &session, "single");
@@ -107,7 +102,7 @@ fn goes_on_and_ends() {
 }
 
 fn guarded() {
-    let (stage, agent) = (Stage::new(), Opencode::new());
+    let (stage, agent) = (Stage::new(), opencode());
     let session = stage.start(&agent.request("environment"));
     let permission = stage.open_question(&session);
     let leader = stage.holders()[0]["agentPid"].as_i64().unwrap();
@@ -140,18 +135,18 @@ fn guarded() {
 }
 
 fn killed_at_the_start() {
-    let (mut stage, agent) = (Stage::new(), Opencode::new());
+    let (mut stage, agent) = (Stage::new(), opencode());
     let session = stage.start(&agent.request("single"));
     stage.hub.kill().unwrap();
     stage.hub.restart().unwrap();
     let question = stage.open_question(&session);
     stage.answer(&question, &json!([["Red"]]));
     stage.confirmed(&question);
-    received(&stage, &agent, &session, "\"Red\"");
+    received(&agent, "\"Red\"");
 }
 
 fn subagent() {
-    let (stage, agent) = (Stage::new(), Opencode::new());
+    let (stage, agent) = (Stage::new(), opencode());
     let session = stage.start(&agent.request("subagent"));
     let question =
         eventually("the question of the subagent", || stage.questions("requested").into_iter().next());
@@ -168,7 +163,7 @@ fn subagent() {
 }
 
 fn two_at_once() {
-    let (stage, agent, other) = (Stage::new(), Opencode::new(), Opencode::new());
+    let (stage, agent, other) = (Stage::new(), opencode(), opencode());
     let (first, second) = (stage.start(&agent.request("single")), stage.start(&other.request("single")));
     let (one, two) = (stage.open_question(&first), stage.open_question(&second));
     stage.answer(&two, &json!([["Green"]]));
@@ -176,7 +171,6 @@ fn two_at_once() {
     assert_eq!(stage.question(&one)["status"], "requested");
     stage.answer(&one, &json!([["Red"]]));
     stage.confirmed(&one);
-    assert!(
-        agent.saw(&stage, &first).contains("\"Red\"") && other.saw(&stage, &second).contains("\"Green\"")
-    );
+    received(&agent, "\"Red\"");
+    received(&other, "\"Green\"");
 }

@@ -8,9 +8,6 @@ use askd_testkit::model::{Script, ScriptedModel};
 use askd_testkit::programs::{AgentEnv as _, OpencodeEnv, required};
 use serde_json::{Value, json};
 
-use crate::live::Stage;
-use crate::live::scenes::Cast;
-
 /// OpenCode in a place of its own, with the scripted model as its model.
 pub struct Opencode {
     pub model: ScriptedModel,
@@ -18,9 +15,9 @@ pub struct Opencode {
 }
 
 impl Opencode {
-    pub fn new() -> Self {
+    pub fn playing(script: Value) -> Self {
         let anywhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let model = ScriptedModel::start_on(anywhere, Script::from_value(script()).unwrap()).unwrap();
+        let model = ScriptedModel::start_on(anywhere, Script::from_value(script).unwrap()).unwrap();
         let env = OpencodeEnv::new(&model.openai_base_url()).unwrap();
         Self { model, env }
     }
@@ -42,49 +39,27 @@ impl Opencode {
         let prompt = format!("SCENARIO:{scenario} go");
         json!({ "agent": "opencode", "cwd": self.env.directory(), "prompt": prompt, "env": env })
     }
-}
 
-impl Cast for Opencode {
-    fn session(&self, scene: &str) -> Value {
-        self.request(match scene {
-            "multi-select" | "several-items" | "two-open-at-once" | "permission" => scene,
-            // OpenCode tells a decline from the end of the turn only for permissions.
-            "decline" => "permission",
-            _ => "single",
-        })
-    }
-
-    fn saw(&self, _stage: &Stage, _session: &str) -> String {
+    /// What its model received for its calls.
+    pub fn received(&self) -> String {
         self.model.tool_results().into_iter().map(|result| result.text).collect()
     }
 }
 
-fn item(question: &str, labels: &[&str], several: bool) -> Value {
+pub fn item(question: &str, labels: &[&str], several: bool) -> Value {
     let options: Vec<Value> =
         labels.iter().map(|label| json!({ "label": label, "description": "d" })).collect();
     json!({ "question": question, "header": "Header", "options": options, "multiple": several })
 }
 
-fn asks(items: &[Value]) -> Value {
+pub fn single_item() -> Value {
+    item("Which colour?", &["Red", "Green"], false)
+}
+
+pub fn asks(items: &[Value]) -> Value {
     json!({ "name": "question", "args": { "questions": items } })
 }
 
-fn script() -> Value {
-    let single = item("Which colour?", &["Red", "Green"], false);
-    let several = item("Which of these?", &["Logging", "Metrics, traces", "say \"hi\""], true);
-    let second = item("Which name?", &["first-name", "second-name"], false);
-    let bash = |command: &str| json!({ "name": "bash", "args": { "command": command, "description": "d" } });
-    let child = json!({ "name": "task", "args": {
-        "description": "sub", "prompt": "SCENARIO:single go", "subagent_type": "asker" } });
-    let done = json!({ "text": "All is done." });
-    json!({ "scenarios": {
-        "single": [{ "text": "One question.", "calls": [asks(std::slice::from_ref(&single))] }, done],
-        "multi-select": [{ "calls": [asks(std::slice::from_ref(&several))] }, done],
-        "several-items": [{ "calls": [asks(&[single.clone(), several])] }, done],
-        "two-open-at-once": [{ "calls": [asks(&[single]), asks(&[second])] }, done],
-        "permission": [{ "calls": [bash("touch made-by-opencode")] }, done],
-        "environment": [{ "calls": [bash("env")] }, done],
-        "subagent": [{ "calls": [child] }, done],
-        "talk": [{ "text": "Just talking." }],
-    } })
+pub fn bash(command: &str) -> Value {
+    json!({ "name": "bash", "args": { "command": command, "description": "d" } })
 }

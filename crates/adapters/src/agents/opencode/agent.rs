@@ -25,9 +25,7 @@ impl Default for OpencodeAgent {
 }
 
 fn descriptor() -> Descriptor {
-    use Capability::{
-        AgentExit, CancelReject, Decline, Form, Link, Notes, Oversized, Plan, PlanEdits, Secret, SlowReader,
-    };
+    use Capability::{AgentExit, CancelReject, Decline, Form, Link, Notes, Plan, PlanEdits, Secret};
     let no = |claims: Claims, capability, why: &str| claims.but(capability, ClaimState::No, why);
     let mut claims = Claims::all(ClaimState::Proven);
     for (capability, why) in [
@@ -37,8 +35,6 @@ fn descriptor() -> Descriptor {
         (Plan, "OpenCode asks about a plan by an ordinary question with Yes and No"),
         (PlanEdits, "OpenCode has no place for an edited plan"),
         (CancelReject, "a rejection ends the turn; OpenCode knows no other"),
-        (Oversized, "not judged yet"),
-        (SlowReader, "not judged yet"),
     ] {
         claims = no(claims, capability, why);
     }
@@ -87,6 +83,7 @@ impl Adapter for OpencodeAgent {
             events: "/global/event",
             user: NAME,
             url: "http://127.0.0.1:4096",
+            health: "/global/health",
             listening: "listening on ",
             user_variable: "OPENCODE_SERVER_USERNAME",
             password_variable: "OPENCODE_SERVER_PASSWORD",

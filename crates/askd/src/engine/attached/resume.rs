@@ -4,6 +4,7 @@ use askd_adapters::{Begin, KnownSession, Start};
 use askd_core::{Cause, SourceState};
 use askd_store::SourceRecord;
 
+use super::AttachedSettings;
 use super::attendant::Attendant;
 use super::link::Link;
 use crate::engine::{Engine, EngineError};
@@ -31,7 +32,11 @@ impl Engine {
 
     async fn resume_server(&self, record: &SourceRecord) -> Result<(), String> {
         let text = |error: &dyn std::error::Error| error.to_string();
-        let settings = serde_json::from_str(&record.settings).map_err(|error| text(&error))?;
+        let settings: AttachedSettings =
+            serde_json::from_str(&record.settings).map_err(|error| text(&error))?;
+        if settings.found.is_some_and(|found| !found.is_alive()) {
+            return Err("the server that was found has ended".to_owned());
+        }
         let adapter = self.inner.managed.settings.registry.get(&record.source.kind);
         let adapter = adapter.ok_or("its agent is not known any more")?;
         let way = adapter.server().ok_or("its agent has no server any more")?;

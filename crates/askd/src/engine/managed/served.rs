@@ -17,7 +17,7 @@ use super::attendant::Attendant;
 use super::command::Command;
 use crate::engine::access::random_text;
 use crate::engine::attached::{AttachedSettings, Link, News, lost_text};
-use crate::engine::{EngineError, Said, now};
+use crate::engine::{Engine, EngineError, Said, now};
 
 /// News that is taken at once, so that what it says is stored at once.
 const MAX_NEWS: usize = 64;
@@ -65,6 +65,16 @@ impl Served {
     }
 }
 
+impl Engine {
+    /// Where the servers of managed agents listen.
+    pub(in crate::engine) async fn urls_of_managed(&self) -> Result<Vec<String>, EngineError> {
+        let records = self.store().sources().await?;
+        let living = records.iter().filter(|record| record.source.state != SourceState::Ended);
+        let held = living.filter_map(|record| serde_json::from_str::<HeldSettings>(&record.settings).ok());
+        Ok(held.filter_map(|held| held.served?.url).collect())
+    }
+}
+
 /// What the server says next; never, where there is none.
 pub(super) async fn next_news(served: &mut Option<Served>) -> Option<News> {
     match served.as_mut().and_then(|served| served.link.as_mut()) {
@@ -101,7 +111,7 @@ impl Attendant {
         let Some(served) = &mut self.served else { return };
         let Some(url) = served.settings.url.clone().filter(|_| served.link.is_none()) else { return };
         let (username, password) = (served.way.user.to_owned(), Some(served.settings.password.clone()));
-        let settings = AttachedSettings { url, username, password };
+        let settings = AttachedSettings { url, username, password, found: None };
         match Link::open(settings, served.way, self.engine.stopping().child_token()) {
             Ok(link) => served.link = Some(link),
             Err(why) => self.ending = Some(format!("talk to its server: {why}")),
