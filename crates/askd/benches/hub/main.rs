@@ -8,6 +8,7 @@ mod hub;
 mod latency;
 mod lists;
 mod memory;
+mod opencode;
 mod page;
 mod raw;
 mod sessions;
@@ -21,8 +22,18 @@ use table::Table;
 type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// In the order in which they are run and printed.
-const SECTIONS: &[&str] =
-    &["startup", "throughput", "latency", "fanout", "memory", "sessions", "acp", "page", "history"];
+const SECTIONS: &[&str] = &[
+    "startup",
+    "throughput",
+    "latency",
+    "fanout",
+    "memory",
+    "sessions",
+    "acp",
+    "opencode",
+    "page",
+    "history",
+];
 
 #[tokio::main]
 async fn main() -> Result {
@@ -41,7 +52,12 @@ async fn main() -> Result {
             "memory" => memory::run(&mut table).await?,
             "sessions" => sessions::run(&mut table).await?,
             "acp" => acp::run(&mut table).await?,
-            // Only who names it is told that it cannot be had.
+            // Only who names one is told that it cannot be had.
+            "opencode" if given.is_empty() && opencode::missing().is_some() => {
+                let why = opencode::missing().unwrap_or_default();
+                table.row("opencode", "not measured".to_owned(), why, "");
+            }
+            "opencode" => opencode::run(&mut table).await?,
             "page" if given.is_empty() && page::missing().is_some() => {
                 let why = page::missing().unwrap_or_default().to_owned();
                 table.row("page", "not measured".to_owned(), why, "");
