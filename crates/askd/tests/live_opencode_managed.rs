@@ -64,13 +64,19 @@ fn the_command() {
     for (name, value) in agent.environment() {
         builder = builder.env(name, value);
     }
-    let stage = Stage { hub: builder.start().unwrap() };
+    // It looks for servers too, and does not take its own for a stranger's.
+    let stage = Stage { hub: builder.env("ASKD_NO_DISCOVERY", "").start().unwrap() };
     let cwd = agent.env.directory().display().to_string();
     let mut command = stage.hub.command(["run", "opencode", "--cwd", &cwd, "--prompt", "SCENARIO:single go"]);
     let (answerer, ran) = std::thread::scope(|scope| {
         let ran = scope.spawn(|| askd_testkit::hub::run(&mut command, "").unwrap());
-        let question = eventually("the question", || stage.questions("requested").into_iter().next());
+        let ours = |question: &Value| question["context"]["cwd"] == cwd.as_str();
+        let question = eventually("the question", || stage.questions("requested").into_iter().find(ours));
         let id = question["id"].as_str().unwrap().to_owned();
+        let pid = stage.holders()[0]["agentPid"].as_i64().unwrap();
+        let found = format!("(found, process {pid})");
+        let (_, sources) = stage.hub.http("GET", "/v1/sources", None).unwrap();
+        assert!(!sources.to_string().contains(&found), "{sources}");
         stage.answer(&id, &json!([["Green"]]));
         (id, ran.join().unwrap())
     });

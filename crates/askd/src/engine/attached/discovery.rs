@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use askd_adapters::transport::holder::SESSION_VARIABLE;
 use askd_adapters::transport::process;
 use askd_adapters::{Call, CallMethod, ServerWay};
 use askd_core::{Cause, SourceState};
@@ -79,10 +80,9 @@ impl Engine {
             Some(agent)
         };
         let listeners = tokio::task::spawn_blocking(move || listeners(agent_of)).await.unwrap_or_default();
-        let own = self.urls_of_managed().await?;
         for listener in listeners {
             let key = (listener.process, listener.url.clone());
-            if own.contains(&listener.url) || met.contains(&key) || met.len() >= MAX_FOUND {
+            if met.contains(&key) || met.len() >= MAX_FOUND {
                 continue;
             }
             if self.attach_found(discovery, &listener).await? {
@@ -138,12 +138,15 @@ impl Engine {
     }
 }
 
-/// The listeners of this user that are agents with a server.
+/// The listeners of this user that are agents with a server; what a hub started, this one or another, is that hub's.
 fn listeners(agent_of: impl Fn(&process::NamedProcess) -> Option<String>) -> Vec<Listener> {
     let mut found = Vec::new();
     for named in process::own_processes().unwrap_or_default() {
         let Some(agent) = agent_of(&named) else { continue };
         let Ok(Some(started)) = process::start_time(named.pid) else { continue };
+        if !matches!(process::variable(named.pid, SESSION_VARIABLE), Ok(None)) {
+            continue;
+        }
         let process = FoundProcess { pid: named.pid, started };
         let ports = process::listening_ports(named.pid).unwrap_or_default();
         let listener =

@@ -17,7 +17,7 @@ use super::attendant::Attendant;
 use super::command::Command;
 use crate::engine::access::random_text;
 use crate::engine::attached::{AttachedSettings, Link, News, lost_text};
-use crate::engine::{Engine, EngineError, Said, now};
+use crate::engine::{EngineError, Said, now};
 
 /// News that is taken at once, so that what it says is stored at once.
 const MAX_NEWS: usize = 64;
@@ -62,16 +62,6 @@ impl Served {
         let url = reqwest::Url::parse(address).ok().filter(|url| url.scheme() == "http")?;
         let host: std::net::IpAddr = url.host_str()?.parse().ok()?;
         host.is_loopback().then(|| address.trim_end_matches('/').to_owned())
-    }
-}
-
-impl Engine {
-    /// Where the servers of managed agents listen.
-    pub(in crate::engine) async fn urls_of_managed(&self) -> Result<Vec<String>, EngineError> {
-        let records = self.store().sources().await?;
-        let living = records.iter().filter(|record| record.source.state != SourceState::Ended);
-        let held = living.filter_map(|record| serde_json::from_str::<HeldSettings>(&record.settings).ok());
-        Ok(held.filter_map(|held| held.served?.url).collect())
     }
 }
 
