@@ -1,6 +1,8 @@
 //! Real OpenCode that askd starts itself: its server in a holder, guarded by a password that nobody sees, its questions in the
 //! inbox, and its end with all its processes. What holds for every agent is in `live_conformance`.
 
+#![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
+
 #[expect(dead_code, reason = "the stage is shared, and not every test needs all of it")]
 mod live;
 mod managed_opencode;
@@ -69,7 +71,7 @@ fn the_command() {
     let cwd = agent.env.directory().display().to_string();
     let mut command = stage.hub.command(["run", "opencode", "--cwd", &cwd, "--prompt", "SCENARIO:single go"]);
     let (answerer, ran) = std::thread::scope(|scope| {
-        let ran = scope.spawn(|| askd_testkit::hub::run(&mut command, "").unwrap());
+        let ran = scope.spawn(|| command.stdin(std::process::Stdio::null()).output().unwrap());
         let ours = |question: &Value| question["context"]["cwd"] == cwd.as_str();
         let question = eventually("the question", || stage.questions("requested").into_iter().find(ours));
         let id = question["id"].as_str().unwrap().to_owned();
@@ -80,10 +82,12 @@ fn the_command() {
         stage.answer(&id, &json!([["Green"]]));
         (id, ran.join().unwrap())
     });
-    assert_eq!(ran.code, 0, "{ran:?}");
-    assert!(ran.stdout.contains("One question.") && ran.stdout.contains("All is done."), "{ran:?}");
-    assert_eq!(ran.stdout.matches("All is done.").count(), 1, "said once: {ran:?}");
-    assert!(ran.stderr.contains("question"), "the tool that it uses: {ran:?}");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (said, told) = (text(&ran.stdout), text(&ran.stderr));
+    assert!(ran.status.success(), "{said}{told}");
+    assert!(said.contains("One question.") && said.contains("All is done."), "{said}{told}");
+    assert_eq!(said.matches("All is done.").count(), 1, "said once: {said}");
+    assert!(told.contains("\nquestion\n"), "the tool that it uses: {told}");
     stage.confirmed(&answerer);
     eventually("its end", || stage.holders().is_empty().then_some(()));
 }
