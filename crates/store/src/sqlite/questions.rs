@@ -443,7 +443,8 @@ mod tests {
         let tail = Arc::new(Tail::starting_after(0));
         let sealer = Arc::new(Sealer::new(&[7; 32]));
         // As if all others had been asked before.
-        let writer = Writer::start(conn, Arc::clone(&tail), sealer, MAX_OPEN_QUESTIONS - 1).unwrap();
+        let writer =
+            Writer::start(conn, Arc::clone(&tail), Arc::default(), sealer, MAX_OPEN_QUESTIONS - 1).unwrap();
         let asking = |n| {
             let input: AskInput = serde_json::from_str(r#"{"questions":[{"question":"Which?"}]}"#).unwrap();
             let new = NewQuestion {
