@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { shot, violations } from "./browser.mjs";
 import { AUTH, DIFF, FEATURES, FORM, LAYOUT, PERMISSION, PLAN } from "./samples.mjs";
-import { hub, someone, stage } from "./stage.mjs";
+import { hub, someone, stage, startMock } from "./stage.mjs";
 
 const PHONE = { viewport: { width: 360, height: 720 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 };
 
@@ -169,6 +169,16 @@ test("a phone of 360 px: everything fits, targets are large, and the list and th
     assert.deepEqual(await violations(page), [], `question ${i}`);
     await shot(page, `phone-${i}`);
   }
+  const { id: session } = await startMock("question");
+  for (const place of ["history", "sessions", `sessions/${session}`, "sources"]) {
+    await page.goto(`${hub.url}/#/${place}`);
+    await page.locator(place.includes("/") ? "article" : "h1").waitFor();
+    const [wide, tall] = await page.evaluate(() => [document.documentElement.scrollWidth, document.querySelector("main header")?.clientHeight ?? 0]);
+    assert.ok(wide <= 360 && tall < 120, `${place} is ${wide} px wide, its header ${tall} px high`);
+    assert.deepEqual(await violations(page), [], place);
+    await shot(page, `phone-${place.replace(/\/.*/, "-one")}`);
+  }
+  await hub.call("DELETE", `/v1/sessions/${session}`);
   await page.goto(`${hub.url}/#/inbox/${asked[3].id}`);
   await page.getByText("Yes, once").tap();
   await page.getByRole("button", { name: /^Submit/ }).tap();
