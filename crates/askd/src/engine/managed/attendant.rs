@@ -231,6 +231,7 @@ impl Attendant {
         through: Option<u64>,
     ) -> Result<(), EngineError> {
         self.save().await?;
+        self.tell_responses().await?;
         for bytes in std::mem::take(&mut self.to_write) {
             let _ = connection.write(0, None, bytes).await;
         }
@@ -312,16 +313,16 @@ impl Attendant {
         self.questions.insert(delivery.native_id.clone(), delivery.question.id.clone());
         let tag = self.new_tag();
         self.writes.insert(tag, reply);
+        let words = self.clients_words(delivery);
         let bytes = match delivery.settlement.reject_mode() {
             // An interrupt is more than the client's words.
             Some(RejectMode::Interrupt) => None,
-            _ => self.clients_words(delivery),
+            _ => words,
         }
         .unwrap_or_else(|| Bytes::from(bytes));
         if connection.write(tag, Some(delivery.id.as_str()), bytes).await.is_err() {
             self.writes.remove(&tag);
         }
-        self.relay_resolved(&delivery.question);
         self.apply_all(heard, None).await
     }
 

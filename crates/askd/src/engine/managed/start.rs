@@ -71,6 +71,13 @@ pub(in crate::engine) struct HeldSettings {
     pub(in crate::engine) server: Option<ServerSettings>,
 }
 
+impl HeldSettings {
+    /// The stream that the sessions of an ACP server share.
+    pub(in crate::engine) fn stream(self) -> Option<SessionId> {
+        self.server.map(|server| server.stream.unwrap_or(self.main))
+    }
+}
+
 /// What an ACP server has to remember for the next hub, and for the next agent under its name.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
