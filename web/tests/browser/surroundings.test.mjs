@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { shot, violations } from "./browser.mjs";
+import { shot, violations, whyNotInstallable } from "./browser.mjs";
 import { AUTH, DIFF, FEATURES, FORM, LAYOUT, PERMISSION, PLAN } from "./samples.mjs";
 import { hub, someone, stage, startMock } from "./stage.mjs";
 
@@ -86,7 +86,26 @@ test("hostile text is shown as text: no script, handler, javascript link, foreig
   assert.deepEqual((await hub.question(id)).outcome.answers, [[evil], ["opened"]], "the answer carries the agent's own bytes");
 });
 
-test("the page's policy forbids inline code, and the fragment's code is gone from the address", async () => {
+test("the list is grouped by project, by agent or not at all, and says who asks from where", async () => {
+  for (const sample of [AUTH, FEATURES, PLAN]) await hub.ask(sample);
+  const page = await someone();
+  const list = page.getByRole("list", { name: "Open questions, oldest first" });
+  const groups = () => list.getByRole("heading").allInnerTexts();
+  const rows = async () => (await list.getByRole("link").allInnerTexts()).map((text) => text.replace(/\s+/g, " "));
+  assert.deepEqual((await groups()).map((text) => text.replace(/\s+/g, " ")), ["shop 2", "blog 1"]);
+  assert.match((await rows())[0], /^C ?Claude Code · Add sign-in .* Which auth method should we use\? on laptop$/);
+  await page.getByRole("combobox", { name: "Group by" }).selectOption("agent");
+  assert.deepEqual((await groups()).map((text) => text.replace(/\s+/g, " ")), ["Claude Code 2", "OpenCode 1"]);
+  assert.match((await rows())[0], /shop on laptop$/);
+  await page.getByRole("combobox", { name: "Group by" }).selectOption("none");
+  assert.deepEqual(await groups(), []);
+  assert.match((await rows())[1], /Which features do you want\?/, "oldest first");
+  await page.reload();
+  await list.waitFor();
+  assert.deepEqual(await groups(), [], "the choice is remembered");
+});
+
+test("the page's policy forbids inline code, the fragment's code is gone from the address, and the page can be installed", async () => {
   const page = await someone();
   assert.doesNotMatch(page.url(), /login/);
   const response = await page.request.get(`${hub.url}/`);
@@ -98,6 +117,8 @@ test("the page's policy forbids inline code, and the fragment's code is gone fro
   assert.match(script.headers()["cache-control"], /immutable/);
   assert.match(script.headers()["content-type"], /javascript/);
   for (const path of ["/manifest.webmanifest", "/sw.js", "/icon-192.png"]) assert.equal((await page.request.get(hub.url + path)).status(), 200);
+  assert.deepEqual(await whyNotInstallable(hub.url), []);
+  assert.deepEqual(await whyNotInstallable(`${hub.url}/v1/health`), ["no-manifest"], "the browser does look");
 });
 
 test("keys alone: choose, move, write, submit and go on, with focus never stolen by a new question", async () => {
@@ -148,6 +169,11 @@ test("keys alone: choose, move, write, submit and go on, with focus never stolen
   await page.waitForURL(/#\/history/);
   await press("g", "i");
   await page.waitForURL(/#\/inbox/);
+  const letters = await hub.ask({ questions: [{ question: "Which of many?", options: Array.from({ length: 12 }, (_, i) => `Way ${i + 1}`) }] });
+  await page.goto(`${hub.url}/#/inbox/${letters.id}`);
+  await page.getByRole("radio", { name: "Way 12" }).waitFor();
+  await press("b");
+  assert.equal(await page.getByRole("radio", { name: "Way 11" }).isChecked(), true, "after 9 come letters");
   await page.locator("[data-id]").first().focus();
   await press("j", "Enter");
   assert.equal(await page.evaluate(() => document.activeElement.matches("[data-option]")), true, "Enter goes from the list into the question");
