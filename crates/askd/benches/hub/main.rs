@@ -12,13 +12,15 @@ mod sessions;
 mod startup;
 mod table;
 mod throughput;
+mod transcripts;
 mod wire;
 
 use table::Table;
 
 type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-const SECTIONS: [&str; 7] = ["startup", "throughput", "latency", "fanout", "memory", "sessions", "history"];
+const SECTIONS: [&str; 8] =
+    ["startup", "throughput", "latency", "fanout", "memory", "sessions", "transcripts", "history"];
 
 #[tokio::main]
 async fn main() -> Result {
@@ -45,6 +47,9 @@ async fn main() -> Result {
     }
     if wanted("sessions") {
         sessions::run(&mut table).await?;
+    }
+    if wanted("transcripts") {
+        transcripts::run(&mut table).await?;
     }
     if wanted("history") {
         lists::run(&mut table).await?;
