@@ -23,11 +23,17 @@ pub struct Hub {
 
 impl Hub {
     pub async fn start() -> Result<Self> {
+        Self::start_with(&[]).await
+    }
+
+    /// The same with more arguments.
+    pub async fn start_with(args: &[String]) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let began = Instant::now();
         let mut child = Command::new(env!("CARGO_BIN_EXE_askd"))
             .args(["up", "--listen", "127.0.0.1:0", "--end-agents", "--data"])
             .arg(folder.path())
+            .args(args)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()?;

@@ -6,6 +6,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::contest::Program;
+use super::ears::Ears;
 use crate::Result;
 use crate::wire::{EventStream, Wire};
 
@@ -24,7 +25,8 @@ pub struct Server<'a> {
 impl<'a> Server<'a> {
     pub async fn open(program: &'a Program, name: &str) -> Result<Self> {
         let path = format!("/v1/acp/{name}");
-        let (status, body) = program.wire().await?.call("POST", &format!("{path}?agent=mock"), HELLO).await?;
+        let (status, body) =
+            program.wire().await?.call("POST", &format!("{path}?agent={}", program.agent()), HELLO).await?;
         expect(200, status, &body)?;
         Ok(Self { program, path })
     }
@@ -83,14 +85,21 @@ impl Session {
         expect(202, status, &body)
     }
 
-    /// Prompt, question at the client, answer, end of the turn: the milliseconds of one round.
-    pub async fn round(&mut self, stream: &mut EventStream) -> Result<f64> {
-        let began = Instant::now();
+    /// Prompt, question at the client, answer, end of the turn.
+    pub async fn round(&mut self, stream: &mut EventStream) -> Result {
         self.prompt("question").await?;
         let (_, request) = tokio::time::timeout(PATIENCE, question(stream)).await??;
         self.answer(&request).await?;
-        self.turn_over().await?;
-        Ok(began.elapsed().as_secs_f64() * 1000.0)
+        self.turn_over().await
+    }
+
+    /// The milliseconds of one round: until the agent had the answer, and until its client had the end of the turn.
+    pub async fn timed_round(&mut self, stream: &mut EventStream, ears: &mut Ears) -> Result<(f64, f64)> {
+        let began = Instant::now();
+        let round = async { self.round(stream).await.map(|()| Instant::now()) };
+        let (over, heard) = tokio::try_join!(round, ears.answer())?;
+        let ms = |at: Instant| at.duration_since(began).as_secs_f64() * 1000.0;
+        Ok((ms(heard), ms(over)))
     }
 
     /// The same, with questions that somebody else reads from the stream.
