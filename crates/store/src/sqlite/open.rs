@@ -13,7 +13,7 @@ use crate::{StoreError, StoreResult};
 
 use super::growth::Growth;
 use super::readers::Readers;
-use super::writer::Writer;
+use super::writer::{Scope, Tx, Writer};
 use super::{events, tokens};
 
 /// The migrations in order; the place in this list is the schema's number.
@@ -70,14 +70,22 @@ impl SqliteStore {
         })
     }
 
-    /// Runs `work` in the next group commit.
+    /// Runs `work` in the next group commit; if it fails, it undoes only itself.
     pub(super) async fn write<T, F>(&self, work: F) -> StoreResult<T>
     where
         T: Send + 'static,
-        F: FnOnce(&mut super::writer::Tx<'_>) -> StoreResult<T> + Send + 'static,
+        F: FnOnce(&mut Tx<'_>) -> StoreResult<T> + Send + 'static,
+    {
+        self.write_in(Scope::Own, work).await
+    }
+
+    pub(super) async fn write_in<T, F>(&self, scope: Scope, work: F) -> StoreResult<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Tx<'_>) -> StoreResult<T> + Send + 'static,
     {
         match &*self.writer.read().await {
-            Some(writer) => writer.run(work).await,
+            Some(writer) => writer.run(scope, work).await,
             None => Err(StoreError::Closed),
         }
     }
