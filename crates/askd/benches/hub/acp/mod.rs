@@ -30,7 +30,13 @@ const NAMES: [&str; 2] = ["askd", "sandbox-agent"];
 
 pub async fn run(table: &mut Table) -> Result {
     eprintln!("ACP against sandbox-agent 0.4.2");
-    let other = tokio::task::spawn_blocking(install).await??;
+    let other = match tokio::task::spawn_blocking(install).await? {
+        Ok(program) => program,
+        Err(why) => {
+            table.row("ACP against sandbox-agent", "not measured".to_owned(), why.to_string(), "");
+            return Ok(());
+        }
+    };
     start_up(table, &other).await?;
     round_trip(table, &other).await?;
     for (sessions, rounds) in AT_ONCE {
