@@ -1,5 +1,6 @@
 //! The load program: the same client for both programs. A server, its sessions, rounds of question and answer, and floods.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -14,7 +15,9 @@ const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"
 const NEW: &str = r#"{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}"#;
 /// A stream that says nothing for so long after the turn has ended has no more to say.
 const SILENCE: Duration = Duration::from_secs(3);
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Every request has its own id: sandbox-agent confuses clients that use the same.
+static NEXT_ID: AtomicU64 = AtomicU64::new(10);
 
 /// One ACP server of a program.
 pub struct Server<'a> {
@@ -62,7 +65,8 @@ pub struct Session {
 impl Session {
     async fn prompt(&mut self, text: &str) -> Result {
         let body = format!(
-            r#"{{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{{"sessionId":"{}","prompt":[{{"type":"text","text":"{text}"}}]}}}}"#,
+            r#"{{"jsonrpc":"2.0","id":{},"method":"session/prompt","params":{{"sessionId":"{}","prompt":[{{"type":"text","text":"{text}"}}]}}}}"#,
+            NEXT_ID.fetch_add(1, Ordering::Relaxed),
             self.id
         );
         self.asking.send("POST", &self.path, &body).await

@@ -121,14 +121,16 @@ async fn at_once(table: &mut Table, other: &Path, sessions: usize, rounds: usize
             let server = Server::open(program, "many").await?;
             match sessions_at_once(&server, sessions, rounds).await {
                 Ok(rate) => rates.push(rate),
-                Err(error) => eprintln!("  turn {turn}, {sessions} sessions: {error}"),
+                Err(error) => {
+                    eprintln!("  turn {turn}, {sessions} sessions of {}: {error}", program.agent());
+                }
             }
             *memory = (program.rss_mb()? - idle) * 1024.0 / sessions as f64;
         }
     }
     let what = format!("rounds/s, {sessions} sessions of one server asking at once");
     if let Some(lost) = rates.iter().position(Vec::is_empty) {
-        table.row(&what, format!("{} did not get through", NAMES[lost]), String::new(), "");
+        table.row(&what, format!("{} did not get through", NAMES[lost]), format!("{rates:.0?}"), "");
         return Ok(());
     }
     let rates = rates.map(|mut rates| percentile(&mut rates, 0.5));
