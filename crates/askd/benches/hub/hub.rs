@@ -24,16 +24,17 @@ pub struct Hub {
 
 impl Hub {
     pub async fn start() -> Result<Self> {
-        Self::start_with(&[]).await
+        Self::start_with(&[], &[]).await
     }
 
-    /// With these in its environment.
-    pub async fn start_with(environment: &[(&str, &Path)]) -> Result<Self> {
+    /// With these arguments and these in its environment.
+    pub async fn start_with(args: &[String], environment: &[(&str, &Path)]) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let began = Instant::now();
         let mut child = Command::new(env!("CARGO_BIN_EXE_askd"))
             .args(["up", "--listen", "127.0.0.1:0", "--end-agents", "--data"])
             .arg(folder.path())
+            .args(args)
             .envs(environment.iter().copied())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

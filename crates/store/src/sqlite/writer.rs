@@ -17,6 +17,7 @@ use super::growth::Growth;
 use super::rows::to_json;
 use crate::log::{EventHead, LoggedEvent, QuestionTold, Tail};
 use crate::seal::Sealer;
+use crate::transcripts::Entry;
 use crate::{StoreError, StoreResult};
 
 /// Jobs of one commit: bounds the time that the first of them waits for the last.
@@ -38,7 +39,7 @@ pub(super) enum Scope {
 pub(super) struct Tx<'a> {
     pub(super) conn: &'a Connection,
     pub(super) sealer: &'a Sealer,
-    growth: &'a Arc<Growth>,
+    pub(super) growth: &'a Arc<Growth>,
     /// Open questions, this transaction's changes included.
     pub(super) open_questions: i64,
     /// The number of the newest event, this transaction's included.
@@ -66,10 +67,10 @@ impl Tx<'_> {
         self.done.effects.push(Box::new(effect));
     }
 
-    /// Wakes the readers of a transcript once the job is durable.
-    pub(super) fn transcript_grew(&mut self, transcript: SessionId) {
+    /// Tells the readers of a transcript, once the job is durable.
+    pub(super) fn transcript_grew(&mut self, transcript: SessionId, entries: Vec<Entry>) {
         let growth = Arc::clone(self.growth);
-        self.after_commit(move || growth.grew(&transcript));
+        self.after_commit(move || growth.grew(&transcript, entries));
     }
 
     /// Appends an event about a question whose `ask` is written down in `json`; a requested question learns its own place in

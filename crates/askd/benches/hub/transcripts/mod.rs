@@ -105,7 +105,7 @@ fn append(path: &Path, line: &str) -> Result {
 async fn watching(table: &mut Table) -> Result {
     let config = tempfile::tempdir()?;
     let (paths, _) = made::projects(&config.path().join("projects"), WATCHED, 64 << 10)?;
-    let hub = Hub::start_with(&[("CLAUDE_CONFIG_DIR", config.path())]).await?;
+    let hub = Hub::start_with(&[], &[("CLAUDE_CONFIG_DIR", config.path())]).await?;
     tokio::time::sleep(Duration::from_secs(2)).await;
     quiet(table, &hub, &paths).await?;
     appended(table, &hub, &paths[1], &made::session_name(1)).await
@@ -149,7 +149,7 @@ async fn appended(table: &mut Table, hub: &Hub, path: &Path, session: &str) -> R
 
 /// From the start of the hook's process to the event of its question.
 async fn hook(table: &mut Table) -> Result {
-    let hub = Hub::start_with(&[("CLAUDE_CONFIG_DIR", Path::new("/nowhere"))]).await?;
+    let hub = Hub::start_with(&[], &[("CLAUDE_CONFIG_DIR", Path::new("/nowhere"))]).await?;
     let mut events = hub.wire().await?.events(0).await?;
     let mut wire = hub.wire().await?;
     let mut samples = Vec::new();
