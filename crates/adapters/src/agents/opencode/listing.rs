@@ -64,7 +64,8 @@ impl OpencodeCodec {
         // Replies of an earlier connection say nothing about this one.
         self.under_way.clear();
         let mut heard = Vec::new();
-        let query = vec![("limit".to_owned(), SESSIONS.to_owned())];
+        let mut query = in_directory(self.only_folder().as_deref());
+        query.push(("limit".to_owned(), SESSIONS.to_owned()));
         self.get("/experimental/session".to_owned(), query, Purpose::Sessions, &mut heard);
         if self.start == Start::Fresh && self.main.is_none() {
             let tag = self.expect(Purpose::NewSession);
@@ -73,6 +74,11 @@ impl OpencodeCodec {
             heard.push(write(Call { tag, ..call }));
         }
         heard
+    }
+
+    /// The one folder that is heard, where somebody else's server is heard by its plugin.
+    fn only_folder(&self) -> Option<String> {
+        Some(self.cwd.clone()).filter(|cwd| self.start == Start::Observed && !cwd.is_empty())
     }
 
     fn expect(&mut self, purpose: Purpose) -> String {
@@ -146,6 +152,10 @@ impl OpencodeCodec {
         }
         for info in infos {
             heard.extend(self.sessions.learn(info));
+        }
+        if let Some(only) = self.only_folder() {
+            // Any other would be loaded by it, into the process of the person who uses it.
+            directories = vec![Some(only)];
         }
         for directory in directories.into_iter().take(MAX_DIRECTORIES) {
             self.list(Way::Question, directory.clone(), 1, heard);

@@ -10,6 +10,7 @@ mod hearing;
 mod listing;
 mod open;
 mod permission;
+mod plugin;
 mod question;
 mod session;
 mod verdict;
@@ -17,3 +18,4 @@ mod wire;
 
 pub use agent::OpencodeAgent;
 pub use codec::OpencodeCodec;
+pub use plugin::{LOCK_FILE, MODULES_FOLDER, OTHERS, PLUGIN_FILE, is_plugin, lock_text, plugin_text};

@@ -5,25 +5,20 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use askd_adapters::transport::http_sse::{LostWhy, SseLimits, SseSignal, listen};
+use askd_adapters::transport::http_sse::{LostWhy, SseSignal};
 use askd_adapters::{Begin, Call, Codec, Speech, Unspeakable};
 use askd_core::delivery::{DeliveryInput, FailReason, Redeliver};
 use askd_core::{QuestionId, SessionId, Source, SourceState};
 use askd_store::ClaimedDelivery;
 
-use super::calls::{Reply, Server};
 use super::mouth::{ServerMouth, Speak};
+use super::wire::{Reply, Wire};
 use crate::engine::{Engine, EngineError, Said};
 
-/// A server that has a port and is not up yet takes the connection and never answers; it is tried again soon.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
-/// Servers that tell they are alive do so every 10 s.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(35);
 /// Calls to one server at one time.
 const MAX_CALLS: usize = 4;
 /// The status that a codec is given for a call that had no reply.
@@ -34,7 +29,7 @@ pub(super) struct Attendant {
     pub(super) source: Source,
     pub(super) codec: Box<dyn Codec>,
     redeliver: Redeliver,
-    server: Server,
+    pub(super) wire: Arc<dyn Wire>,
     /// askd's sessions by the agent's own names.
     pub(super) sessions: HashMap<String, SessionId>,
     /// Questions whose end the codec watches for, by the agent's own names.
@@ -62,7 +57,7 @@ impl Attendant {
         source: Source,
         codec: Box<dyn Codec>,
         redeliver: Redeliver,
-        server: Server,
+        wire: Arc<dyn Wire>,
     ) -> Self {
         let (done, finished) = mpsc::unbounded_channel();
         let places = Arc::new(Semaphore::new(MAX_CALLS));
@@ -72,7 +67,7 @@ impl Attendant {
             source,
             codec,
             redeliver,
-            server,
+            wire,
             sessions,
             questions,
             to_call,
@@ -91,14 +86,14 @@ impl Attendant {
         mut wishes: mpsc::Receiver<Speak>,
         stop: CancellationToken,
     ) {
+        for native_id in self.questions.keys() {
+            self.engine.inner.attached.told.claim(&self.source, native_id);
+        }
         let heard = self.codec.begin(begin);
         if let Err(error) = self.apply_all(heard).await {
             self.cannot_store(&error);
         }
-        let limits =
-            SseLimits { head_timeout: HEAD_TIMEOUT, idle_timeout: IDLE_TIMEOUT, ..SseLimits::default() };
-        let server = self.server.clone();
-        let mut signals = listen(move || server.stream(), limits, None, stop.clone());
+        let mut signals = self.wire.listen(stop.clone());
         loop {
             let result = tokio::select! {
                 () = stop.cancelled() => break,
@@ -169,12 +164,12 @@ impl Attendant {
     }
 
     fn start_call(&self, call: Call, said: Option<oneshot::Sender<Said>>) {
-        let (server, done, places) = (self.server.clone(), self.done.clone(), Arc::clone(&self.places));
+        let (wire, done, places) = (Arc::clone(&self.wire), self.done.clone(), Arc::clone(&self.places));
         // An answer does not wait behind lists.
         let urgent = said.is_some();
         tokio::spawn(async move {
             let _place = if urgent { None } else { places.acquire_owned().await.ok() };
-            let reply = server.call(&call).await;
+            let reply = wire.call(&call).await;
             drop(done.send(Done { tag: call.tag, reply, said }));
         });
     }

@@ -1,6 +1,7 @@
-//! Attached sources: agents' own HTTP servers with a stream of events, each attended by one task.
+//! Attached sources: agents' own HTTP servers with a stream of events, each attended by one task. A server without a port is
+//! reached by its plugin (`plugin/`), which dials in.
 //!
-//! In: an address with credentials, events, replies to calls. Out: sessions and questions in the store, answers posted to the
+//! In: an address with credentials, or a plugin's greeting; events, replies to calls. Out: sessions and questions in the store, answers posted to the
 //! server, and the state of the connection. Which server it is, only its codec knows. The credentials are in the store's
 //! settings of the source and nowhere else.
 
@@ -8,10 +9,13 @@ mod attendant;
 mod calls;
 mod hearing;
 mod mouth;
+mod plugin;
 mod resume;
+mod told;
+mod wire;
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
@@ -25,6 +29,10 @@ use super::questions::Caller;
 use super::{Engine, EngineError, NewSource};
 use attendant::Attendant;
 use calls::Server;
+use plugin::Plugged;
+use told::Told;
+
+pub use plugin::{PluginCall, PluginHello, PluginMessage, PluginMessages, PluginReply, PluginStream};
 
 /// Wishes that wait for one attendant.
 const COMMANDS: usize = 256;
@@ -54,6 +62,9 @@ struct AttachedSettings {
 #[derive(Default)]
 pub(super) struct Attached {
     attended: Mutex<HashMap<SourceId, CancellationToken>>,
+    told: Told,
+    /// The plugins that are known, by the names of their links.
+    plugins: tokio::sync::Mutex<HashMap<String, Arc<Plugged>>>,
 }
 
 impl Attached {
@@ -67,6 +78,7 @@ impl Attached {
         if let Some(stop) = stop {
             stop.cancel();
         }
+        self.told.release(source);
     }
 }
 
@@ -108,7 +120,7 @@ impl Engine {
         let server = Server::new(settings, way.events).map_err(|error| not_built(&error))?;
         let source = self.add_source(new).await?;
         let redeliver = adapter.descriptor().redeliver;
-        let attendant = Attendant::new(self.clone(), source.clone(), codec, redeliver, server);
+        let attendant = Attendant::new(self.clone(), source.clone(), codec, redeliver, Arc::new(server));
         self.attend_server(attendant, Begin { start: Start::Observed, ..Begin::default() });
         Ok(source)
     }
