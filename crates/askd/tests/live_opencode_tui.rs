@@ -22,9 +22,11 @@ fn main() -> ExitCode {
         .test("terminal_wins", &["opencode"], terminal_wins)
         .test("escaped_in_the_terminal", &["opencode"], escaped)
         .test("rejected_in_the_inbox", &["opencode"], rejected)
-        .test("permissions", &["opencode"], permissions)
+        .test("permission_given_in_the_inbox", &["opencode"], permitted)
+        .test("permission_refused_with_words", &["opencode"], refused)
         .test("permission_given_in_the_terminal", &["opencode"], permission_in_terminal)
         .test("hub_absent", &["opencode"], hub_absent)
+        .test("hub_that_never_was", &["opencode"], hub_never_was)
         .test("hub_killed_while_it_asks", &["opencode"], hub_killed)
         .test("closed_while_it_asks", &["opencode"], closed)
         .test("quit_while_it_asks", &["opencode"], quit)
@@ -88,7 +90,7 @@ async fn rejected() -> Result<()> {
     Ok(())
 }
 
-async fn permissions() -> Result<()> {
+async fn permitted() -> Result<()> {
     let stage = Stage::start("bash").await?;
     let asked = stage.asked().await?;
     ensure!(asked["kind"] == "permission" && asked["body"]["text"] == "echo hi-there", "{asked}");
@@ -96,9 +98,10 @@ async fn permissions() -> Result<()> {
     ensure!(stage.settle(&asked, "reply", &json!({ "answers": [["once"]] }))? == 200);
     ensure!(stage.model_saw(1).await?.contains("hi-there"));
     stage.confirmed(&asked).await?;
-    stage.gone("Permission required").await?;
-    drop(stage);
+    stage.gone("Permission required").await
+}
 
+async fn refused() -> Result<()> {
     let stage = Stage::start("bash").await?;
     let asked = stage.asked().await?;
     let decline = json!({ "mode": "decline", "reason": "use printf instead" });
@@ -128,14 +131,18 @@ async fn hub_absent() -> Result<()> {
     stage.shows(DIALOG).await?;
     stage.key("1").await?;
     ensure!(stage.model_saw(1).await?.contains("\"Which colour?\"=\"Red\""));
-    stage.shows("Thank you.").await?;
-    // The folder of a hub that never was.
-    stage.close_terminal()?;
+    stage.shows("Thank you.").await
+}
+
+async fn hub_never_was() -> Result<()> {
+    let mut stage = Stage::prepare().await?;
+    stage.install()?;
+    stage.hub.kill()?;
     std::fs::remove_dir_all(&stage.hub.data)?;
     stage.open_terminal("single", &[], &[])?;
     stage.shows(DIALOG).await?;
     stage.key("2").await?;
-    ensure!(stage.model_saw(2).await?.contains("\"Which colour?\"=\"Green\""));
+    ensure!(stage.model_saw(1).await?.contains("\"Which colour?\"=\"Green\""));
     Ok(())
 }
 

@@ -44,7 +44,8 @@ pub(super) fn install(args: &InstallArgs, data: Option<PathBuf>, screen: Screen)
     if args.dry_run {
         return report(screen, &config, "dry-run", "nothing was changed", &paths);
     }
-    let mut made = recall(&data, &config).unwrap_or_else(|| Made { config: config.clone(), paths: Vec::new() });
+    let mut made =
+        recall(&data, &config).unwrap_or_else(|| Made { config: config.clone(), paths: Vec::new() });
     made.paths.extend(steps.iter().filter(|step| !step.path.exists()).map(|step| step.path.clone()));
     // Without the record the plugin can still be taken away; only folders that are empty then would stay.
     if let Err(error) = keep(&data, &made) {
@@ -56,7 +57,13 @@ pub(super) fn install(args: &InstallArgs, data: Option<PathBuf>, screen: Screen)
             None => fs::create_dir_all(&step.path).map_err(|error| failed("make", &step.path, &error))?,
         }
     }
-    report(screen, &config, "installed", "an OpenCode that starts from now on brings its questions here", &paths)
+    report(
+        screen,
+        &config,
+        "installed",
+        "an OpenCode that starts from now on brings its questions here",
+        &paths,
+    )
 }
 
 /// What is missing in the folder.
@@ -138,7 +145,8 @@ fn config_folder(args: &InstallArgs) -> Outcome<PathBuf> {
         PathBuf::from(".opencode")
     } else {
         let base = set("XDG_CONFIG_HOME").or_else(|| set("HOME").map(|home| home.join(".config")));
-        base.ok_or_else(|| Failure::usage("there is no HOME; give the folder with --config-dir"))?.join("opencode")
+        base.ok_or_else(|| Failure::usage("there is no HOME; give the folder with --config-dir"))?
+            .join("opencode")
     };
     Ok(fs::canonicalize(&folder).or_else(|_| std::path::absolute(&folder))?)
 }

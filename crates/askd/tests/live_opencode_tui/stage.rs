@@ -14,8 +14,8 @@ use askd_testkit::model::{Script, ScriptedModel};
 use askd_testkit::programs::{AgentEnv, OpencodeEnv, required};
 use serde_json::{Value, json};
 
-/// The longest that anything may take on a busy machine.
-const STEP: Duration = Duration::from_secs(60);
+/// The longest that anything may take: on a busy machine OpenCode's first turn alone takes a minute.
+const STEP: Duration = Duration::from_secs(100);
 const PAUSE: Duration = Duration::from_millis(100);
 /// A dialog that has just been drawn may not have the keys yet.
 const GRACE: Duration = Duration::from_millis(700);

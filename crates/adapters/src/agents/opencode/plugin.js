@@ -5,6 +5,7 @@
 
 import { randomUUID } from "node:crypto"
 import { readFileSync } from "node:fs"
+import { connect } from "node:net"
 
 // The data folder of the hub.
 const DATA = "@DATA@"
@@ -49,6 +50,39 @@ function findHub() {
   return { url, token: readFileSync(`${DATA}/ask-token`, "utf8").trim() }
 }
 
+// One request, and its status when it is over. It is written by hand, because Bun's fetch and node:http would carry it, token and all,
+// to whatever HTTP_PROXY names, and fetch would end it after 300 s. In HTTP/1.0 the body is what comes until the connection ends;
+// `read` is given it as it grows, and gives back what is to wait for more.
+function request({ url, token }, method, path, body, signal, read = () => "") {
+  return new Promise((done, failed) => {
+    const { host, hostname, port } = new URL(url)
+    const socket = connect({ host: hostname.replace(/^\[|\]$/g, ""), port: Number(port) })
+    const head = [
+      `${method} /v1/plugins/opencode${path} HTTP/1.0`, `host: ${host}`, `authorization: Bearer ${token}`,
+      "content-type: application/json", `content-length: ${Buffer.byteLength(body)}`,
+    ]
+    const decoder = new TextDecoder()
+    let [status, text] = [undefined, ""]
+    signal.addEventListener("abort", () => socket.destroy())
+    socket.on("connect", () => socket.write(`${head.join("\r\n")}\r\n\r\n${body}`))
+    socket.on("data", (bytes) => {
+      text += decoder.decode(bytes, { stream: true })
+      const end = text.indexOf("\r\n\r\n")
+      if (status === undefined && end >= 0) {
+        status = Number(text.split(" ", 2)[1])
+        text = text.slice(end + 4)
+      }
+      try {
+        if (status === 200) text = read(text)
+      } catch (error) {
+        socket.destroy(error)
+      }
+    })
+    socket.on("error", failed)
+    socket.on("close", () => (status === undefined ? failed(new Error("no answer")) : done(status)))
+  })
+}
+
 // One connection to the hub.
 class Line {
   stop = new AbortController()
@@ -61,35 +95,25 @@ class Line {
     this.hub = findHub()
   }
 
-  request(method, path, body, signal, more) {
-    const headers = { authorization: `Bearer ${this.hub.token}`, "content-type": "application/json" }
-    return fetch(`${this.hub.url}/v1/plugins/opencode${path}`, { method, headers, body, signal, ...more })
-  }
-
-  // Lives as long as the connection. Whatever was missed before it, the hub asks for at its beginning.
+  // Lives as long as the connection; whether there was one. Whatever was missed before it, the hub asks for at its beginning.
   async live() {
     let quiet
     const alive = () => {
       clearTimeout(quiet)
       quiet = setTimeout(() => this.stop.abort(), QUIET)
     }
+    const read = (text) => {
+      alive()
+      this.link.line = this
+      const frames = text.split("\n\n")
+      const rest = frames.pop()
+      for (const frame of frames) if (frame.startsWith("data: ")) void this.make(JSON.parse(frame.slice(6)))
+      return rest
+    }
     try {
       alive()
       const hello = JSON.stringify({ link: this.link.id, pid: process.pid, directory: this.link.directory })
-      // Bun would end the request after 300 s.
-      const response = await this.request("POST", "", hello, this.stop.signal, { timeout: false })
-      if (!response.ok) return false
-      this.link.line = this
-      const decoder = new TextDecoder()
-      let text = ""
-      for await (const chunk of response.body) {
-        alive()
-        text += decoder.decode(chunk, { stream: true })
-        const frames = text.split("\n\n")
-        text = frames.pop()
-        for (const frame of frames) if (frame.startsWith("data: ")) void this.make(JSON.parse(frame.slice(6)))
-      }
-      return true
+      return (await request(this.hub, "POST", "", hello, this.stop.signal, read)) === 200
     } finally {
       clearTimeout(quiet)
       this.link.line = undefined
@@ -131,8 +155,8 @@ class Line {
         for (let size = 0; this.waiting.length > 0 && size < BATCH; size += batch.at(-1).length) batch.push(this.waiting.shift())
         this.bytes -= batch.reduce((sum, message) => sum + message.length, 0)
         const signal = AbortSignal.any([this.stop.signal, AbortSignal.timeout(REQUEST)])
-        const response = await this.request("POST", `/${this.link.id}`, `{"messages":[${batch.join(",")}]}`, signal)
-        if (!response.ok) this.stop.abort()
+        const status = await request(this.hub, "POST", `/${this.link.id}`, `{"messages":[${batch.join(",")}]}`, signal)
+        if (status !== 204) this.stop.abort()
       }
     } catch {
       this.stop.abort()
@@ -179,7 +203,7 @@ class Link {
     this.left = true
     const line = this.line
     if (!line) return
-    await line.request("DELETE", `/${this.id}`, undefined, AbortSignal.timeout(FAREWELL)).catch(() => {})
+    await request(line.hub, "DELETE", `/${this.id}`, "", AbortSignal.timeout(FAREWELL)).catch(() => {})
     line.stop.abort()
   }
 }

@@ -48,7 +48,6 @@ impl Server {
             None => request,
         }
     }
-
 }
 
 #[async_trait]

@@ -21,7 +21,9 @@ impl Attendant {
     fn leave_to_others(&mut self, heard: &mut Vec<Heard>) {
         let told = &self.engine.inner.attached.told;
         let others = |value: &Heard| match value {
-            Heard::Asked(asked) if !told.claim(&self.source, &asked.native_id) => Some(asked.native_id.clone()),
+            Heard::Asked(asked) if !told.claim(&self.source, &asked.native_id) => {
+                Some(asked.native_id.clone())
+            }
             _ => None,
         };
         let others: Vec<String> = heard.iter().filter_map(others).collect();

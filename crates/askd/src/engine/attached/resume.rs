@@ -23,11 +23,8 @@ impl Engine {
             if !(served || plugged) || record.source.state == SourceState::Ended {
                 continue;
             }
-            let taken_up = if plugged {
-                self.resume_plugin(&record).await
-            } else {
-                self.resume_server(&record).await
-            };
+            let taken_up =
+                if plugged { self.resume_plugin(&record).await } else { self.resume_server(&record).await };
             match taken_up {
                 Ok(()) => resumed += 1,
                 Err(why) => {
