@@ -316,7 +316,10 @@ fn what_was_installed_is_taken_away_to_the_byte() -> Result<()> {
         ensure!(ran.code == 0, "{ran:?}");
         let plugin = fs::read_to_string(config.join("plugins/askd.js"))?;
         ensure!(plugin.contains(&format!("const DATA = \"{}\"", home.join("data").display())));
-        ensure!(config.join("package-lock.json").exists() == (seeded || files.iter().any(|f| f.0 == "package-lock.json")));
+        ensure!(
+            config.join("package-lock.json").exists()
+                == (seeded || files.iter().any(|f| f.0 == "package-lock.json"))
+        );
         ensure!(config.join("node_modules").exists() == seeded);
         let ran = askd(&home, &["install", "opencode"])?;
         ensure!(ran.stdout.contains("unchanged"), "{ran:?}");

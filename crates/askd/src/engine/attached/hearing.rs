@@ -99,7 +99,7 @@ impl Attendant {
             source: self.source.id.clone(),
             session,
             native_id: asked.native_id.clone(),
-            road: self.wire.road().to_owned(),
+            road: self.link.road().to_owned(),
             native: asked.native.get().to_owned(),
             ask,
         };

@@ -8,6 +8,7 @@
 mod attendant;
 mod calls;
 mod hearing;
+mod link;
 mod mouth;
 mod plugin;
 mod resume;
@@ -28,11 +29,10 @@ use askd_core::{FieldErrors, Right, Source, SourceId, SourceState};
 use super::questions::Caller;
 use super::{Engine, EngineError, NewSource};
 use attendant::Attendant;
-use calls::Server;
+pub(super) use link::{Link, News, lost_text};
 use plugin::Plugged;
-use told::Told;
-
 pub use plugin::{PluginCall, PluginHello, PluginMessage, PluginMessages, PluginReply, PluginStream};
+use told::Told;
 
 /// Wishes that wait for one attendant.
 const COMMANDS: usize = 256;
@@ -52,10 +52,10 @@ pub struct AttachRequest {
 
 /// What an attached source has to remember. It has no `Debug`, so that it cannot be logged by accident.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct AttachedSettings {
-    url: String,
-    username: String,
-    password: Option<String>,
+pub(super) struct AttachedSettings {
+    pub(super) url: String,
+    pub(super) username: String,
+    pub(super) password: Option<String>,
 }
 
 /// The servers that are attended at this moment.
@@ -117,11 +117,12 @@ impl Engine {
             label: settings.url.clone(),
             settings: serde_json::to_string(&settings).unwrap_or_default(),
         };
-        let server = Server::new(settings, way.events).map_err(|error| not_built(&error))?;
+        let stop = self.inner.stop.child_token();
+        let link = Link::open(settings, way, stop.clone()).map_err(|error| not_built(&error))?;
         let source = self.add_source(new).await?;
         let redeliver = adapter.descriptor().redeliver;
-        let attendant = Attendant::new(self.clone(), source.clone(), codec, redeliver, Arc::new(server));
-        self.attend_server(attendant, Begin { start: Start::Observed, ..Begin::default() });
+        let attendant = Attendant::new(self.clone(), source.clone(), codec, redeliver, link);
+        self.attend_server(attendant, Begin { start: Start::Observed, ..Begin::default() }, stop);
         Ok(source)
     }
 
@@ -150,10 +151,9 @@ impl Engine {
         Ok(None)
     }
 
-    fn attend_server(&self, attendant: Attendant, begin: Begin) {
+    fn attend_server(&self, attendant: Attendant, begin: Begin, stop: CancellationToken) {
         let (commands, wishes) = mpsc::channel(COMMANDS);
         let source = attendant.source.id.clone();
-        let stop = self.inner.stop.child_token();
         self.inner.attached.add(source, stop.clone());
         self.spawn(move |_| async move { attendant.run(begin, commands, wishes, stop).await });
     }

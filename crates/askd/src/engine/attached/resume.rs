@@ -1,15 +1,14 @@
 //! After a restart: the servers that earlier hubs were attached to, with the questions that were open there.
 
-use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 use askd_adapters::{Begin, KnownSession, Start};
 use askd_core::{Cause, SourceState};
 use askd_store::SourceRecord;
 
 use super::attendant::Attendant;
-use super::calls::Server;
+use super::link::Link;
 use super::plugin::KIND as PLUGIN;
-use super::wire::Wire;
 use crate::engine::{Engine, EngineError};
 
 impl Engine {
@@ -40,15 +39,18 @@ impl Engine {
         let settings = serde_json::from_str(&record.settings).map_err(|error| error.to_string())?;
         let adapter = self.inner.managed.settings.registry.get(&record.source.kind);
         let way = adapter.and_then(|adapter| adapter.server()).ok_or("its agent has no server any more")?;
-        self.take_up(record, Arc::new(Server::new(settings, way.events)?), String::new()).await
+        let stop = self.inner.stop.child_token();
+        let link = Link::open(settings, way, stop.clone())?;
+        self.take_up(record, link, String::new(), stop).await
     }
 
     /// Attends a server again, with all that is known of it. `cwd`: the one folder that is heard, if it is one.
     pub(super) async fn take_up(
         &self,
         record: &SourceRecord,
-        wire: Arc<dyn Wire>,
+        link: Link,
         cwd: String,
+        stop: CancellationToken,
     ) -> Result<(), String> {
         let text = |error: &dyn std::error::Error| error.to_string();
         let adapter = self.inner.managed.settings.registry.get(&record.source.agent);
@@ -72,10 +74,10 @@ impl Engine {
             ..Begin::default()
         };
         let redeliver = adapter.descriptor().redeliver;
-        let mut attendant = Attendant::new(self.clone(), record.source.clone(), codec, redeliver, wire);
+        let mut attendant = Attendant::new(self.clone(), record.source.clone(), codec, redeliver, link);
         attendant.sessions = sessions.into_iter().map(|session| (session.native_id, session.id)).collect();
         attendant.questions = questions;
-        self.attend_server(attendant, begin);
+        self.attend_server(attendant, begin, stop);
         Ok(())
     }
 }

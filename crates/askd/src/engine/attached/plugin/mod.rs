@@ -19,6 +19,7 @@ use askd_core::{Cause, Right, SourceId};
 use askd_store::SourceRecord;
 
 use super::attendant::Attendant;
+use super::link::Link;
 use crate::engine::observed::is_alive;
 use crate::engine::questions::Caller;
 use crate::engine::{Engine, EngineError, NewSource};
@@ -110,9 +111,11 @@ impl Engine {
         let wire = Arc::new(PluginWire::new());
         let redeliver = adapter.descriptor().redeliver;
         let id = source.id.clone();
-        let attendant = Attendant::new(self.clone(), source, codec, redeliver, wire.clone());
+        let stop = self.inner.stop.child_token();
+        let link = Link::over(wire.clone(), stop.clone());
+        let attendant = Attendant::new(self.clone(), source, codec, redeliver, link);
         let (start, cwd) = (Start::Observed, settings.directory.clone());
-        self.attend_server(attendant, Begin { start, cwd, ..Begin::default() });
+        self.attend_server(attendant, Begin { start, cwd, ..Begin::default() }, stop);
         Ok(Plugged { source: id, settings, wire })
     }
 
@@ -172,7 +175,9 @@ impl Engine {
     pub(super) async fn resume_plugin(&self, record: &SourceRecord) -> Result<(), String> {
         let settings: Settings = serde_json::from_str(&record.settings).map_err(|error| error.to_string())?;
         let wire = Arc::new(PluginWire::new());
-        self.take_up(record, wire.clone(), settings.directory.clone()).await?;
+        let stop = self.inner.stop.child_token();
+        let link = Link::over(wire.clone(), stop.clone());
+        self.take_up(record, link, settings.directory.clone(), stop).await?;
         let plugged = Arc::new(Plugged { source: record.source.id.clone(), settings, wire });
         let mut plugins = self.inner.attached.plugins.lock().await;
         plugins.insert(plugged.settings.link.clone(), Arc::clone(&plugged));
