@@ -27,9 +27,10 @@ fn main() -> ExitCode {
         .test("permission_given_in_the_terminal", &["opencode"], permission_in_terminal)
         .test("hub_absent", &["opencode"], hub_absent)
         .test("hub_that_never_was", &["opencode"], hub_never_was)
+        .test("hub_that_hangs", &["opencode"], hub_hangs)
         .test("hub_killed_while_it_asks", &["opencode"], hub_killed)
-        .test("closed_while_it_asks", &["opencode"], closed)
-        .test("quit_while_it_asks", &["opencode"], quit)
+        .test("killed_while_it_asks", &["opencode"], killed)
+        .test("terminal_closed_while_it_asks", &["opencode"], terminal_closed)
         .test("attached_by_its_port_too_and_aborted", &["opencode"], two_roads)
         .test("silent_in_askds_own_sessions", &["opencode"], silent)
         .test("uninstalled_after_use", &["opencode"], uninstalled)
@@ -146,6 +147,25 @@ async fn hub_never_was() -> Result<()> {
     Ok(())
 }
 
+async fn hub_hangs() -> Result<()> {
+    let mut stage = Stage::prepare().await?;
+    stage.install()?;
+    stage.hub.kill()?;
+    // It takes connections and never answers.
+    let hung = std::net::TcpListener::bind("127.0.0.1:0")?;
+    let hub =
+        json!({ "url": format!("http://{}", hung.local_addr()?), "pid": std::process::id(), "version": "0" });
+    std::fs::write(stage.hub.data.join("hub.json"), hub.to_string())?;
+    stage.open_terminal("single", &[], &[])?;
+    stage.shows(DIALOG).await?;
+    stage.key("1").await?;
+    ensure!(stage.model_saw(1).await?.contains("\"Which colour?\"=\"Red\""));
+    stage.shows("Thank you.").await?;
+    hung.set_nonblocking(true)?;
+    ensure!(hung.accept().is_ok(), "the plugin has not tried it");
+    Ok(())
+}
+
 async fn hub_killed() -> Result<()> {
     let mut stage = Stage::start("single").await?;
     let asked = stage.asked().await?;
@@ -161,7 +181,7 @@ async fn hub_killed() -> Result<()> {
     Ok(())
 }
 
-async fn closed() -> Result<()> {
+async fn killed() -> Result<()> {
     let stage = Stage::start("single").await?;
     let asked = stage.asked().await?;
     stage.shows(DIALOG).await?;
@@ -170,23 +190,22 @@ async fn closed() -> Result<()> {
     let ended = stage.becomes(&asked, "/status", "cancelled").await?;
     ensure!(ended["outcome"]["cause"]["type"] == "agentExited", "{ended}");
     ensure!(stage.settle(&asked, "reply", &json!({ "answers": [["Red"]] }))? == 409);
-    until("the end of the source", || {
-        Ok(stage.sources()?.iter().all(|source| source["state"] == "ended").then_some(()))
-    })
-    .await
+    source_ends(&stage).await
 }
 
-async fn quit() -> Result<()> {
+async fn source_ends(stage: &Stage) -> Result<()> {
+    let ended = || Ok(stage.sources()?.iter().all(|source| source["state"] == "ended").then_some(()));
+    until("the end of the source", ended).await
+}
+
+async fn terminal_closed() -> Result<()> {
     let stage = Stage::start("single").await?;
     let asked = stage.asked().await?;
     stage.shows(DIALOG).await?;
-    askd_testkit::hub::signal(stage.terminal_pid()?, "HUP")?;
+    stage.close_terminal()?;
     let ended = stage.becomes(&asked, "/status", "cancelled").await?;
-    ensure!(ended["outcome"]["cause"]["type"].is_string(), "{ended}");
-    until("the end of the source", || {
-        Ok(stage.sources()?.iter().all(|source| source["state"] == "ended").then_some(()))
-    })
-    .await
+    ensure!(ended["outcome"]["cause"]["type"] == "sessionEnded", "{ended}");
+    source_ends(&stage).await
 }
 
 async fn two_roads() -> Result<()> {

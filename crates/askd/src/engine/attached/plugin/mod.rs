@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use askd_adapters::transport::process;
 use askd_adapters::{Begin, Start};
-use askd_core::{Cause, Right, SourceId};
+use askd_core::{Cause, Right, SourceId, SourceState};
 use askd_store::SourceRecord;
 
 use super::attendant::Attendant;
@@ -159,7 +159,7 @@ impl Engine {
 
     async fn until_gone(&self, plugged: Arc<Plugged>, number: u64) {
         let Some(process) = plugged.settings.process else { return };
-        while plugged.wire.is_newest(number) {
+        while plugged.wire.is_newest(number) && self.plugged(&plugged.settings.link).await.is_ok() {
             if !is_alive(process.pid, Some(process.started)) {
                 let cause = Cause::AgentExited { code: None, signal: None, stderr: Vec::new() };
                 match self.plug_out(&plugged, cause).await {
@@ -174,6 +174,8 @@ impl Engine {
     /// Expects a plugin of an earlier hub, if its process lives.
     pub(super) async fn resume_plugin(&self, record: &SourceRecord) -> Result<(), String> {
         let settings: Settings = serde_json::from_str(&record.settings).map_err(|error| error.to_string())?;
+        let away = self.source_state(&record.source.id, SourceState::Lost, Some(wire::AWAY.to_owned())).await;
+        away.map_err(|error| error.to_string())?;
         let wire = Arc::new(PluginWire::new());
         let stop = self.inner.stop.child_token();
         let link = Link::over(wire.clone(), stop.clone());

@@ -18,6 +18,8 @@ use super::{PluginCall, PluginMessage, PluginReply};
 
 /// Calls that wait for a plugin that does not read: as many as a connection begins with, many times.
 const MAX_CALLS: usize = 256;
+/// Why nothing can be said to it now, for people.
+pub(super) const AWAY: &str = "its plugin is away";
 /// What a plugin answers for a call that it could not make.
 const NOT_MADE: u16 = 0;
 
@@ -96,7 +98,7 @@ impl PluginWire {
             line.calls = None;
             line.waiting.clear();
         }
-        let why = LostWhy::Failed("its plugin is away".to_owned());
+        let why = LostWhy::Failed(AWAY.to_owned());
         drop(self.signals.send(SseSignal::Lost { why, again_in: Duration::ZERO }).await);
     }
 
@@ -135,7 +137,7 @@ impl PluginWire {
         let mut line = self.line();
         line.asked += 1;
         let number = line.asked;
-        let calls = line.calls.as_ref().ok_or("its plugin is away")?;
+        let calls = line.calls.as_ref().ok_or(AWAY)?;
         calls.try_send(PluginCall::new(number, call)).map_err(|_| "its plugin does not take calls")?;
         let (sender, reply) = oneshot::channel();
         line.waiting.insert(number, sender);
