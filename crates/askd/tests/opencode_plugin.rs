@@ -1,7 +1,5 @@
 //! The plugin's road without OpenCode: what a plugin says over HTTP, and what it is told.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::process::Command;
