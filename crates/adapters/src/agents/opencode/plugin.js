@@ -17,8 +17,9 @@ const QUIET = 35_000
 // How long one request to the hub may take, and how long OpenCode may be kept from ending.
 const REQUEST = 10_000
 const FAREWELL = 1_000
-// Bytes of one request, below the 4 MiB that the hub takes, and of what may wait for it. Past that everything is listed anew.
-const BATCH = 1 << 20
+// Bytes after which a request is full, of one message (both together stay below the 4 MiB that the hub takes), and of all that may
+// wait: past that the connection is made anew, and everything is listed.
+const BATCH = 1 << 19
 const LONGEST = 3 << 20
 const WAITING = 16 << 20
 
@@ -133,17 +134,20 @@ class Line {
     } catch (error) {
       text = String(error)
     }
-    const reply = { call, status, body: String(text) }
-    const said = JSON.stringify({ reply })
-    this.say(said.length > LONGEST ? JSON.stringify({ reply: { call, status: 0, body: "the answer is too long" } }) : said)
+    const said = this.say({ reply: { call, status, body: String(text) } })
+    if (!said) this.say({ reply: { call, status: 0, body: "the answer is too long" } })
   }
 
-  say(message) {
-    if (message.length > LONGEST) return
-    this.waiting.push(message)
-    this.bytes += message.length
+  // Whether it could be said: not what is too long for the hub.
+  say(what) {
+    const message = JSON.stringify(what)
+    const size = Buffer.byteLength(message)
+    if (size > LONGEST) return false
+    this.waiting.push({ message, size })
+    this.bytes += size
     if (this.bytes > WAITING) this.stop.abort()
     else if (!this.sending) void this.send()
+    return true
   }
 
   // One request at a time, so that the order is kept.
@@ -152,10 +156,14 @@ class Line {
     try {
       while (this.waiting.length > 0 && !this.stop.signal.aborted) {
         const batch = []
-        for (let size = 0; this.waiting.length > 0 && size < BATCH; size += batch.at(-1).length) batch.push(this.waiting.shift())
-        this.bytes -= batch.reduce((sum, message) => sum + message.length, 0)
-        const signal = AbortSignal.any([this.stop.signal, AbortSignal.timeout(REQUEST)])
-        const status = await request(this.hub, "POST", `/${this.link.id}`, `{"messages":[${batch.join(",")}]}`, signal)
+        for (let bytes = 0; this.waiting.length > 0 && bytes < BATCH; ) {
+          const { message, size } = this.waiting.shift()
+          batch.push(message)
+          bytes += size
+          this.bytes -= size
+        }
+        const body = `{"messages":[${batch.join(",")}]}`
+        const status = await request(this.hub, "POST", `/${this.link.id}`, body, AbortSignal.timeout(REQUEST))
         if (status !== 204) this.stop.abort()
       }
     } catch {
@@ -183,7 +191,7 @@ class Link {
       this.started = true
       void this.keep()
     }
-    this.line?.say(JSON.stringify({ event: JSON.stringify({ directory: this.directory, payload: news }) }))
+    this.line?.say({ event: JSON.stringify({ directory: this.directory, payload: news }) })
   }
 
   async keep() {
