@@ -1,6 +1,6 @@
 //! `./bench`: the numbers of the hub as one table, each with what it is measured against in the same run.
 //!
-//! In: names of sections (all but `history` unless given). Out: a table on stdout. Machines are noisy, so what counts is the ratio.
+//! In: names of sections (all of them unless given). Out: a table on stdout. Machines are noisy, so what counts is the ratio.
 
 mod acp;
 mod fanout;
@@ -15,6 +15,7 @@ mod sessions;
 mod startup;
 mod table;
 mod throughput;
+mod transcripts;
 mod wire;
 
 use table::Table;
@@ -29,6 +30,7 @@ const SECTIONS: &[&str] = &[
     "fanout",
     "memory",
     "sessions",
+    "transcripts",
     "acp",
     "opencode",
     "page",
@@ -51,6 +53,7 @@ async fn main() -> Result {
             "fanout" => fanout::run(&mut table).await?,
             "memory" => memory::run(&mut table).await?,
             "sessions" => sessions::run(&mut table).await?,
+            "transcripts" => transcripts::run(&mut table).await?,
             "acp" => acp::run(&mut table).await?,
             // Only who names one is told that it cannot be had.
             "opencode" if given.is_empty() && opencode::missing().is_some() => {
