@@ -13,7 +13,8 @@ use askd_adapters::transport::process;
 use askd_adapters::{Call, CallMethod, ServerWay};
 use askd_core::{Cause, SourceState};
 
-use super::calls::{Reply, Server};
+use super::calls::Server;
+use super::wire::{Reply, Wire as _};
 use super::{AttachRequest, AttachedSettings};
 use crate::engine::{Engine, EngineError};
 
