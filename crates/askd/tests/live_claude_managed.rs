@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use askd_testkit::programs::live::Live;
 use live::Stage;
 use live::scenes::{self, Cast};
-use live_claude::{Claude, answers, roads};
+use live_claude::{Claude, answers, late, roads};
 
 /// A name, the programs that it needs, and the test.
 type Test = (&'static str, &'static [&'static str], fn());
@@ -20,7 +20,7 @@ fn play(scene: fn(&mut Stage, &dyn Cast)) {
 }
 
 fn main() -> ExitCode {
-    let tests: [Test; 24] = [
+    let tests: [Test; 27] = [
         ("a_question_is_answered_and_the_session_goes_on", &["claude"], answers::single),
         ("several_picks_and_items_with_commas_and_quotes", &["claude"], answers::several_picks),
         ("own_words_previews_and_notes", &["claude"], answers::own_words_and_notes),
@@ -35,6 +35,9 @@ fn main() -> ExitCode {
         ("four_questions_of_four_options", &["claude"], answers::four_by_four),
         ("questions_in_every_mode", &["claude"], roads::modes),
         ("a_conversation_is_resumed", &["claude"], roads::resumed),
+        ("a_killed_holder_is_told_with_the_way_to_go_on", &["claude"], late::holder_killed),
+        ("a_late_answer_is_sent_as_a_message", &["claude"], late::sent_as_message),
+        ("the_first_prompt_survives_a_killed_hub", &["claude"], late::prompt_survives),
         ("scene_plan", &["claude"], || play(scenes::plan)),
         ("scene_permission", &["claude"], || play(scenes::permission)),
         ("scene_interrupt", &["claude"], || play(scenes::interrupt)),

@@ -68,6 +68,7 @@ fn read(row: &Row<'_>) -> StoreResult<LoggedEvent> {
             delivery: detail.delivery,
             created_at: at(row.get(6)?),
             seq: row.get(5)?,
+            road: None,
         });
     } else {
         event.session = Some(from_json(&detail)?);

@@ -16,8 +16,11 @@ use super::writer::Writer;
 use super::{events, tokens};
 
 /// The migrations in order; the place in this list is the schema's number.
-const MIGRATIONS: &[&str] =
-    &[include_str!("../../migrations/0001_start.sql"), include_str!("../../migrations/0002_transcripts.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../migrations/0001_start.sql"),
+    include_str!("../../migrations/0002_transcripts.sql"),
+    include_str!("../../migrations/0003_tmux.sql"),
+];
 /// Prepared statements that each connection keeps.
 const STATEMENTS: usize = 64;
 

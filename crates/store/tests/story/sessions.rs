@@ -9,7 +9,7 @@ use super::props::*;
 use super::stage::Stage;
 
 fn exited() -> Cause {
-    Cause::AgentExited { code: Some(3), signal: None, stderr: vec!["out of memory".to_owned()] }
+    Cause::AgentExited { code: Some(3), signal: None, stderr: vec!["out of memory".to_owned()], resume: None }
 }
 
 fn as_session(seen: &SessionSeen) -> Session {
@@ -27,6 +27,7 @@ fn as_session(seen: &SessionSeen) -> Session {
         started_at: seen.at,
         ended_at: None,
         end: None,
+        tmux: false,
     }
 }
 

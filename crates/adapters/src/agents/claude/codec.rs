@@ -2,7 +2,8 @@
 //!
 //! In: lines of stream-json. Out: [`Heard`], and lines for the agent's standard input. This file is the conversation as the
 //! engine leads it: prompts, interrupts, answers. What the agent's lines mean is in `hearing`, and each way to ask has its room.
-//! No greeting is needed by any version, so a restart has nothing to repeat.
+//! No greeting is needed by any version. A hub that takes the agent over before it has a session says the first prompt again: an
+//! opening is written once, whoever says it.
 
 use std::collections::VecDeque;
 
@@ -70,7 +71,7 @@ impl Codec for ClaudeCodec {
         for open in begin.pending.iter().filter_map(Open::known) {
             self.open.push(open);
         }
-        let prompt = begin.prompt.filter(|_| self.start == Start::Fresh && self.sessions.is_empty());
+        let prompt = begin.prompt.filter(|_| self.start != Start::Observed && self.sessions.is_empty());
         prompt.map(|prompt| write(wire::user(&prompt))).into_iter().collect()
     }
 
