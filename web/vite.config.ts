@@ -6,10 +6,17 @@ import { defineConfig } from "vite";
 // `ASKD_URL` lets `npm run dev` use a hub that runs elsewhere on this machine.
 const hub = process.env["ASKD_URL"] ?? "http://127.0.0.1:2753";
 
+const sdk = (file: string): string => fileURLToPath(new URL(`../sdk/typescript/src/${file}`, import.meta.url));
+
 export default defineConfig({
   plugins: [svelte()],
   // The client is compiled from its source, so that the page never waits for a build or a release of it.
-  resolve: { alias: { askd: fileURLToPath(new URL("../sdk/typescript/src/index.ts", import.meta.url)) } },
+  resolve: {
+    alias: [
+      { find: /^askd$/, replacement: sdk("index.ts") },
+      { find: /^askd\/text$/, replacement: sdk("text.ts") },
+    ],
+  },
   build: {
     outDir: "dist",
     target: "es2022",

@@ -1,5 +1,5 @@
 //! Real Claude Code through the whole hub: askd starts it, a scripted model makes it ask, answers go in over HTTP, and what
-//! counts is what the model received.
+//! counts is what the model received, word by word. What holds for every agent is in `live_conformance`.
 
 #[expect(dead_code, reason = "the stage is shared, and not every test needs all of it")]
 mod live;
@@ -8,19 +8,13 @@ mod live_claude;
 use std::process::ExitCode;
 
 use askd_testkit::programs::live::Live;
-use live::Stage;
-use live::scenes::{self, Cast};
-use live_claude::{Claude, answers, late, roads};
+use live_claude::{answers, late, roads};
 
 /// A name, the programs that it needs, and the test.
 type Test = (&'static str, &'static [&'static str], fn());
 
-fn play(scene: fn(&mut Stage, &dyn Cast)) {
-    scene(&mut Stage::new(), &Claude::new("claude"));
-}
-
 fn main() -> ExitCode {
-    let tests: [Test; 27] = [
+    let tests: [Test; 20] = [
         ("a_question_is_answered_and_the_session_goes_on", &["claude"], answers::single),
         ("several_picks_and_items_with_commas_and_quotes", &["claude"], answers::several_picks),
         ("own_words_previews_and_notes", &["claude"], answers::own_words_and_notes),
@@ -30,7 +24,6 @@ fn main() -> ExitCode {
         ("a_permission_is_denied_and_given", &["claude"], answers::permission),
         ("a_decline_says_why", &["claude"], answers::declined),
         ("an_interrupt_ends_the_other_question_too", &["claude"], answers::interrupted_with_another_open),
-        ("a_hook_that_is_faster_is_told", &["claude"], roads::hook_is_faster),
         ("an_elicitation_is_a_form", &["claude", "node"], roads::elicitation),
         ("four_questions_of_four_options", &["claude"], answers::four_by_four),
         ("questions_in_every_mode", &["claude"], roads::modes),
@@ -38,12 +31,6 @@ fn main() -> ExitCode {
         ("a_killed_holder_is_told_with_the_way_to_go_on", &["claude"], late::holder_killed),
         ("a_late_answer_is_sent_as_a_message", &["claude"], late::sent_as_message),
         ("the_first_prompt_survives_a_killed_hub", &["claude"], late::prompt_survives),
-        ("scene_plan", &["claude"], || play(scenes::plan)),
-        ("scene_permission", &["claude"], || play(scenes::permission)),
-        ("scene_interrupt", &["claude"], || play(scenes::interrupt)),
-        ("scene_two_open_at_once", &["claude"], || play(scenes::two_open_at_once)),
-        ("scene_hub_killed_live", &["claude"], || play(scenes::hub_killed_live)),
-        ("scene_answer_after_exit", &["claude"], || play(scenes::answer_after_exit)),
         ("portable_2_1_120", &["claude-2.1.120"], || roads::older("claude-2.1.120")),
         ("portable_2_0_76", &["claude-2.0.76"], || roads::older("claude-2.0.76")),
         ("plan_2_1_120", &["claude-2.1.120"], || roads::older_plan("claude-2.1.120")),

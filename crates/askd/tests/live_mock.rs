@@ -1,82 +1,13 @@
-//! The live suite with the mock agent: every scene of `live/scenes.rs`, with a real hub, a real holder and a real process,
-//! and the faults that only the mock has on demand.
+//! A real hub, a real holder and a real process: sessions, messages and ends, and the faults that only the mock has on demand. What
+//! holds for every agent is in `live_conformance`.
 
+#[expect(dead_code, reason = "the stage is shared, and not every test needs all of it")]
 mod live;
 
 use std::time::Duration;
 
-use live::scenes::{self, Cast};
 use live::{Stage, eventually};
-use serde_json::{Value, json};
-
-/// The mock asks what a word of its prompt says, and repeats what it received.
-struct Mock;
-
-impl Cast for Mock {
-    fn session(&self, scene: &str) -> Value {
-        let word = match scene {
-            "ask-and-answer" | "hub-killed-live" | "answer-after-exit" | "interrupt" | "decline"
-            | "cancel" => "question",
-            "multi-select" => "multi",
-            "several-items" => "two",
-            "free-text" => "text",
-            "two-open-at-once" => "both",
-            other => other,
-        };
-        json!({ "agent": "mock", "prompt": word })
-    }
-
-    fn saw(&self, stage: &Stage, session: &str) -> String {
-        stage.transcript(session)
-    }
-}
-
-macro_rules! scenes {
-    ($($name:ident)*) => { $(
-        #[test]
-        fn $name() {
-            scenes::$name(&mut Stage::new(), &Mock);
-        }
-    )* };
-}
-
-scenes! {
-    ask_and_answer multi_select several_items free_text plan permission decline cancel interrupt withdrawn
-    two_open_at_once hub_killed_live answer_after_exit
-}
-
-/// The live-level scenarios that this file plays, by the names that docs/adapters.md and the descriptors use.
-const PLAYED: [&str; 4] = ["agent-exit", "oversized", "slow-reader", "hub-killed-live"];
-
-#[test]
-fn every_live_claim_of_the_mock_is_played_here() {
-    let registry = askd_adapters::Registry::built_in();
-    let claims = &registry.get("mock").unwrap().descriptor().capabilities;
-    let claimed = claims.iter().filter(|claim| claim.level == askd_adapters::Level::Live);
-    let proven: Vec<&str> = claimed
-        .filter(|claim| claim.state == askd_adapters::ClaimState::Proven)
-        .map(|claim| claim.scenario)
-        .collect();
-    assert_eq!(proven, PLAYED);
-}
-
-#[test]
-fn a_reader_that_stops_reading_holds_nobody_up_and_misses_nothing() {
-    const LINES: usize = 20_000;
-    let stage = Stage::new();
-    let session =
-        stage.start(&json!({ "agent": "mock", "prompt": format!("slow=500 flood={LINES} question") }));
-    let reader = live::TranscriptReader::open(&stage.hub, &session);
-    // It does not read a byte while the agent floods, asks and is answered.
-    let question = stage.open_question(&session);
-    stage.answer(&question, &json!([["option-a"]]));
-    stage.confirmed(&question);
-    let said: String = reader.rest().iter().filter_map(|entry| entry["text"].as_str()).collect();
-    let numbers: Vec<usize> =
-        said.lines().filter_map(|line| line.trim().strip_prefix("flood ")?.parse().ok()).collect();
-    assert_eq!(numbers.len(), LINES);
-    assert!(numbers.iter().enumerate().all(|(i, n)| i == *n), "a hole or a repeat");
-}
+use serde_json::json;
 
 #[test]
 fn an_agent_that_dies_while_it_asks_ends_its_question_with_its_last_words() {
@@ -113,27 +44,6 @@ fn a_flood_while_no_hub_is_there_is_not_lost() {
         transcript.lines().filter_map(|line| line.trim().strip_prefix("flood ")?.parse().ok()).collect();
     assert_eq!(numbers.len(), LINES, "the first lines: {:?}", transcript.lines().take(5).collect::<Vec<_>>());
     assert!(numbers.iter().enumerate().all(|(i, n)| i == *n), "a hole or a repeat");
-}
-
-#[test]
-fn the_same_request_written_twice_is_one_question() {
-    let stage = Stage::new();
-    let session = stage.start(&json!({ "agent": "mock", "prompt": "twice" }));
-    let question = stage.open_question(&session);
-    std::thread::sleep(Duration::from_millis(300));
-    assert_eq!(stage.questions("requested").len(), 1);
-    stage.answer(&question, &json!([["option-a"]]));
-    stage.confirmed(&question);
-}
-
-#[test]
-fn nonsense_and_endless_lines_end_nothing() {
-    let stage = Stage::new();
-    let session = stage.start(&json!({ "agent": "mock", "prompt": "garbage huge=20000000 question" }));
-    let question = stage.open_question(&session);
-    stage.answer(&question, &json!([["option-b"]]));
-    stage.confirmed(&question);
-    assert!(stage.transcript(&session).contains("option-b"));
 }
 
 #[test]

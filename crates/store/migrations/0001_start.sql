@@ -52,7 +52,8 @@ CREATE TABLE events (
   seq INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, at INTEGER NOT NULL,
   question_id TEXT, session_id TEXT, detail TEXT NOT NULL
 ) STRICT;
-CREATE INDEX events_by_question ON events (question_id) WHERE question_id IS NOT NULL;
+-- The event that begins a question has the question's own number.
+CREATE INDEX events_by_question ON events (question_id) WHERE question_id IS NOT NULL AND kind <> 'question.requested';
 
 CREATE TABLE tokens (
   id TEXT PRIMARY KEY, name TEXT NOT NULL, rights TEXT NOT NULL, hash BLOB NOT NULL UNIQUE, created_at INTEGER NOT NULL

@@ -23,7 +23,10 @@ pub use questions::{
 };
 pub use sessions::{SessionSeen, Sessions, SourceRecord};
 pub use tokens::{TokenRecord, Tokens};
-pub use transcripts::{Entry, MAX_TRANSCRIPT_BYTES, NewEntry, TRANSCRIPT_PAGE, TranscriptPage, Transcripts};
+pub use transcripts::{
+    AsksHere, Entry, MAX_TRANSCRIPT_BYTES, NewEntry, Piece, RESOLVED, TRANSCRIPT_PAGE, TranscriptPage,
+    Transcripts,
+};
 
 /// Everything that the engine asks of its memory.
 pub trait Store: Questions + Deliveries + Sessions + Transcripts + Tokens + EventLog {}

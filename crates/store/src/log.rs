@@ -103,13 +103,18 @@ impl Tail {
     }
 
     /// Adds what was just committed, in order, and wakes the readers.
-    pub fn publish(&self, events: Vec<LoggedEvent>) {
+    pub fn publish(&self, events: &[Event]) {
         let Some(newest) = events.last().map(|event| event.seq) else { return };
+        let logged: StoreResult<Vec<_>> = events.iter().map(LoggedEvent::new).collect();
         {
             let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
-            for event in events {
-                kept.bytes += event.json.len();
-                kept.events.push_back(Arc::new(event));
+            match logged {
+                Ok(logged) => {
+                    kept.bytes += logged.iter().map(|event| event.json.len()).sum::<usize>();
+                    kept.events.extend(logged.into_iter().map(Arc::new));
+                }
+                // A tail with a hole would lie: readers go to the store, which says what is wrong.
+                Err(_) => *kept = Kept { after: newest, ..Kept::default() },
             }
             while kept.events.len() > TAIL_EVENTS || kept.bytes > TAIL_BYTES {
                 let Some(oldest) = kept.events.pop_front() else { break };

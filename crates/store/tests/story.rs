@@ -149,6 +149,9 @@ macro_rules! tell {
                     a_line_that_is_stored_is_not_stored_again
                     the_oldest_words_go_first
                     readers_hear_of_words_whose_writer_has_gone_away
+                    what_asks_an_open_question_outlives_the_retention
+                    however_a_question_ends_it_is_told_where_it_was_asked
+                    sessions_that_share_a_transcript_are_read_apart
                 }
                 whole {
                     opening_again_keeps_everything

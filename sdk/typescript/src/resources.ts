@@ -15,6 +15,7 @@ import type {
   Session,
   SessionInput,
   Source,
+  SourceInput,
   Token,
   TokenInput,
   TranscriptEntry,
@@ -80,6 +81,11 @@ export class Sources {
   /** What askd is or was connected to. */
   async list(options: CallOptions = {}): Promise<Source[]> {
     return (await this.#http.json<{ sources: Source[] }>("GET", "/v1/sources", options)).sources;
+  }
+
+  /** Attaches to a running server of an agent. Its `state` tells whether it could be reached; askd goes on trying. */
+  attach(input: SourceInput, options: CallOptions = {}): Promise<Source> {
+    return this.#http.json("POST", "/v1/sources", { body: input, ...options });
   }
 
   /** Detaches a source: its sessions end, and their open questions with them. */

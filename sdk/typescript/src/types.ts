@@ -35,6 +35,7 @@ export type Session = Schemas["Session"];
 export type SessionInput = Schemas["SessionInput"];
 export type HeldAgent = Schemas["HeldAgent"];
 export type Source = Schemas["Source"];
+export type SourceInput = Schemas["SourceInput"];
 export type SourceState = Schemas["SourceState"];
 export type Agent = Schemas["AgentListing"];
 export type Token = Schemas["Token"];

@@ -16,26 +16,9 @@ export function element<Name extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
-/** Without what a terminal would obey; what would hide or reorder text is made visible. */
-export function clean(text: string): string {
-  return text
-    .replace(SEQUENCES, "")
-    .replace(/\r\n?/g, "\n")
-    .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "\ufffd")
-    .replace(/[\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
-}
-
-const SEQUENCES = new RegExp(
-  "(?:\u001b\\[|\u009b)[0-?]*[ -/]*[@-~]?|(?:\u001b[\\]PX^_]|[\u009d\u0090\u0098\u009e\u009f])[^\u0007\u009c\u001b]*(?:\u0007|\u009c|\u001b\\\\)?|\u001b[ -/]*[0-~]?",
-  "g",
-);
-
-/** Only web addresses are links. */
-export function safeLink(href: string): string | null {
-  try {
-    const url = new URL(href);
-    return ["http:", "https:"].includes(url.protocol) ? url.href : null;
-  } catch {
-    return null;
-  }
+/** A button that does something at once; `attributes` as for any element. */
+export function button(label: string, act: () => void, attributes: Record<string, string> = {}): HTMLButtonElement {
+  const made = element("button", { type: "button", ...attributes }, label);
+  made.addEventListener("click", act);
+  return made;
 }

@@ -4,12 +4,15 @@
  * In: a question. Out: elements, and what was given once a button is pressed. Nothing is sent by anything else.
  */
 
+import { clean } from "./safe-text.js";
 import type { FieldError, Question, RejectMode } from "./types.js";
-import { clean, element } from "./widget-dom.js";
+import { button, element } from "./widget-dom.js";
 import { ItemField } from "./widget-item.js";
+import { PlanField } from "./widget-plan.js";
+import { bodyView } from "./widget-text.js";
 
 export type Given =
-  | { answers: string[][]; notes?: (string | null)[]; editedPlan?: string }
+  | { answers: string[][]; notes?: (string | null)[]; editedPlan?: string; nextMode?: string }
   | { mode: RejectMode; reason?: string };
 
 const EFFECTS: Record<RejectMode, [verb: string, effect: string]> = {
@@ -20,9 +23,11 @@ const EFFECTS: Record<RejectMode, [verb: string, effect: string]> = {
 
 export class QuestionForm {
   readonly root: HTMLFormElement;
+  readonly #plan: PlanField | null;
   readonly #items: ItemField[];
   readonly #problem = element("p", { class: "problem", role: "alert", hidden: true });
   readonly #submit = element("button", { type: "submit", class: "primary", part: "submit" });
+  readonly #reason = element("textarea", { rows: "2" });
   #pointedAt = false;
   #sent = false;
 
@@ -30,30 +35,27 @@ export class QuestionForm {
     private readonly question: Question,
     private readonly give: (given: Given) => void,
   ) {
-    const plan = isPlan(question);
-    this.#items = plan ? [] : question.questions.map((item, i) => new ItemField(item, i));
-    this.#submit.textContent = plan ? "Approve" : "Submit";
-    const body = question.body ? element("pre", { class: `body ${question.body.format}`, tabindex: "0" }, clean(question.body.text)) : null;
-    const asked = plan ? element("p", { class: "question" }, clean(question.questions[0]?.question ?? "")) : null;
+    this.#plan = isPlan(question) ? new PlanField(question, () => this.#forget()) : null;
+    this.#items = this.#plan ? [] : question.questions.map((item, i) => new ItemField(item, i, question.kind !== "form"));
     this.root = element(
       "form",
       { part: "form", "aria-label": "Question of the agent", novalidate: true },
-      asked,
-      body,
+      this.#plan?.root ?? (question.body ? bodyView(question.body) : null),
       ...this.#items.map(({ root }) => root),
       this.#problem,
-      element("div", { class: "buttons" }, this.#submit),
-      this.#refusal(plan),
+      element("div", { class: "buttons" }, this.#submit, this.#plan?.edit),
+      this.#refusal(),
     );
+    this.#forget();
     this.root.addEventListener("submit", (event) => {
       event.preventDefault();
-      this.#try(plan);
+      this.#try();
     });
     this.root.addEventListener("input", () => this.#forget());
   }
 
-  #try(plan: boolean): void {
-    if (plan) return this.give({ answers: this.question.questions.map(() => ["approve"]) });
+  #try(): void {
+    if (this.#plan) return this.give(this.#plan.answer());
     const answers = this.#items.map((item) => item.answer());
     const empty = this.#items.filter((_, i) => answers[i]?.length === 0);
     const required = empty.filter(({ item }) => item.required);
@@ -68,24 +70,29 @@ export class QuestionForm {
     this.give(notes.some((note) => note !== null) ? { answers, notes } : { answers });
   }
 
-  #refusal(plan: boolean): HTMLElement | null {
+  /** Not answering says what each way does to the agent before it does it. */
+  #refusal(): HTMLElement | null {
     const modes = this.question.rejectModes;
     if (modes.length === 0) return null;
-    const reason = element("textarea", { rows: "2", "aria-label": plan ? "What should be different?" : "Reason, for the agent" });
-    const buttons = modes.flatMap((mode) => {
+    const label = this.#plan ? "What should be different?" : "Reason, for the agent";
+    const ways = modes.map((mode) => {
       const [verb, effect] = EFFECTS[mode];
-      const button = element("button", { type: "button", part: "reject" }, plan && mode === "decline" ? "Send back" : verb);
-      button.addEventListener("click", () => this.give(reason.value.trim() === "" ? { mode } : { mode, reason: reason.value.trim() }));
-      return [element("p", { class: "soft" }, effect), button];
+      const refuse = (): void => {
+        const reason = this.#reason.value.trim();
+        this.give(reason === "" ? { mode } : { mode, reason });
+      };
+      const name = this.#plan && mode === "decline" ? "Send back" : verb;
+      return element("div", { class: "way" }, button(name, refuse, { part: "reject" }), element("p", { class: "soft" }, effect));
     });
-    return element("details", { part: "refusal" }, element("summary", {}, plan ? "Send back with feedback" : "Do not answer…"), reason, ...buttons);
+    const summary = element("summary", {}, this.#plan ? "Send back with feedback…" : "Do not answer…");
+    return element("details", { part: "refusal" }, summary, element("label", {}, element("span", { class: "soft" }, label), this.#reason), ...ways);
   }
 
   #forget(): void {
     this.#problem.hidden = true;
     this.#pointedAt = false;
     for (const item of this.#items) item.complain(null);
-    this.#submit.textContent = isPlan(this.question) ? "Approve" : "Submit";
+    this.#submit.textContent = this.#plan ? this.#plan.approval : "Submit";
   }
 
   complain(message: string, errors: FieldError[]): void {
@@ -95,7 +102,7 @@ export class QuestionForm {
   }
 
   busy(busy: boolean): void {
-    for (const button of this.root.querySelectorAll("button")) button.disabled = busy;
+    for (const one of this.root.querySelectorAll("button")) one.disabled = busy;
   }
 
   /** What was typed has arrived; it needs no rescue. */
@@ -105,7 +112,9 @@ export class QuestionForm {
 
   /** Words that must not be lost if the question ends otherwise. */
   typed(): string {
-    return this.#sent ? "" : this.#items.map((item) => item.typed()).filter(Boolean).join("\n\n");
+    if (this.#sent) return "";
+    const words = [...this.#items.map((item) => item.typed()), this.#plan?.typed() ?? "", this.#reason.value.trim()];
+    return words.filter(Boolean).join("\n\n");
   }
 }
 

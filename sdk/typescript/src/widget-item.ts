@@ -1,7 +1,10 @@
-/** One item of a question in the widget: options with previews, own words, or a typed field. */
+/** One item of a question in the widget: options with previews, own words, or a typed field, and a note. */
 
+import { looksLikeMarkdown } from "./markdown.js";
+import { clean, safeLink } from "./safe-text.js";
 import type { Choice, Input, Item } from "./types.js";
-import { clean, element, safeLink } from "./widget-dom.js";
+import { button, element } from "./widget-dom.js";
+import { markdown, scrolled } from "./widget-text.js";
 
 const TYPES: Partial<Record<Input, string>> = { date: "date", datetime: "datetime-local", email: "email", uri: "url" };
 
@@ -10,59 +13,86 @@ export class ItemField {
   readonly #picks = new Map<HTMLInputElement, Choice>();
   readonly #other: HTMLInputElement | null = null;
   readonly #words: HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement | null = null;
-  readonly #note = element("input", { "aria-label": "Note to the agent", placeholder: "Note to the agent (optional)" });
-  readonly #preview = element("pre", { class: "preview", tabindex: "0", "aria-label": "Preview", hidden: true });
-  readonly #complaint = element("p", { class: "problem", hidden: true });
+  readonly #note = element("input", { "aria-label": "Note to the agent", placeholder: "Note to the agent" });
+  readonly #preview = element("div", { class: "preview", hidden: true });
+  readonly #complaint = element("p", { class: "problem", role: "alert", hidden: true });
 
   constructor(
     readonly item: Item,
     index: number,
+    noted: boolean,
   ) {
     const name = `item-${index}`;
     const fields: Node[] = item.options.map((option) => this.#option(option, name));
     if (item.options.length === 0) {
       this.#words = field(item);
+      this.#words.setAttribute("aria-labelledby", `${name}-name`);
       fields.push(this.#words);
     } else if (item.custom) {
-      this.#other = element("input", { type: item.multiple ? "checkbox" : "radio", name });
+      this.#other = element("input", { type: item.multiple ? "checkbox" : "radio", name, "aria-label": "Other" });
       this.#words = element("input", { "aria-label": "Other: your own answer", placeholder: "Your own answer" });
-      const [other, words] = [this.#other, this.#words];
-      words.addEventListener("input", () => (other.checked = words.value.trim() !== "" || other.checked));
-      fields.push(element("label", { class: "option" }, other, element("span", {}, "Other"), words));
+      fields.push(this.#otherOption(this.#other, this.#words));
     }
-    const link = item.url ? this.#link(item.url) : null;
-    const head = [
+    const head = element(
+      "div",
+      { id: `${name}-name`, class: "head" },
       item.header ? element("span", { class: "header" }, clean(item.header)) : null,
-      element("span", { class: "question" }, clean(item.question)),
-    ];
-    const columns = element("div", { class: "columns" }, element("div", { class: "options" }, ...fields), this.#preview);
-    const noted = item.options.length > 0 ? this.#note : null;
-    this.root = element("fieldset", { part: "item" }, element("legend", {}, ...head), link, columns, noted, this.#complaint);
-    this.#words?.setAttribute("aria-label", this.#other ? "Other: your own answer" : clean(item.question));
+      element("div", { class: "question" }, markdown(item.question)),
+    );
+    const hint = item.multiple ? "Pick as many as you like." : item.required ? "Needs an answer." : null;
+    // A single field has its name itself.
+    const group = item.options.length === 0 ? {} : { role: item.multiple ? "group" : "radiogroup", "aria-labelledby": `${name}-name` };
+    this.root = element(
+      "div",
+      { part: "item", class: "item", ...group },
+      head,
+      item.url ? outsideLink(item.url) : null,
+      hint ? element("p", { class: "soft" }, hint) : null,
+      element("div", { class: "columns" }, element("div", { class: "options" }, ...fields), this.#preview),
+      noted ? this.#noteLine() : null,
+      this.#complaint,
+    );
     this.#peek(item.options.find(({ preview }) => preview));
   }
 
   #option(option: Choice, name: string): HTMLElement {
-    const { multiple } = this.item;
-    const chosen = (this.item.default ?? []).some((text) => text === option.value || text === option.label);
-    const box = element("input", { type: multiple ? "checkbox" : "radio", name });
-    box.checked = chosen;
+    const box = element("input", { type: this.item.multiple ? "checkbox" : "radio", name });
+    box.checked = (this.item.default ?? []).some((text) => text === option.value || text === option.label);
     this.#picks.set(box, option);
-    box.addEventListener("focus", () => this.#peek(option));
-    const words = element("span", {}, element("span", { class: "label" }, clean(option.label)));
+    for (const event of ["focus", "change"]) box.addEventListener(event, () => this.#peek(option));
+    const words = element("span", { class: "words" }, element("span", { class: "label" }, clean(option.label)));
     if (option.description) words.append(element("span", { class: "soft" }, clean(option.description)));
     return element("label", { class: "option" }, box, words);
   }
 
-  #link(url: string): HTMLElement {
-    const href = safeLink(url);
-    if (href === null) return element("p", { class: "soft" }, `Not a web address: ${clean(url)}`);
-    return element("a", { href, target: "_blank", rel: "noopener noreferrer" }, clean(href));
+  #otherOption(other: HTMLInputElement, words: HTMLInputElement): HTMLElement {
+    words.addEventListener("input", () => {
+      if (words.value.trim() !== "") other.checked = true;
+    });
+    other.addEventListener("change", () => {
+      if (other.checked) words.focus();
+    });
+    return element("div", { class: "option" }, element("label", {}, other, element("span", { class: "label" }, "Other")), words);
   }
 
-  #peek(option: Choice | undefined): void {
+  #noteLine(): HTMLElement {
+    this.#note.hidden = true;
+    const add = button("Add a note", () => {
+      add.hidden = true;
+      this.#note.hidden = false;
+      this.#note.focus();
+    }, { class: "quiet", part: "add-note" });
+    return element("div", { class: "note" }, add, this.#note);
+  }
+
+  /** The preview beside the options: whole and scrollable, as text or as rendered Markdown. */
+  #peek(option: Choice | undefined, rendered = looksLikeMarkdown(option?.preview ?? "")): void {
     if (!option?.preview) return;
-    this.#preview.textContent = clean(option.preview);
+    const text = option.preview;
+    const toggle = button(rendered ? "Show as text" : "Render Markdown", () => this.#peek(option, !rendered), { class: "quiet" });
+    const sheet = rendered ? scrolled("div", "Preview", markdown(text)) : scrolled("pre", "Preview", clean(text));
+    const name = element("span", {}, element("span", { class: "soft" }, "Preview "), clean(option.label));
+    this.#preview.replaceChildren(element("div", { class: "bar" }, name, toggle), sheet);
     this.#preview.hidden = false;
   }
 
@@ -71,6 +101,7 @@ export class ItemField {
     const words = this.#words?.value ?? "";
     if (words.trim() === "" || (this.#other && !this.#other.checked)) return picks;
     if (this.item.input === "datetime" && !Number.isNaN(Date.parse(words))) return [new Date(words).toISOString()];
+    if (this.item.secret) return [words];
     return picks.includes(words.trim()) ? picks : [...picks, words.trim()];
   }
 
@@ -81,17 +112,26 @@ export class ItemField {
   typed(): string {
     if (this.item.secret) return "";
     const own = this.#words instanceof HTMLSelectElement ? "" : (this.#words?.value.trim() ?? "");
-    return [own, this.#note.value.trim()].filter(Boolean).join("\n");
+    const given = (this.item.default ?? []).includes(own) ? "" : own;
+    return [given, this.#note.value.trim()].filter(Boolean).join("\n");
   }
 
   complain(message: string | null): void {
     this.#complaint.textContent = clean(message ?? "");
     this.#complaint.hidden = message === null;
+    this.#words?.setAttribute("aria-invalid", String(message !== null));
   }
 
   focus(): void {
     this.root.querySelector<HTMLElement>("input, textarea, select")?.focus();
   }
+}
+
+/** The whole address is shown, because a label could lie. */
+function outsideLink(url: string): HTMLElement {
+  const href = safeLink(url);
+  if (href === null) return element("p", { class: "soft" }, `Not a web address, so it is no link: ${clean(url)}`);
+  return element("a", { href, target: "_blank", rel: "noopener noreferrer" }, clean(href));
 }
 
 function field(item: Item): HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement {
@@ -104,5 +144,6 @@ function field(item: Item): HTMLInputElement | HTMLTextAreaElement | HTMLSelectE
     return Object.assign(element("textarea", { rows: "2" }), { value });
   }
   const type = item.secret ? "password" : (TYPES[item.input ?? "text"] ?? "text");
-  return Object.assign(element("input", { type, autocomplete: item.secret ? "new-password" : "off" }), { value });
+  const inputmode = item.input === "integer" ? "numeric" : item.input === "number" ? "decimal" : null;
+  return Object.assign(element("input", { type, inputmode, autocomplete: item.secret ? "new-password" : "off" }), { value });
 }

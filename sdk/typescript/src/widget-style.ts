@@ -2,89 +2,133 @@
 
 export const STYLE = `
 :host {
+  --gap: var(--askd-gap, 0.75rem);
+  --radius: var(--askd-radius, 10px);
+  --small: calc(var(--radius) * 0.7);
+  --accent: var(--askd-accent, light-dark(#4338ca, #aab3ff));
+  --accent-ink: var(--askd-accent-ink, light-dark(#fff, #14161b));
+  --accent-soft: var(--askd-accent-soft, light-dark(#eeedfc, #272b45));
+  --surface: var(--askd-surface, light-dark(#fff, #1c1f26));
+  --field: var(--askd-field, light-dark(#f5f4f0, #14161b));
+  --line: var(--askd-line, #8884);
+  --line-strong: var(--askd-line-strong, #888);
+  --bad: var(--askd-bad, light-dark(#b3211a, #ff9b93));
+  --good: var(--askd-good, light-dark(#15693c, #7fd6a3));
+  --mono: var(--askd-mono, ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace);
   display: block;
+  container-type: inline-size;
   font: var(--askd-font, inherit);
   color: var(--askd-ink, inherit);
+  overflow-wrap: anywhere;
 }
 :host([state="hidden"]), [hidden] { display: none !important; }
+*, *::before { box-sizing: border-box; }
 form, .summary, .problem:only-child {
   display: flex;
   flex-direction: column;
-  gap: var(--askd-gap, 0.75rem);
+  gap: calc(var(--gap) * 1.4);
   padding: var(--askd-padding, 1rem);
-  border: 1px solid var(--askd-line, #8884);
-  border-radius: var(--askd-radius, 10px);
-  background: var(--askd-surface, Canvas);
+  border: 1px solid var(--line);
+  border-radius: var(--radius);
+  background: var(--surface);
 }
-.summary { gap: 0.25rem; }
-p, pre { margin: 0; }
-fieldset { display: flex; flex-direction: column; gap: 0.5rem; min-width: 0; margin: 0; padding: 0; border: 0; }
-legend { padding: 0; margin-bottom: 0.5rem; }
+.summary { gap: calc(var(--gap) / 3); }
+p, pre, ul, ol, blockquote { margin: 0; }
+.item { display: flex; flex-direction: column; gap: var(--gap); min-width: 0; }
+.item + .item { padding-top: calc(var(--gap) * 1.4); border-top: 1px solid var(--line); }
 .header {
   display: inline-block;
-  margin-right: 0.5rem;
-  padding: 0 0.5rem;
+  margin-bottom: 0.25rem;
+  padding: 0 0.55rem;
   border-radius: 99px;
-  background: var(--askd-accent-soft, #4338ca22);
+  background: var(--accent-soft);
   font-size: 0.85em;
 }
-.question { font-weight: 600; white-space: pre-wrap; overflow-wrap: anywhere; }
-.columns { display: flex; flex-wrap: wrap; gap: 0.75rem; }
-.options { display: flex; flex: 1 1 14rem; flex-direction: column; gap: 0.35rem; min-width: 0; }
-.preview { flex: 2 1 18rem; }
+.question { font-size: 1.1em; font-weight: 600; }
+.soft { opacity: 0.75; font-size: 0.9em; }
+.columns { display: grid; gap: var(--gap); min-width: 0; }
+.options { display: flex; flex-direction: column; gap: calc(var(--gap) / 1.5); min-width: 0; }
+@container (min-width: 36rem) {
+  .columns:has(.preview:not([hidden])) { grid-template-columns: minmax(12rem, 2fr) minmax(0, 3fr); align-items: start; }
+}
 .option {
   display: flex;
-  gap: 0.6rem;
+  gap: 0.65rem;
   align-items: flex-start;
-  min-height: 2.5rem;
-  padding: 0.4rem 0.6rem;
-  border: 1px solid var(--askd-line, #8884);
-  border-radius: calc(var(--askd-radius, 10px) * 0.7);
+  min-height: 2.75rem;
+  padding: 0.55rem 0.75rem;
+  border: 1px solid var(--line);
+  border-radius: var(--small);
   cursor: pointer;
 }
-.option:has(:checked) { border-color: var(--askd-accent, #4338ca); background: var(--askd-accent-soft, #4338ca14); }
-.option > span { display: flex; flex-direction: column; overflow-wrap: anywhere; }
-.option input:not([type="radio"], [type="checkbox"]) { flex: 1; }
-input[type="radio"], input[type="checkbox"] { margin-top: 0.3rem; accent-color: var(--askd-accent, #4338ca); }
-input:not([type="radio"], [type="checkbox"]), textarea, select {
-  box-sizing: border-box;
+.option:hover { border-color: var(--line-strong); }
+.option:has(:checked) { border-color: var(--accent); background: var(--accent-soft); }
+.option:focus-within { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
+.option :is([type="radio"], [type="checkbox"]) { flex: none; width: 1.1rem; height: 1.1rem; margin: 0.2rem 0 0; accent-color: var(--accent); }
+.option > label { display: flex; gap: 0.65rem; align-items: center; min-height: 2.25rem; cursor: pointer; }
+.option > label :is([type="radio"], [type="checkbox"]) { margin: 0; }
+div.option { align-items: center; padding: 0.2rem 0.3rem 0.2rem 0.75rem; }
+.words { display: flex; flex-direction: column; min-width: 0; white-space: pre-wrap; }
+.label { font-weight: 550; }
+input:not([type="radio"]):not([type="checkbox"]), textarea, select {
   width: 100%;
-  min-width: 0;
-  padding: 0.4rem 0.6rem;
-  border: 1px solid var(--askd-line-strong, #888);
-  border-radius: calc(var(--askd-radius, 10px) * 0.6);
-  background: var(--askd-field, Field);
+  min-height: 2.25rem;
+  padding: 0.4rem 0.65rem;
+  border: 1px solid var(--line-strong);
+  border-radius: var(--small);
+  background: var(--field);
   color: inherit;
   font: inherit;
 }
-pre {
-  max-height: 20rem;
-  padding: 0.6rem;
-  overflow: auto;
-  border: 1px solid var(--askd-line, #8884);
-  border-radius: calc(var(--askd-radius, 10px) * 0.6);
-  font: 0.85em / 1.5 ui-monospace, monospace;
-}
-pre.body { white-space: pre-wrap; overflow-wrap: anywhere; }
+textarea { resize: vertical; }
+textarea.plan, pre, code { font-family: var(--mono); font-size: 0.875em; }
+.preview { min-width: 0; border: 1px solid var(--line); border-radius: var(--small); background: var(--field); }
+.bar { display: flex; align-items: center; justify-content: space-between; gap: 0.5rem; padding: 0 0.25rem 0 0.75rem; border-bottom: 1px solid var(--line); }
+.scrolls { max-height: 24rem; overflow: auto; overflow-wrap: normal; }
+.preview > .scrolls { padding: 0.75rem; }
+form > pre.scrolls, .item > pre.scrolls, .body, .summary pre { padding: 0.75rem; border: 1px solid var(--line); border-radius: var(--small); background: var(--field); }
+.line { display: block; min-width: max-content; }
+.line.added { color: var(--good); }
+.line.removed { color: var(--bad); }
+.line.file { font-weight: 650; }
+.line.place { opacity: 0.75; }
+.markdown > * + *, .markdown li:not(.task) > * + * { margin-top: 0.6em; }
+.markdown .heading { font-weight: 650; }
+.markdown :is(.level-1, .level-2) { font-size: 1.1em; }
+.markdown :is(pre, div.scrolls) { padding: 0.6rem; border: 1px solid var(--line); border-radius: var(--small); }
+.markdown :is(ul, ol) { padding-left: 1.4em; }
+.markdown li.task { display: flex; gap: 0.5rem; margin-left: -1.4em; list-style: none; }
+.markdown blockquote { padding-left: 0.9rem; border-left: 3px solid var(--line-strong); opacity: 0.85; }
+.markdown hr { border: 0; border-top: 1px solid var(--line); }
+table { border-collapse: collapse; }
+th, td { padding: 0.3rem 0.6rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
+a { color: var(--accent); }
+.buttons { display: flex; flex-wrap: wrap; gap: 0.6rem; align-items: center; }
 button {
   min-height: 2.5rem;
-  padding: 0 1rem;
-  border: 1px solid var(--askd-line-strong, #888);
-  border-radius: calc(var(--askd-radius, 10px) * 0.7);
+  padding: 0 1.1rem;
+  border: 1px solid var(--line-strong);
+  border-radius: var(--small);
   background: none;
   color: inherit;
   font: inherit;
+  font-weight: 550;
   cursor: pointer;
 }
-button.primary {
-  border-color: var(--askd-accent, #4338ca);
-  background: var(--askd-accent, #4338ca);
-  color: var(--askd-accent-ink, #fff);
+button.primary { min-width: 8rem; border-color: var(--accent); background: var(--accent); color: var(--accent-ink); }
+button.quiet { min-height: 2rem; padding: 0 0.5rem; border-color: transparent; font-size: 0.875em; opacity: 0.85; }
+.note > .quiet { margin-left: -0.5rem; }
+button:hover { filter: brightness(1.08); border-color: currentcolor; }
+button:disabled { opacity: 0.6; cursor: default; }
+details > * + * { margin-top: 0.6rem; }
+details label, .mode { display: flex; flex-direction: column; gap: 0.25rem; }
+.way { display: flex; flex-wrap: wrap; gap: 0.6rem; align-items: center; }
+.way p { flex: 1 1 14rem; }
+summary { min-height: 1.75rem; opacity: 0.85; cursor: pointer; }
+.state { font-weight: 600; }
+.problem { color: var(--bad); font-weight: 550; }
+:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
+@media (pointer: coarse) {
+  button, button.quiet, input:not([type="radio"]):not([type="checkbox"]), select, summary { min-height: 2.75rem; }
 }
-button:disabled { opacity: 0.6; }
-details > * + * { margin-top: 0.5rem; }
-summary { cursor: pointer; }
-.soft { opacity: 0.75; font-size: 0.9em; }
-.problem { color: var(--askd-bad, #c0271f); }
-:focus-visible { outline: 2px solid var(--askd-accent, #4338ca); outline-offset: 2px; }
 `;

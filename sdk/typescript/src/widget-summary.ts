@@ -1,7 +1,8 @@
 /** A question that has ended, in few words: what was given, by whom, and whether the agent has it. */
 
 import type { Cause, Question } from "./types.js";
-import { clean, element } from "./widget-dom.js";
+import { clean } from "./safe-text.js";
+import { element } from "./widget-dom.js";
 
 const CAUSES: Record<Cause["type"], string> = {
   agentWithdrew: "The agent took its question back.",
@@ -22,7 +23,11 @@ export function summary(question: Question, typed: string): HTMLElement {
     const labels = values.map((value) => item?.options.find((option) => option.value === value)?.label ?? value);
     const given = outcome?.withheld?.includes(i) ? "kept secret" : labels.map(clean).join(", ") || "not answered";
     lines.push(element("p", {}, element("span", { class: "soft" }, `${clean(item?.header ?? item?.question ?? "")}: `), element("strong", {}, given)));
+    const note = outcome?.notes?.[i];
+    if (note) lines.push(element("p", { class: "soft" }, `Note: ${clean(note)}`));
   });
+  if (outcome?.editedPlan) lines.push(element("p", { class: "soft" }, "Approved with edits"));
+  if (outcome?.nextMode) lines.push(element("p", { class: "soft" }, `Goes on in mode ${clean(outcome.nextMode)}`));
   if (outcome?.reason) lines.push(element("p", {}, clean(outcome.reason)));
   if (outcome?.cause) lines.push(element("p", { class: "soft" }, CAUSES[outcome.cause.type] ?? ""));
   if (outcome?.agentReceived) {

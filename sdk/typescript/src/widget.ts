@@ -147,7 +147,7 @@ export class AskdQuestionElement extends Base {
     try {
       const settled =
         "answers" in given
-          ? await hub.questions.reply(question.id, given.answers, { notes: given.notes, editedPlan: given.editedPlan, idempotencyKey })
+          ? await hub.questions.reply(question.id, given.answers, { notes: given.notes, editedPlan: given.editedPlan, nextMode: given.nextMode, idempotencyKey })
           : await hub.questions.reject(question.id, { ...given, idempotencyKey });
       form.sent();
       this.#take(settled);

@@ -1,24 +1,20 @@
 /**
  * The live transcript of a session, with the answers that were given in between. In: the hub and a session.
- * Out: lines in the order of time, and whether the agent is still speaking.
+ * Out: lines in the order of time.
  */
 
 import { type AskdClient, type Question, type TranscriptEntry, words } from "../api.ts";
 
 export type Line = { kind: "entry"; at: string; entry: TranscriptEntry } | { kind: "answer"; at: string; question: Question };
 
-/** A message has settled when nothing was added to it for so long; only then does a question panel come up. */
-const SETTLED_AFTER_MS = 600;
 /** Older lines are left to the hub, so that a chatty agent cannot fill the page's memory. */
 const KEPT = 2000;
 
 export class Transcript {
   entries = $state.raw<TranscriptEntry[]>([]);
   trimmed = $state(false);
-  speaking = $state(false);
   failure = $state("");
   readonly #stop = new AbortController();
-  #timer: ReturnType<typeof setTimeout> | undefined;
   #batch: TranscriptEntry[] = [];
 
   constructor(
@@ -39,15 +35,11 @@ export class Transcript {
 
   stop(): void {
     this.#stop.abort();
-    clearTimeout(this.#timer);
   }
 
   #add(entry: TranscriptEntry): void {
     // Many lines come at once; they are shown together.
     if (this.#batch.push(entry) === 1) setTimeout(() => this.#show(), 0);
-    this.speaking = true;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => (this.speaking = false), SETTLED_AFTER_MS);
   }
 
   #show(): void {

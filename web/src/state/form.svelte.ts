@@ -131,6 +131,11 @@ export class Form {
     return isOurs(question, this.sent);
   }
 
+  /** Whether typed words would be lost with the form, because the question ended otherwise. */
+  needsRescue(question: Question): boolean {
+    return !this.rescueDismissed && !this.endedAsWanted(question) && this.typed() !== "";
+  }
+
   /** The question has ended: a draft whose words are sent, or that has none, has done its work. */
   settle(question: Question): void {
     if (this.endedAsWanted(question) || this.typed() === "") dropDraft(question.id);

@@ -1,31 +1,13 @@
 // Answering: every kind, truth after Submit, races, lost connections. One hub per test, real browser, real binary.
 
 import assert from "node:assert/strict";
-import { after, afterEach, before, beforeEach, test } from "node:test";
+import { test } from "node:test";
 
-import { launch, person, shot } from "./browser.mjs";
-import { TestHub } from "./hub.mjs";
+import { shot } from "./browser.mjs";
 import { AUTH, DIFF, FEATURES, FORM, LAYOUT, PERMISSION, PLAN } from "./samples.mjs";
+import { hub, someone, stage } from "./stage.mjs";
 
-let browser;
-let hub;
-const people = [];
-
-before(async () => (browser = await launch()));
-after(async () => browser.close());
-beforeEach(async () => (hub = await TestHub.start()));
-afterEach(async () => {
-  const complaints = people.flatMap((one) => one.complaints);
-  for (const one of people.splice(0)) await one.context.close();
-  await hub.stop();
-  assert.deepEqual(complaints, [], "the page complained");
-});
-
-async function someone(options) {
-  const one = await person(browser, hub, options);
-  people.push(one);
-  return one.page;
-}
+stage();
 
 async function outcome(id) {
   return (await hub.question(id)).outcome;

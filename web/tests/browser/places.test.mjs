@@ -2,36 +2,17 @@
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { after, afterEach, before, beforeEach, test } from "node:test";
+import { test } from "node:test";
 
-import { launch, person, shot } from "./browser.mjs";
-import { TestHub } from "./hub.mjs";
+import { logIn, shot } from "./browser.mjs";
+import { freePort } from "./hub.mjs";
 import { AUTH, FEATURES, PLAN } from "./samples.mjs";
+import { hub, someone, stage, startMock, stranger, until } from "./stage.mjs";
 
-let browser;
-let hub;
-const people = [];
-
-before(async () => (browser = await launch()));
-after(async () => browser.close());
-beforeEach(async () => (hub = await TestHub.start()));
-afterEach(async () => {
-  const complaints = people.flatMap((one) => one.complaints);
-  for (const one of people.splice(0)) await one.context.close();
-  await hub.stop();
-  assert.deepEqual(complaints, [], "the page complained");
-});
-
-async function someone(options) {
-  const one = await person(browser, hub, options);
-  people.push(one);
-  return one.page;
-}
-
-const start = (prompt) => hub.call("POST", "/v1/sessions", { agent: "mock", prompt });
+stage();
 
 test("an agent's question is answered, and sent and confirmed are shown when they are true", async () => {
-  await start("question");
+  await startMock("question");
   const page = await someone();
   await page.getByRole("heading", { name: "Mock agent asks" }).waitFor();
   await page.getByRole("radio", { name: /Option B/ }).check();
@@ -41,7 +22,7 @@ test("an agent's question is answered, and sent and confirmed are shown when the
 });
 
 test("an agent that dies leaves a question that says so and offers what was typed", async () => {
-  const { id } = await start("question");
+  const { id } = await startMock("question");
   const page = await someone();
   await page.getByRole("textbox", { name: "Other: your own answer" }).fill("too late");
   const { pid } = await hub.call("GET", `/v1/sessions/${id}`);
@@ -77,7 +58,7 @@ test("a session is followed live, prompted, asked above the box and its answer j
 });
 
 test("sources say what is attached and how it is; detaching asks twice", async () => {
-  await start("question");
+  await startMock("question");
   const page = await someone();
   await page.goto(`${hub.url}/#/sources`);
   await page.getByText(/^Connected/).waitFor();
@@ -93,12 +74,8 @@ test("the history is searched, filtered, read to the agent's own words and expor
   await hub.reply(auth.id, [["JWT"]]);
   await hub.call("POST", `/v1/questions/${features.id}/reject`, { reason: "ask me tomorrow" });
   await hub.ask(PLAN);
-  const session = await start("question");
-  let native;
-  for (let i = 0; i < 100 && !native; i += 1) {
-    native = (await hub.call("GET", `/v1/questions?session=${session.id}`)).questions[0];
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+  const session = await startMock("question");
+  const native = await until(async () => (await hub.call("GET", `/v1/questions?session=${session.id}`)).questions[0], "the agent's question");
   await hub.reply(native.id, [["Option A"]]);
   const page = await someone();
   await page.goto(`${hub.url}/#/history`);
@@ -125,33 +102,76 @@ test("the history is searched, filtered, read to the agent's own words and expor
   await page.getByText("Option A").first().waitFor();
 });
 
-test("notifications are asked for by a click only, show the question and are withdrawn when it is answered elsewhere", async () => {
-  const one = await person(browser, hub, { permissions: ["notifications"] });
-  people.push(one);
-  const { page } = one;
-  await page.evaluate(() => {
-    // A page that nobody looks at; headless Chromium always claims the opposite.
-    Object.defineProperty(document, "hidden", { get: () => true });
-    Object.defineProperty(document, "hasFocus", { value: () => false });
-    window.asked = 0;
-    Notification.requestPermission = async () => {
-      window.asked += 1;
-      return "granted";
-    };
-  });
-  assert.equal(await page.evaluate(() => window.asked), 0);
-  await page.getByRole("button", { name: "Notify me" }).click();
-  assert.equal(await page.evaluate(() => window.asked), 1);
-  await page.evaluate(() => navigator.serviceWorker.ready);
-  const { id } = await hub.ask(AUTH);
-  const shown = () => page.evaluate(async () => (await (await navigator.serviceWorker.getRegistration()).getNotifications()).map(({ title, body, tag }) => ({ title, body, tag })));
-  let notifications = [];
-  for (let i = 0; i < 60 && notifications.length === 0; i += 1) {
-    await page.waitForTimeout(50);
-    notifications = await shown();
+test("a server is attached from the page: what is wrong stays on the form, the password is kept nowhere, and it can be detached", async () => {
+  const page = await someone();
+  await page.goto(`${hub.url}/#/sources`);
+  await page.getByText("Attach a server").click();
+  const [address, password] = [page.getByRole("textbox", { name: /Address/ }), page.getByLabel(/Password of the server/)];
+  await address.fill("127.0.0.1:4096");
+  await password.fill("hunter2");
+  await page.getByRole("button", { name: "Attach" }).click();
+  await page.getByText("must be an address such as http://127.0.0.1:4096").waitFor();
+  assert.equal(await address.getAttribute("aria-invalid"), "true");
+  assert.equal(await password.inputValue(), "hunter2", "what was typed stays");
+  assert.deepEqual((await hub.call("GET", "/v1/sources")).sources, [], "nothing was attached");
+  await shot(page, "attach-refused");
+  // A port that nobody listens on: askd is attached, says that it is lost, and goes on trying.
+  const url = `http://127.0.0.1:${await freePort()}`;
+  await address.fill(url);
+  await page.getByRole("button", { name: "Attach" }).click();
+  const row = page.getByRole("listitem").filter({ hasText: url });
+  await row.getByText(/^Lost, trying again/).waitFor();
+  await shot(page, "attached");
+  assert.equal(await password.inputValue(), "", "the form forgets it");
+  assert.doesNotMatch(await page.evaluate(() => JSON.stringify([localStorage, sessionStorage]) + document.body.innerHTML), /hunter2/);
+  await row.getByRole("button", { name: "Detach" }).click();
+  await row.getByRole("button", { name: /Really/ }).click();
+  await row.getByText(/^Ended/).waitFor();
+});
+
+test("a session's question is held until the agent's message has settled, and its answer waits for the agent in the transcript", async () => {
+  const { id } = await startMock("hello there");
+  const page = await stranger();
+  await page.clock.install();
+  await logIn(page, hub);
+  await page.goto(`${hub.url}/#/sessions/${id}`);
+  const log = page.getByRole("log");
+  await log.getByText("you said: hello there").waitFor();
+  const { pid } = await hub.call("GET", `/v1/sessions/${id}`);
+  // From here on the page's time stands still.
+  await page.clock.pauseAt(Date.now() + 60_000);
+  await page.getByRole("textbox", { name: /Say something/ }).fill("question");
+  await page.keyboard.press("Enter");
+  await page.locator("nav .count", { hasText: "1" }).waitFor();
+  await page.clock.runFor(500);
+  assert.equal(await page.getByRole("heading", { name: "Mock agent asks" }).count(), 0, "the message has not settled");
+  await page.clock.runFor(200);
+  await page.getByRole("heading", { name: "Mock agent asks" }).waitFor();
+  const [panel, box] = [await page.locator("article").boundingBox(), await page.getByRole("textbox", { name: /Say something/ }).boundingBox()];
+  assert.ok(panel.y < box.y, "above the box");
+  await page.clock.resume();
+  process.kill(pid, "SIGSTOP");
+  try {
+    await page.getByRole("radio", { name: /Option B/ }).check();
+    await page.getByRole("button", { name: /^Submit/ }).click();
+    await log.getByText(/^Not (sent|confirmed) yet/).waitFor();
+  } finally {
+    process.kill(pid, "SIGCONT");
   }
-  assert.deepEqual(notifications, [{ title: "Claude Code asks · shop", body: "Which auth method should we use?", tag: id }]);
-  await hub.reply(id, [["JWT"]]);
-  for (let i = 0; i < 60 && (await shown()).length > 0; i += 1) await page.waitForTimeout(50);
-  assert.deepEqual(await shown(), []);
+  await log.getByText(/^Confirmed/).waitFor();
+  await shot(page, "session-answered");
+});
+
+test("words typed for a session's question are rescued when it is answered elsewhere", async () => {
+  const { id } = await startMock("question");
+  const page = await someone();
+  await page.goto(`${hub.url}/#/sessions/${id}`);
+  await page.getByRole("textbox", { name: "Other: your own answer" }).fill("a third way");
+  const [{ id: asked }] = (await hub.call("GET", "/v1/questions?status=requested")).questions;
+  await hub.reply(asked, [["Option A"]]);
+  await page.getByText("What you had typed is kept:").waitFor();
+  await page.getByText("a third way").waitFor();
+  await page.getByRole("button", { name: "Let it go" }).click();
+  await page.getByRole("article").waitFor({ state: "detached" });
+  await page.getByRole("log").getByText("Option A").first().waitFor();
 });

@@ -1,43 +1,15 @@
 // What surrounds answering: many questions, hostile text, keys only, a phone, screen readers, real agents.
 
 import assert from "node:assert/strict";
-import { createRequire } from "node:module";
-import { readFile } from "node:fs/promises";
-import { after, afterEach, before, beforeEach, test } from "node:test";
+import { test } from "node:test";
 
-import { launch, person, shot } from "./browser.mjs";
-import { TestHub } from "./hub.mjs";
+import { shot, violations } from "./browser.mjs";
 import { AUTH, DIFF, FEATURES, FORM, LAYOUT, PERMISSION, PLAN } from "./samples.mjs";
+import { hub, someone, stage } from "./stage.mjs";
 
-const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const PHONE = { viewport: { width: 360, height: 720 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 };
 
-let browser;
-let hub;
-const people = [];
-
-before(async () => (browser = await launch()));
-after(async () => browser.close());
-beforeEach(async () => (hub = await TestHub.start()));
-afterEach(async () => {
-  const complaints = people.flatMap((one) => one.complaints);
-  for (const one of people.splice(0)) await one.context.close();
-  await hub.stop();
-  assert.deepEqual(complaints, [], "the page complained");
-});
-
-async function someone(options) {
-  const one = await person(browser, hub, options);
-  people.push(one);
-  return one.page;
-}
-
-/** Through the debugger, because the page's own policy rightly refuses an injected script element. */
-async function violations(page) {
-  await page.evaluate(AXE);
-  const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
-  return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" | ").slice(0, 400)}`);
-}
+stage();
 
 async function askMany(count) {
   const one = (i) => hub.ask({ agent: ["claude", "codex", "opencode"][i % 3], context: { cwd: `/home/ada/p${i % 7}` }, questions: [{ question: `Question number ${i}: which way?`, options: ["Left", "Right"] }] });
@@ -58,24 +30,15 @@ test("the picture of the README", async () => {
   await shot(page, "readme");
 });
 
-test("500 open questions load at once, stay few in the page, scroll smoothly and answer", async () => {
+test("500 open questions load at once, stay few in the page, scroll to the end and answer", async () => {
   await askMany(500);
   const page = await someone();
   await page.getByRole("heading", { name: "500 questions" }).waitFor();
   assert.ok((await page.locator("[data-id]").count()) < 60, "only rows in view exist");
-  const frames = await page.locator(".scroller").evaluate(async (box) => {
-    const times = [];
-    let last = performance.now();
-    for (let i = 0; i < 60; i += 1) {
-      box.scrollTop += 400;
-      await new Promise((resolve) => requestAnimationFrame(resolve));
-      times.push(performance.now() - last);
-      last = performance.now();
-    }
-    return times.sort((a, b) => a - b);
-  });
-  const typical = frames[Math.floor(frames.length / 2)];
-  assert.ok(typical < 50, `a frame of scrolling takes ${typical.toFixed(1)} ms`);
+  const oldest = await page.locator("[data-id]").first().getAttribute("data-id");
+  await page.locator(".scroller").evaluate((box) => (box.scrollTop = box.scrollHeight));
+  await page.locator(`[data-id="${oldest}"]`).waitFor({ state: "detached" });
+  assert.ok((await page.locator("[data-id]").count()) < 60, "rows that are out of view are gone");
   await page.locator("[data-id]").last().click();
   await page.keyboard.press("1");
   await page.keyboard.press("Escape");
@@ -88,19 +51,6 @@ test("1,000 questions arrive live without a reload, and the page stays usable", 
   await askMany(1000);
   await page.getByRole("heading", { name: "1000 questions" }).waitFor({ timeout: 30_000 });
   assert.match(await page.title(), /999\+/);
-});
-
-test("a cold load is usable in under a second", async () => {
-  await askMany(50);
-  const { page, context } = await person(browser, hub);
-  await page.goto("about:blank");
-  const start = Date.now();
-  await page.goto(`${hub.url}/#/inbox`);
-  await page.getByRole("button", { name: /^Submit/ }).waitFor();
-  const took = Date.now() - start;
-  await context.close();
-  console.log(`cold load: ${took} ms`);
-  assert.ok(took < (process.env.CI ? 3000 : 1000), `took ${took} ms`);
 });
 
 test("hostile text is shown as text: no script, handler, javascript link, foreign request or terminal escape works", async () => {

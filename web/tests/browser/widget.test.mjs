@@ -1,26 +1,22 @@
-// <askd-question> of the SDK in a page of another origin, as a chat client would use it.
+// <askd-question> of the SDK in a page of another origin, as a chat client would use it: the page that the documentation tells to run.
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
-import { after, afterEach, before, beforeEach, test } from "node:test";
+import { after, before, beforeEach, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { launch, shot } from "./browser.mjs";
-import { freePort, TestHub } from "./hub.mjs";
-import { AUTH, FORM, LAYOUT, PLAN } from "./samples.mjs";
+import { shot, violations } from "./browser.mjs";
+import { freePort } from "./hub.mjs";
+import { AUTH, DIFF, FEATURES, FORM, LAYOUT, PLAN } from "./samples.mjs";
+import { hub, stage, startMock, stranger, until } from "./stage.mjs";
 
 const SDK = fileURLToPath(new URL("../../../sdk/typescript/", import.meta.url));
 const TSC = fileURLToPath(new URL("../../node_modules/typescript/bin/tsc", import.meta.url));
 
-let browser;
 let server;
 let origin;
-let hub;
 let page;
-let complaints;
 
 before(async () => {
   execFileSync(process.execPath, [TSC, "-p", SDK], { stdio: "inherit", timeout: 120_000 });
@@ -28,71 +24,75 @@ before(async () => {
   origin = `http://127.0.0.1:${port}`;
   server = spawn(process.execPath, [`${SDK}examples/widget/serve.mjs`], { env: { ...process.env, PORT: String(port) }, stdio: ["ignore", "pipe", "inherit"] });
   await once(server.stdout, "data");
-  browser = await launch();
 });
-after(async () => {
-  await browser?.close();
-  server?.kill();
-});
-beforeEach(async () => {
-  hub = await TestHub.start({ args: ["--allow-origin", origin] });
-  page = await (await browser.newContext({ viewport: { width: 900, height: 800 } })).newPage();
-  page.setDefaultTimeout(15_000);
-  complaints = [];
-  page.on("pageerror", (error) => complaints.push(String(error)));
-});
-afterEach(async () => {
-  await page.context().close();
-  await hub.stop();
-  assert.deepEqual(complaints, []);
-});
+after(() => server?.kill());
+stage({ hubArgs: () => ["--allow-origin", origin] });
+beforeEach(async () => (page = await stranger({ viewport: { width: 900, height: 800 } })));
 
-const open = (what) => page.goto(`${origin}/examples/widget/#${new URLSearchParams({ hub: hub.url, token: hub.token, ...what })}`);
-const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-async function violations() {
-  await page.evaluate(AXE);
-  return page.evaluate(async () => (await globalThis.axe.run("askd-question")).violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" | ")}`));
+async function open(what, from = origin) {
+  await page.goto(`${from}/examples/widget/#${new URLSearchParams({ hub: hub.url, token: hub.token, ...what })}`);
+  await page.reload(); // Another fragment alone is not another page.
 }
-const state = () => page.locator("askd-question").getAttribute("state");
+const widget = () => page.locator("askd-question");
+const reached = (state) => page.locator(`askd-question[state="${state}"]`).waitFor({ state: "attached" });
 
 test("found by call id: hidden, then the form, then a compact summary, from another origin", async () => {
   await open({ call: "toolu_1" });
-  await page.waitForTimeout(300);
-  assert.equal(await state(), "hidden");
-  assert.equal(await page.locator("askd-question").isVisible(), false);
+  await reached("hidden");
+  assert.equal(await widget().isVisible(), false);
   const { id } = await hub.ask({ ...AUTH, tool: { callId: "toolu_1" } });
   await page.getByRole("radio", { name: /JWT/ }).check();
   await shot(page, "widget-form");
-  assert.deepEqual(await violations(), []);
+  assert.deepEqual(await violations(page, "askd-question"), []);
   await page.getByRole("button", { name: "Submit" }).click();
   await page.getByText("Answered by").waitFor();
   await page.getByText('The chat goes on: answered [["JWT"]]').waitFor();
-  assert.equal(await state(), "settled");
+  await reached("settled");
   assert.deepEqual((await hub.question(id)).outcome.answers, [["JWT"]]);
   await shot(page, "widget-summary");
-  assert.deepEqual(await violations(), []);
+  assert.deepEqual(await violations(page, "askd-question"), []);
 });
 
-test("a managed agent's question waits for the agent until it is confirmed", async () => {
-  await hub.call("POST", "/v1/sessions", { agent: "mock", prompt: "question" });
-  let asked;
-  for (let i = 0; i < 100 && !asked; i += 1) {
-    [asked] = (await hub.call("GET", "/v1/questions?status=requested")).questions;
-    await new Promise((resolve) => setTimeout(resolve, 50));
+test("a managed agent's question: the answer is submitted and waits for the agent until the agent goes on", async () => {
+  const { id: session } = await startMock("question");
+  const asked = await until(async () => (await hub.call("GET", "/v1/questions?status=requested")).questions[0], "the agent's question");
+  const { pid } = await hub.call("GET", `/v1/sessions/${session}`);
+  // An agent that takes its time.
+  process.kill(pid, "SIGSTOP");
+  try {
+    await open({ question: asked.id });
+    await page.getByRole("radio", { name: /Option A/ }).check();
+    await page.getByRole("button", { name: "Submit" }).click();
+    await page.getByText("Answer submitted, waiting for the agent…").waitFor();
+    await reached("waiting");
+    await shot(page, "widget-waiting");
+  } finally {
+    process.kill(pid, "SIGCONT");
   }
-  await open({ question: asked.id });
-  const states = await page.evaluateHandle(() => {
-    const seen = [];
-    new MutationObserver(() => seen.push(document.querySelector("askd-question").getAttribute("state"))).observe(document.querySelector("askd-question"), { attributes: true });
-    return seen;
-  });
-  await page.getByRole("radio", { name: /Option A/ }).check();
-  await page.getByRole("button", { name: "Submit" }).click();
   await page.getByText("The chat goes on").waitFor();
-  const seen = await states.jsonValue();
-  assert.equal(seen.at(-1), "settled");
-  assert.ok(seen.includes("sending"));
+  await reached("settled");
   assert.equal((await hub.question(asked.id)).delivery.state, "confirmed");
+});
+
+test("several items with one Submit: check boxes, Other, a note, own words", async () => {
+  const { id } = await hub.ask(FEATURES);
+  await open({ question: id });
+  await page.getByRole("checkbox", { name: /Dark mode/ }).check();
+  await page.getByRole("textbox", { name: "Other: your own answer" }).first().fill("Offline mode");
+  await page.getByRole("button", { name: "Add a note" }).first().click();
+  await page.getByRole("textbox", { name: "Note to the agent" }).fill("dark first");
+  await page.getByRole("button", { name: "Submit" }).click();
+  assert.equal(await page.getByText("Not answered yet.").count(), 2, "what is missing is pointed at");
+  assert.equal((await hub.question(id)).status, "requested");
+  await page.getByRole("radio", { name: "Fly" }).check();
+  await page.getByRole("textbox", { name: /What shall it be called/ }).fill("Plog");
+  await shot(page, "widget-several");
+  assert.deepEqual(await violations(page, "askd-question"), []);
+  await page.getByRole("button", { name: "Submit" }).click();
+  await reached("settled");
+  const { answers, notes } = (await hub.question(id)).outcome;
+  assert.deepEqual(answers, [["Dark mode", "Offline mode"], ["Fly"], ["Plog"]]);
+  assert.deepEqual(notes, ["dark first", null, null]);
 });
 
 test("answered elsewhere replaces the form and keeps the typed words; what is wrong stays on the form", async () => {
@@ -102,6 +102,7 @@ test("answered elsewhere replaces the form and keeps the typed words; what is wr
   await page.getByRole("button", { name: "Submit" }).click();
   await page.getByText("This needs an answer.").waitFor();
   await page.getByLabel("Which host?").fill("build-1");
+  await page.getByLabel("The deploy token").fill("hunter2");
   await page.getByRole("button", { name: "Submit" }).click();
   await page.getByRole("button", { name: "Submit without the rest" }).click();
   await page.getByText(/is not between 1 and 65535/).first().waitFor();
@@ -109,21 +110,77 @@ test("answered elsewhere replaces the form and keeps the typed words; what is wr
   await hub.call("POST", `/v1/questions/${id}/reject`, { reason: "elsewhere" });
   await page.getByText("Declined by owner").waitFor();
   await page.getByText("build-1").waitFor();
+  assert.equal(await page.getByText("hunter2").count(), 0, "a secret is not rescued into the open");
 });
 
-test("a plan is sent back, previews are shown, and hostile text stays text", async () => {
-  const plan = await hub.ask({ ...PLAN, questions: [{ question: '<img src=x onerror="window.pwned=1"> right?' }] });
-  await open({ question: plan.id });
+test("previews stand beside the options, whole, as text or as Markdown; a diff is shown as one", async () => {
+  const layout = await hub.ask(LAYOUT);
+  await open({ question: layout.id });
+  await page.getByRole("radio", { name: /Top bar/ }).check();
+  const sheet = page.getByRole("group", { name: "Preview", exact: true });
+  assert.match(await sheet.innerText(), /Top bar[\s\S]*row 40/);
+  const [options, preview] = [await page.getByRole("radiogroup").first().locator("label").first().boundingBox(), await sheet.boundingBox()];
+  assert.ok(preview.x >= options.x + options.width, "beside, not below");
+  assert.ok(await sheet.evaluate((box) => box.scrollHeight > box.clientHeight), "it scrolls");
+  await page.getByRole("radio", { name: /Command palette/ }).check();
+  await sheet.getByRole("table").waitFor();
+  await shot(page, "widget-preview");
+  assert.deepEqual(await violations(page, "askd-question"), []);
+  await page.getByRole("button", { name: "Show as text" }).click();
+  assert.match(await sheet.innerText(), /^# Palette/);
+  assert.equal(await page.locator("askd-question strong", { hasText: "colour" }).count(), 1, "the question itself is rendered too");
+  await open({ question: (await hub.ask(DIFF)).id });
+  await page.locator("askd-question .added", { hasText: "post.draft" }).waitFor();
+});
+
+test("a plan is rendered, approved with edits in the wanted mode, or sent back with feedback", async () => {
+  const [first, second] = [await hub.ask(PLAN), await hub.ask(PLAN)];
+  await open({ question: first.id });
+  await page.getByText("one-time link").waitFor();
+  await shot(page, "widget-plan");
+  assert.deepEqual(await violations(page, "askd-question"), []);
+  await page.getByRole("button", { name: "Edit first" }).click();
+  const editor = page.getByRole("textbox", { name: "The plan, as you want it" });
+  await editor.fill(`${await editor.inputValue()}\n4. Log out everywhere`);
+  await page.getByRole("combobox", { name: "Then go on in mode" }).selectOption("acceptEdits");
+  await page.getByRole("button", { name: "Approve with edits" }).click();
+  await page.getByText("Approved with edits").waitFor();
+  const approved = (await hub.question(first.id)).outcome;
+  assert.match(approved.editedPlan, /4\. Log out everywhere$/);
+  assert.equal(approved.nextMode, "acceptEdits");
+  await open({ question: second.id });
   await page.getByText("Send back with feedback").click();
+  await page.getByText("The agent is told that you declined").waitFor();
   await page.getByLabel("What should be different?").fill("smaller");
   await page.getByRole("button", { name: "Send back" }).click();
   await page.getByText("Declined by").waitFor();
-  assert.equal((await hub.question(plan.id)).outcome.reason, "smaller");
+  assert.equal((await hub.question(second.id)).outcome.reason, "smaller");
+});
+
+test("hostile text stays text", async () => {
+  const evil = '<img src=x onerror="window.pwned=1"> [go](javascript:window.pwned=2) ![x](https://evil.example/t.png) \u001b[2J\u202egnp.exe';
+  const { id } = await hub.ask({ agent: "claude", body: { format: "markdown", text: evil }, questions: [{ header: evil, question: evil, options: [{ label: evil, description: evil, preview: `# ${evil}` }] }] });
+  const foreign = [];
+  page.on("request", (request) => {
+    if (request.url().includes("evil.example")) foreign.push(request.url());
+  });
+  await open({ question: id });
+  await page.getByRole("radio").first().check();
   assert.equal(await page.evaluate(() => window.pwned), undefined);
-  const layout = await hub.ask(LAYOUT);
-  await open({ question: layout.id });
-  await page.reload();
-  await page.getByRole("radio", { name: /Top bar/ }).check();
-  await page.locator("askd-question pre.preview", { hasText: "Top bar" }).waitFor();
-  await shot(page, "widget-preview");
+  assert.deepEqual(foreign, []);
+  assert.equal(await page.locator('askd-question img, askd-question a[href^="javascript" i]').count(), 0);
+  const text = await widget().evaluate((one) => one.shadowRoot.textContent);
+  assert.doesNotMatch(text, /\u001b|\u202e/);
+  assert.match(text, /<img src=x onerror=/);
+});
+
+test("the page's variables are its theme, and an origin that the hub does not allow gets nothing", async () => {
+  const { id } = await hub.ask(AUTH);
+  await open({ question: id });
+  const submit = page.getByRole("button", { name: "Submit" });
+  await submit.waitFor();
+  assert.equal(await submit.evaluate((one) => getComputedStyle(one).backgroundColor), "rgb(127, 214, 163)", "--askd-accent of the example's page.css");
+  await open({ question: id }, origin.replace("127.0.0.1", "localhost"));
+  await reached("failed");
+  assert.equal(await submit.count(), 0);
 });

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 
+import { firstWords } from "../../src/text/clean.ts";
 import { rows } from "../../src/inbox/groups.ts";
 import { between, since } from "../../src/text/time.ts";
 import type { Question } from "../../src/api.ts";
@@ -14,4 +15,9 @@ test("groups stand in the order of their oldest question", () => {
   const asked = (id: string, cwd: string): Question => ({ id, context: { cwd } }) as unknown as Question;
   const list = rows([asked("1", "/a/shop"), asked("2", "/a/blog/"), asked("3", "/a/shop")], "project");
   expect(list.map((row) => (row.kind === "group" ? `${row.name} ${row.count}` : row.question.id))).toEqual(["shop 2", "1", "3", "blog 1", "2"]);
+});
+
+test("the first words are one line", () => {
+  expect(firstWords("  one\n two  ")).toBe("one two");
+  expect(firstWords("x".repeat(300), 10)).toBe(`${"x".repeat(9)}…`);
 });

@@ -1,12 +1,14 @@
 //! `./bench`: the numbers of the hub as one table, each with what it is measured against in the same run.
 //!
-//! In: names of sections (all but `history` unless given). Out: a table on stdout. Machines are noisy, so what counts is the ratio.
+//! In: names of sections (all of them unless given). Out: a table on stdout. Machines are noisy, so what counts is the ratio.
 
+mod acp;
 mod fanout;
 mod hub;
 mod latency;
 mod lists;
 mod memory;
+mod page;
 mod raw;
 mod sessions;
 mod startup;
@@ -18,7 +20,9 @@ use table::Table;
 
 type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-const SECTIONS: [&str; 7] = ["startup", "throughput", "latency", "fanout", "memory", "sessions", "history"];
+/// In the order in which they are run and printed.
+const SECTIONS: &[&str] =
+    &["startup", "throughput", "latency", "fanout", "memory", "sessions", "acp", "page", "history"];
 
 #[tokio::main]
 async fn main() -> Result {
@@ -28,26 +32,23 @@ async fn main() -> Result {
     }
     let wanted = |name: &str| given.is_empty() || given.iter().any(|given| given == name);
     let mut table = Table::default();
-    if wanted("startup") {
-        startup::run(&mut table).await?;
-    }
-    if wanted("throughput") {
-        throughput::run(&mut table).await?;
-    }
-    if wanted("latency") {
-        latency::run(&mut table).await?;
-    }
-    if wanted("fanout") {
-        fanout::run(&mut table).await?;
-    }
-    if wanted("memory") {
-        memory::run(&mut table).await?;
-    }
-    if wanted("sessions") {
-        sessions::run(&mut table).await?;
-    }
-    if wanted("history") {
-        lists::run(&mut table).await?;
+    for section in SECTIONS.iter().copied().filter(|section| wanted(section)) {
+        match section {
+            "startup" => startup::run(&mut table).await?,
+            "throughput" => throughput::run(&mut table).await?,
+            "latency" => latency::run(&mut table).await?,
+            "fanout" => fanout::run(&mut table).await?,
+            "memory" => memory::run(&mut table).await?,
+            "sessions" => sessions::run(&mut table).await?,
+            "acp" => acp::run(&mut table).await?,
+            // Only who names it is told that it cannot be had.
+            "page" if given.is_empty() && page::missing().is_some() => {
+                let why = page::missing().unwrap_or_default().to_owned();
+                table.row("page", "not measured".to_owned(), why, "");
+            }
+            "page" => page::run(&mut table).await?,
+            _ => lists::run(&mut table).await?,
+        }
     }
     println!("\n{}", table.text());
     Ok(())

@@ -56,6 +56,11 @@ pub fn group_commits_a_second(submitters: usize, seconds: u64) -> Result<f64> {
 
 /// Milliseconds of one append with an fsync, half of them below and above.
 pub fn fsync_ms() -> Result<f64> {
+    Ok(crate::table::percentile(&mut fsyncs_ms()?, 0.5))
+}
+
+/// Milliseconds of many appends, each with an fsync.
+pub fn fsyncs_ms() -> Result<Vec<f64>> {
     let folder = tempfile::tempdir()?;
     let mut file = std::fs::File::create(folder.path().join("f"))?;
     let mut samples = Vec::new();
@@ -65,5 +70,5 @@ pub fn fsync_ms() -> Result<f64> {
         file.sync_data()?;
         samples.push(began.elapsed().as_secs_f64() * 1000.0);
     }
-    Ok(crate::table::percentile(&mut samples, 0.5))
+    Ok(samples)
 }

@@ -57,7 +57,26 @@ async fn many(table: &mut Table) -> Result {
         format!("{idle:.1} MB idle"),
         "",
     );
-    let (_, body) = wire.call("GET", "/v1/holders", "").await?;
+    let holders = holders(&hub).await?;
+    table.row(
+        "RSS of a holder, median",
+        format!("{:.1} MB", holders.rss_mb),
+        format!("{:.2} MB of it its own, the rest shared program text", holders.own_mb),
+        "",
+    );
+    Ok(())
+}
+
+/// The memory of the processes that hold agents.
+pub struct Holders {
+    /// Half of them have less.
+    pub rss_mb: f64,
+    /// The mean of what each has for itself.
+    pub own_mb: f64,
+}
+
+pub async fn holders(hub: &Hub) -> Result<Holders> {
+    let (_, body) = hub.wire().await?.call("GET", "/v1/holders", "").await?;
     let list: Value = serde_json::from_slice(&body)?;
     let pids: Vec<u32> = list["holders"]
         .as_array()
@@ -67,14 +86,8 @@ async fn many(table: &mut Table) -> Result {
         .collect();
     let mut memory: Vec<f64> = pids.iter().filter_map(|pid| rss_mb(*pid).ok()).collect();
     let own: Vec<f64> = pids.iter().filter_map(|pid| anonymous_mb(*pid).ok()).collect();
-    let mean_own = own.iter().sum::<f64>() / own.len().max(1) as f64;
-    table.row(
-        "RSS of a holder, median",
-        format!("{:.1} MB", percentile(&mut memory, 0.5)),
-        format!("{mean_own:.2} MB of it its own, the rest shared program text"),
-        "",
-    );
-    Ok(())
+    let own_mb = own.iter().sum::<f64>() / own.len().max(1) as f64;
+    Ok(Holders { rss_mb: percentile(&mut memory, 0.5), own_mb })
 }
 
 fn anonymous_mb(pid: u32) -> Result<f64> {

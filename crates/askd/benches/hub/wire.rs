@@ -7,6 +7,12 @@ use tokio::net::TcpStream;
 
 use crate::Result;
 
+/// How long a body is.
+enum Length {
+    Known(usize),
+    Chunked,
+}
+
 /// One connection that is kept alive.
 pub struct Wire {
     stream: BufReader<TcpStream>,
@@ -26,24 +32,49 @@ impl Wire {
     /// Status and body of one request.
     pub async fn call(&mut self, method: &str, path: &str, body: &str) -> Result<(u16, Vec<u8>)> {
         self.send(method, path, body).await?;
-        let (status, length) = self.head().await?;
-        let mut bytes = vec![0; length.unwrap_or(0)];
-        self.stream.read_exact(&mut bytes).await?;
-        Ok((status, bytes))
+        self.response().await
     }
 
-    async fn send(&mut self, method: &str, path: &str, body: &str) -> Result {
+    /// Sends a request whose response is read later.
+    pub async fn send(&mut self, method: &str, path: &str, body: &str) -> Result {
         let request =
             format!("{method} {path} HTTP/1.1\r\n{}Content-Length: {}\r\n\r\n{body}", self.head, body.len());
         self.stream.get_mut().write_all(request.as_bytes()).await?;
         Ok(())
     }
 
-    async fn head(&mut self) -> Result<(u16, Option<usize>)> {
+    /// Status and body of the request that was sent.
+    pub async fn response(&mut self) -> Result<(u16, Vec<u8>)> {
+        let (status, length) = self.head().await?;
+        let mut bytes = Vec::new();
+        match length {
+            Length::Known(length) => {
+                bytes.resize(length, 0);
+                self.stream.read_exact(&mut bytes).await?;
+            }
+            Length::Chunked => while self.chunk(&mut bytes).await? {},
+        }
+        Ok((status, bytes))
+    }
+
+    /// One chunk of a body; false after the last.
+    async fn chunk(&mut self, body: &mut Vec<u8>) -> Result<bool> {
+        let mut line = String::new();
+        self.stream.read_line(&mut line).await?;
+        let length = usize::from_str_radix(line.trim(), 16)?;
+        let before = body.len();
+        body.resize(before + length, 0);
+        self.stream.read_exact(&mut body[before..]).await?;
+        line.clear();
+        self.stream.read_line(&mut line).await?;
+        Ok(length > 0)
+    }
+
+    async fn head(&mut self) -> Result<(u16, Length)> {
         let mut line = String::new();
         self.stream.read_line(&mut line).await?;
         let status = line.split(' ').nth(1).and_then(|text| text.parse().ok()).ok_or("no status")?;
-        let mut length = None;
+        let mut length = Length::Known(0);
         loop {
             line.clear();
             self.stream.read_line(&mut line).await?;
@@ -51,17 +82,24 @@ impl Wire {
             if text.is_empty() {
                 return Ok((status, length));
             }
-            if let Some((name, value)) = text.split_once(':')
-                && name.eq_ignore_ascii_case("content-length")
-            {
-                length = value.trim().parse().ok();
+            match text.split_once(':') {
+                Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
+                    length = Length::Known(value.trim().parse()?);
+                }
+                Some((name, _)) if name.eq_ignore_ascii_case("transfer-encoding") => length = Length::Chunked,
+                _ => {}
             }
         }
     }
 
     /// Turns the connection into a stream of events.
-    pub async fn events(mut self, after: u64) -> Result<EventStream> {
-        self.send("GET", &format!("/v1/events?after={after}"), "").await?;
+    pub async fn events(self, after: u64) -> Result<EventStream> {
+        self.stream(&format!("/v1/events?after={after}")).await
+    }
+
+    /// The same for any stream.
+    pub async fn stream(mut self, path: &str) -> Result<EventStream> {
+        self.send("GET", path, "").await?;
         let (status, _) = self.head().await?;
         if status != 200 {
             return Err(format!("the stream answered {status}").into());
@@ -85,6 +123,19 @@ impl EventStream {
             }
             if let Some(id) = self.line.strip_prefix("id: ") {
                 return Ok(id.trim().parse()?);
+            }
+        }
+    }
+
+    /// The data of the next event.
+    pub async fn data(&mut self) -> Result<&str> {
+        loop {
+            self.line.clear();
+            if self.stream.read_line(&mut self.line).await? == 0 {
+                return Err("the stream ended".into());
+            }
+            if self.line.starts_with("data: ") {
+                return Ok(&self.line["data: ".len()..]);
             }
         }
     }

@@ -47,6 +47,7 @@ async fn examine(given: &Where, checks: &mut Vec<Check>) -> Option<Exit> {
     };
     if let Some(folder) = &found.folder {
         checks.extend(doctor_folder::examine(folder));
+        checks.extend(doctor_folder::missed(folder));
     }
     let client = match Client::new(&found, "cli") {
         Ok(client) => client,

@@ -6,10 +6,12 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::text::one_line;
-use crate::data::DataFolder;
+use crate::data::{DataFolder, read_missed};
 
 /// Below this the hub will soon refuse questions.
 const LOW_DISK_BYTES: u64 = 256 << 20;
+/// How far back missed questions are told.
+const MISSED_DAYS: i64 = 7;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
@@ -61,6 +63,26 @@ impl Check {
     ) -> Self {
         Self { name: name.into(), state: State::Fail, detail: detail.into(), remedy: remedy.into() }
     }
+}
+
+/// Questions that were asked in the last days while no hub was there to take them.
+pub(super) fn missed(folder: &DataFolder) -> Option<Check> {
+    let since = super::when::now().millis() - MISSED_DAYS * 86_400_000;
+    let mut missed = read_missed(&folder.missed());
+    missed.retain(|missed| missed.at.millis() >= since);
+    let last = missed.last()?;
+    let detail = format!(
+        "{} in {MISSED_DAYS} days while the hub was down, the last {} in {}: {}",
+        missed.len(),
+        super::when::ago(last.at),
+        last.cwd.as_deref().map_or_else(|| "an unknown folder".to_owned(), one_line),
+        last.question.as_deref().map(one_line).unwrap_or_default(),
+    );
+    Some(Check::warn(
+        "missed questions",
+        detail,
+        "they were left to their terminals; keep the hub running: askd up",
+    ))
 }
 
 /// The data folder: there, ours, closed to others, with room on its disk.

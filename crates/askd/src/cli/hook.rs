@@ -14,7 +14,7 @@ use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::data::{DataFolder, read_secret};
+use crate::data::{DataFolder, Missed, note_missed, read_secret};
 
 /// What a hook may be given; Claude Code's largest plans are far below.
 const MAX_INPUT: u64 = 4 << 20;
@@ -88,7 +88,10 @@ fn attend(apart: bool, data: Option<PathBuf>) -> Option<()> {
         }
         let patience = std::env::var("ASKD_HOOK_PATIENCE_MS").ok().and_then(|text| text.parse().ok());
         let patience = patience.map_or(PATIENCE, Duration::from_millis);
-        let first = tokio::time::timeout(patience, hub.report(0)).await.ok()?.ok()?;
+        let Ok(Ok(first)) = tokio::time::timeout(patience, hub.report(0)).await else {
+            hub.missed();
+            return None;
+        };
         tokio::select! { done = hub.wait(first) => done, () = orphaned() => None }
     });
     runtime.shutdown_background();
@@ -168,6 +171,21 @@ impl Hub {
         let response = self.post(&format!("/v1/hooks/claude?wait={wait}"), &self.report).await?;
         // A broken body is a broken connection: the hub may have been killed in the middle.
         response.json().await.map_err(|_| Trouble::Later)
+    }
+
+    /// The question is left to the terminal; `askd doctor` tells of it.
+    fn missed(&self) {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let input = &self.report["input"];
+        let missed = Missed {
+            at: super::when::now(),
+            agent: "claude".to_owned(),
+            cwd: text(&input["cwd"]),
+            question: text(&input["tool_input"]["questions"][0]["question"])
+                .or_else(|| text(&input["tool_name"])),
+        };
+        // Nothing that fails here concerns Claude Code.
+        drop(note_missed(&self.folder.missed(), &missed));
     }
 
     /// Comes back until there is a word that ends it.

@@ -77,6 +77,11 @@ impl DataFolder {
         self.0.join("lock")
     }
 
+    /// Questions that hooks could not bring to the hub.
+    pub fn missed(&self) -> PathBuf {
+        self.0.join("missed.jsonl")
+    }
+
     fn hub_info(&self) -> PathBuf {
         self.0.join("hub.json")
     }

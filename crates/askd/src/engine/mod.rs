@@ -18,6 +18,7 @@ mod managed;
 mod observed;
 mod questions;
 mod sources;
+mod transcripts;
 mod waiters;
 
 use std::sync::Arc;
@@ -37,6 +38,7 @@ pub use managed::{HeldAgent, ManagedSettings, StartError, StartRequest};
 pub use observed::{HookHeard, HookReport, HookWord};
 pub use questions::Caller;
 pub use sources::{AgentQuestion, NewSource};
+pub use transcripts::Transcript;
 
 use access::LoginCodes;
 use attached::Attached;

@@ -68,6 +68,7 @@ impl Engine {
     pub async fn hear(&self, heard: AgentQuestion) -> Result<Question, EngineError> {
         let ask = Ask { session_id: Some(heard.session), ..heard.ask };
         ask.check()?;
+        let has_deadline = ask.deadline.is_some();
         let origin = Origin::Agent {
             source: heard.source,
             native_id: heard.native_id,
@@ -77,7 +78,12 @@ impl Engine {
         let new =
             NewQuestion { id: QuestionId::from_bits(new_bits()), ask, at: now(), origin, idempotency: None };
         match self.store().ask(new).await? {
-            Asked::New(question) | Asked::Known(question) => Ok(question),
+            Asked::New(question) | Asked::Known(question) => {
+                if has_deadline {
+                    self.inner.deadline_changed.notify_one();
+                }
+                Ok(question)
+            }
             Asked::KeyReused => Err(EngineError::KeyReused),
             Asked::TooManyOpen => Err(EngineError::TooManyOpen),
         }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
-use askd_core::{EventType, QuestionId};
+use askd_core::{EventType, QuestionId, Seq};
 
 use super::Engine;
 
@@ -57,9 +57,14 @@ impl Drop for Waiter<'_> {
 
 impl Engine {
     /// Follows the log from now on and wakes those who wait for what it tells.
-    pub(super) async fn follow_log(self) {
+    pub(super) fn follow_log(self) -> impl Future<Output = ()> {
+        // Taken before this returns, so that nothing that is asked afterwards is passed over.
         let mut newest = self.store().watch();
-        let mut cursor = *newest.borrow_and_update();
+        let cursor = *newest.borrow_and_update();
+        self.follow_from(newest, cursor)
+    }
+
+    async fn follow_from(self, mut newest: tokio::sync::watch::Receiver<Seq>, mut cursor: Seq) {
         loop {
             match self.store().events_after(cursor).await {
                 Ok(page) => {

@@ -14,14 +14,15 @@ use utoipa_axum::routes;
 
 use askd_core::limits::MAX_TEXT_BYTES;
 use askd_core::{Right, Session, SessionId};
+use askd_store::Piece;
 
 use super::extract::{Id, Json, Query};
 use super::limits::KEEP_ALIVE;
 use super::problem::{Code, Problem};
 use super::state::AppState;
-use super::stream::{HEARTBEAT, Reader, last_event_id, respond, take_place};
+use super::stream::{HEARTBEAT, Reader, last_event_id, respond, take_place, trimmed};
 use super::wait::json;
-use crate::engine::{Caller, Engine, HeldAgent, StartError, StartRequest};
+use crate::engine::{Caller, Engine, HeldAgent, StartError, StartRequest, Transcript};
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -131,7 +132,7 @@ struct TranscriptQuery {
     raw: Option<bool>,
 }
 
-/// What a managed agent said and says, live. `id:` is the number of the entry within this session.
+/// What a managed agent said and says, live. `id:` grows from entry to entry; sessions of one ACP server share the count.
 #[utoipa::path(get, path = "/v1/sessions/{id}/transcript", operation_id = "streamTranscript", tag = "sessions",
     params(("id" = SessionId, Path, description = "The id of the session."), TranscriptQuery, ("Last-Event-ID" = Option<u64>, Header, description = "As the browser's EventSource sends it; goes before `after`.")),
     responses((status = 200, content_type = "text/event-stream", body = String)))]
@@ -142,19 +143,21 @@ async fn transcript(
     Query(query): Query<TranscriptQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    state.engine.get_session(&caller, &id).await?;
+    let session = state.engine.get_session(&caller, &id).await?;
+    let transcript = state.engine.transcript_of(&session).await?;
     let after = last_event_id(&headers)?.or(query.after).unwrap_or(0);
-    let page = state.engine.store().entries_after(&id, after).await?;
+    let page = transcript.page(&state.engine, after).await?;
     if after > page.newest {
         let message = format!("{after} is beyond the newest entry, {}", page.newest);
         return Err(Problem::field("after", "beyond_newest", message));
     }
     let place = take_place(&state)?;
     let reader = TranscriptReader {
-        watch: state.engine.store().watch_transcripts(),
+        news: state.engine.store().watch_transcript(&transcript.id),
         engine: state.engine,
         caller,
         session: id,
+        transcript,
         raw: query.raw.unwrap_or(false),
         cursor: after,
     };
@@ -164,8 +167,9 @@ async fn transcript(
 struct TranscriptReader {
     engine: Engine,
     caller: Caller,
-    watch: watch::Receiver<u64>,
+    news: watch::Receiver<()>,
     session: SessionId,
+    transcript: Transcript,
     raw: bool,
     cursor: u64,
 }
@@ -174,26 +178,24 @@ impl Reader for TranscriptReader {
     async fn next(&mut self) -> Option<Bytes> {
         let stop = self.engine.stopping();
         loop {
-            self.watch.borrow_and_update();
+            self.news.borrow_and_update();
             if !self.engine.still_knows(&self.caller) {
                 return None;
             }
-            let page = self.engine.store().entries_after(&self.session, self.cursor).await.ok()?;
+            let page = self.transcript.page(&self.engine, self.cursor).await.ok()?;
             let mut text = String::new();
-            if self.cursor < page.trimmed_through {
-                let (after, through) = (self.cursor, page.trimmed_through);
-                text.push_str(&format!(
-                    "event: trimmed\ndata: {{\"after\":{after},\"through\":{through}}}\n\n"
-                ));
-                self.cursor = through;
-            }
-            for mut entry in page.entries {
-                self.cursor = entry.number;
-                if !self.raw {
-                    entry.raw = None;
+            for piece in page.pieces(&mut self.cursor) {
+                match piece {
+                    Piece::Gap { after, through } => text.push_str(&trimmed(after, through)),
+                    Piece::Entry(mut entry) => {
+                        if !self.raw {
+                            entry.raw = None;
+                        }
+                        let data = serde_json::to_string(&entry).ok()?;
+                        let (number, voice) = (entry.number, entry.voice);
+                        text.push_str(&format!("id: {number}\nevent: {voice}\ndata: {data}\n\n"));
+                    }
                 }
-                let data = serde_json::to_string(&entry).ok()?;
-                text.push_str(&format!("id: {}\nevent: {}\ndata: {data}\n\n", entry.number, entry.voice));
             }
             if !text.is_empty() {
                 return Some(Bytes::from(text));
@@ -203,7 +205,7 @@ impl Reader for TranscriptReader {
                 return None;
             }
             tokio::select! {
-                changed = self.watch.changed() => changed.ok()?,
+                changed = self.news.changed() => changed.ok()?,
                 () = tokio::time::sleep(KEEP_ALIVE) => return Some(HEARTBEAT),
                 () = stop.cancelled() => return None,
             }

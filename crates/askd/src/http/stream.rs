@@ -24,6 +24,11 @@ pub trait Reader: Send + 'static {
     fn next(&mut self) -> impl Future<Output = Option<Bytes>> + Send;
 }
 
+/// The event that tells of what is not kept any more.
+pub fn trimmed(after: u64, through: u64) -> String {
+    format!("event: trimmed\ndata: {{\"after\":{after},\"through\":{through}}}\n\n")
+}
+
 /// A place among the streams, kept as long as the stream lasts.
 pub fn take_place(state: &AppState) -> Result<OwnedSemaphorePermit, Problem> {
     let too_many = |_| Problem::new(Code::TooManyStreams, "close some streams, or try again a little later");

@@ -1,11 +1,7 @@
-//! The live level of the conformance suite: a real hub, a real holder, a real agent process.
-//!
-//! In: scenes (`scenes.rs`), each for every agent that claims it, and a [`scenes::Cast`] that says how an agent is made to
-//! ask. Out: what the hub and the agent saw.
+//! The stage of the live tests: a real hub, real holders, real agent processes. In: requests to start agents, and answers. Out: what
+//! the hub saw of them.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
-
-pub mod scenes;
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -48,7 +44,7 @@ pub fn group_of(leader: i64) -> Vec<i64> {
     all.filter(in_group).collect()
 }
 
-/// A hub with what the scenes want of it. Its agents end with it.
+/// A hub with what live tests want of it. Its agents end with it.
 pub struct Stage {
     pub hub: Hub,
 }

@@ -62,7 +62,12 @@ pub fn sent_as_message() {
     );
     eventually("the message at the model", || {
         let has_it = |body: &serde_json::Value| body.to_string().contains("Which auth? Session cookies");
-        claude.model.requests().iter().any(|request| request.body.as_ref().is_some_and(has_it)).then_some(())
+        claude
+            .model
+            .requests()
+            .iter()
+            .any(|request| request.body.as_ref().is_some_and(|body| has_it(body)))
+            .then_some(())
     });
 }
 

@@ -13,8 +13,27 @@ use askd_testkit::model::{Script, ScriptedModel, ToolResult};
 use askd_testkit::programs::{AgentEnv as _, ClaudeEnv, required};
 use serde_json::{Value, json};
 
-use crate::live::scenes::Cast;
 use crate::live::{Stage, eventually};
+
+/// An MCP server, as small as it can be, that asks with a form and repeats what it was given.
+const ASKING_SERVER: &str = r#"
+const say = m => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...m }) + "\n");
+let call;
+require("readline").createInterface({ input: process.stdin }).on("line", line => {
+  const m = JSON.parse(line);
+  if (m.method === "initialize")
+    say({ id: m.id, result: { protocolVersion: m.params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "elic", version: "1" } } });
+  else if (m.method === "tools/list")
+    say({ id: m.id, result: { tools: [{ name: "ask", description: "asks", inputSchema: { type: "object", properties: {} } }] } });
+  else if (m.method === "tools/call") {
+    call = m.id;
+    const requestedSchema = { type: "object", properties: { color: { type: "string", enum: ["red", "blue"] }, count: { type: "integer" } }, required: ["color"] };
+    say({ id: 1, method: "elicitation/create", params: { message: "Which color?", requestedSchema } });
+  } else if (m.id === 1 && !m.method)
+    say({ id: call, result: { content: [{ type: "text", text: "given: " + JSON.stringify(m.result) }] } });
+  else if (m.id !== undefined && m.method) say({ id: m.id, result: {} });
+});
+"#;
 
 /// One version of Claude Code in a place of its own, with the scripted model as its model.
 pub struct Claude {
@@ -24,8 +43,13 @@ pub struct Claude {
 
 impl Claude {
     pub fn new(program: &str) -> Self {
+        Self::playing(program, script())
+    }
+
+    /// With a model that says what this script says.
+    pub fn playing(program: &str, script: Value) -> Self {
         let anywhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let model = ScriptedModel::start_on(anywhere, Script::from_value(script()).unwrap()).unwrap();
+        let model = ScriptedModel::start_on(anywhere, Script::from_value(script).unwrap()).unwrap();
         let env = ClaudeEnv::new(&model.base_url()).unwrap();
         // A folder in which this version is called `claude`.
         let bin = env.place().home().join("bin");
@@ -47,6 +71,16 @@ impl Claude {
         json!({ "agent": "claude", "cwd": self.env.cwd(), "prompt": prompt, "args": args, "env": env })
     }
 
+    /// With an MCP server whose only tool asks for a form.
+    pub fn request_with_mcp(&self, scenario: &str) -> Value {
+        let server = self.env.place().seed("server.js", ASKING_SERVER).unwrap();
+        let server = json!({ "command": required("node").unwrap(), "args": [server] });
+        let config = json!({ "mcpServers": { "elic": server } });
+        let mut request = self.request(scenario);
+        request["args"] = json!(["--mcp-config", config.to_string(), "--allowedTools", "mcp__elic__ask"]);
+        request
+    }
+
     pub fn results(&self, count: usize) -> Vec<ToolResult> {
         eventually(&format!("{count} tool results at the model"), || {
             Some(self.model.tool_results()).filter(|results| results.len() >= count)
@@ -60,26 +94,13 @@ impl Claude {
     }
 }
 
-impl Cast for Claude {
-    fn session(&self, scene: &str) -> Value {
-        self.request(match scene {
-            "multi-select" | "several-items" | "two-open-at-once" | "plan" | "permission" => scene,
-            _ => "single",
-        })
-    }
-
-    fn saw(&self, _stage: &Stage, _session: &str) -> String {
-        self.model.tool_results().into_iter().map(|result| result.text).collect()
-    }
-}
-
-fn item(question: &str, labels: &[&str], several: bool) -> Value {
+pub fn item(question: &str, labels: &[&str], several: bool) -> Value {
     let options: Vec<Value> =
         labels.iter().map(|label| json!({ "label": label, "description": "d" })).collect();
     json!({ "question": question, "header": "Header", "options": options, "multiSelect": several })
 }
 
-fn asks(items: &[Value]) -> Value {
+pub fn asks(items: &[Value]) -> Value {
     json!({ "name": "AskUserQuestion", "args": { "questions": items } })
 }
 
@@ -102,15 +123,22 @@ fn four() -> Vec<Value> {
     (1..=4).map(item).collect()
 }
 
+/// It writes a plan and asks for its approval.
+pub fn plan() -> Value {
+    let write =
+        json!({ "name": "Write", "args": { "file_path": "$PLAN_PATH", "content": "# Plan\n\n1. Do A\n" } });
+    json!([{ "calls": [write] }, { "calls": [{ "name": "ExitPlanMode" }] }, { "text": "Done." }])
+}
+
+/// A command that needs a permission.
+pub fn bash() -> Value {
+    json!({ "name": "Bash", "args": { "command": "touch made-by-claude", "description": "Make it" } })
+}
+
 fn script() -> Value {
     let single = single_item();
     let several = item("Which of these?", &["Logging", "Metrics, traces", "say \"hi\"", "日本 🦀"], true);
     let second = item("Which \"name\"?\nSecond line", &["x", "y"], false);
-    let plan =
-        json!({ "name": "Write", "args": { "file_path": "$PLAN_PATH", "content": "# Plan\n\n1. Do A\n" } });
-    let plan = json!([{ "calls": [plan] }, { "calls": [{ "name": "ExitPlanMode" }] }, { "text": "Done." }]);
-    let bash =
-        json!({ "name": "Bash", "args": { "command": "touch made-by-claude", "description": "Make it" } });
     let preview = json!({ "question": "Which layout?", "header": "Layout", "multiSelect": false, "options": [
         { "label": "Grid", "description": "g", "preview": "+-+\n|A|\n+-+" }, { "label": "List", "description": "l" } ] });
     json!({ "scenarios": {
@@ -120,10 +148,10 @@ fn script() -> Value {
         "two-open-at-once": [{ "calls": [asks(&[single]), asks(&[second])] }, { "text": "Done." }],
         "talk": [{ "text": "Hello." }],
         "preview": [{ "calls": [asks(&[preview])] }, { "text": "Done." }],
-        "plan": plan,
+        "plan": plan(),
         "four": [{ "calls": [asks(&four())] }, { "text": "Done." }],
         "mcp": [{ "calls": [{ "name": "mcp__elic__ask" }] }, { "text": "Done." }],
-        "permission": [{ "calls": [bash] }, { "text": "Done." }],
+        "permission": [{ "calls": [bash()] }, { "text": "Done." }],
     } })
 }
 

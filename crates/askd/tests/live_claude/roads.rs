@@ -1,66 +1,14 @@
-//! Hooks, MCP servers, permission modes, resumed conversations and older versions.
+//! MCP servers, permission modes, resumed conversations and older versions.
 
-use askd_testkit::programs::{AgentEnv as _, required};
 use serde_json::json;
 
 use super::{Claude, asked, say};
 use crate::live::{Stage, eventually};
 
-/// A hook of the user's own answers while the question is open in the inbox.
-pub fn hook_is_faster() {
-    let claude = Claude::new("claude");
-    let input =
-        json!({ "questions": [super::single_item()], "answers": { "Which auth?": "Session cookies" } });
-    let decision = json!({ "behavior": "allow", "updatedInput": input });
-    let output =
-        json!({ "hookSpecificOutput": { "hookEventName": "PermissionRequest", "decision": decision } });
-    let hook = claude.env.place().seed("hook", &format!("sleep 3\ncat <<'E'\n{output}\nE\n")).unwrap();
-    let command = json!({ "type": "command", "command": format!("sh {}", hook.display()), "timeout": 60 });
-    let hooks = json!([{ "matcher": "AskUserQuestion", "hooks": [command] }]);
-    let settings = json!({ "hooks": { "PermissionRequest": hooks } });
-    let mut request = claude.request("single");
-    request["args"] = json!(["--settings", settings.to_string()]);
-    let stage = Stage::new();
-    let session = stage.start(&request);
-    let id = stage.open_question(&session);
-    let question = eventually("the answer of the hook", || {
-        let question = stage.question(&id);
-        (question["status"] != "requested").then_some(question)
-    });
-    assert_eq!(question["outcome"]["answers"], json!([["Session cookies"]]), "{question}");
-    assert_eq!(question["outcome"]["by"]["surface"], "agent", "{question}");
-    assert!(question["delivery"].is_null(), "{question}");
-}
-
-/// An MCP server, as small as it can be, that asks with a form and repeats what it was given.
-const SERVER: &str = r#"
-const say = m => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...m }) + "\n");
-let call;
-require("readline").createInterface({ input: process.stdin }).on("line", line => {
-  const m = JSON.parse(line);
-  if (m.method === "initialize")
-    say({ id: m.id, result: { protocolVersion: m.params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "elic", version: "1" } } });
-  else if (m.method === "tools/list")
-    say({ id: m.id, result: { tools: [{ name: "ask", description: "asks", inputSchema: { type: "object", properties: {} } }] } });
-  else if (m.method === "tools/call") {
-    call = m.id;
-    const requestedSchema = { type: "object", properties: { color: { type: "string", enum: ["red", "blue"] }, count: { type: "integer" } }, required: ["color"] };
-    say({ id: 1, method: "elicitation/create", params: { message: "Which color?", requestedSchema } });
-  } else if (m.id === 1 && !m.method)
-    say({ id: call, result: { content: [{ type: "text", text: "given: " + JSON.stringify(m.result) }] } });
-  else if (m.id !== undefined && m.method) say({ id: m.id, result: {} });
-});
-"#;
-
 pub fn elicitation() {
     let claude = Claude::new("claude");
-    let server = claude.env.place().seed("server.js", SERVER).unwrap();
-    let server = json!({ "command": required("node").unwrap(), "args": [server] });
-    let config = json!({ "mcpServers": { "elic": server } });
-    let mut request = claude.request("mcp");
-    request["args"] = json!(["--mcp-config", config.to_string(), "--allowedTools", "mcp__elic__ask"]);
     let stage = Stage::new();
-    let session = stage.start(&request);
+    let session = stage.start(&claude.request_with_mcp("mcp"));
     let id = stage.open_question(&session);
     let question = stage.question(&id);
     assert_eq!(question["kind"], "form", "{question}");

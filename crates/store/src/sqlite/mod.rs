@@ -2,6 +2,7 @@
 
 mod deliveries;
 mod events;
+mod growth;
 mod open;
 mod questions;
 mod readers;

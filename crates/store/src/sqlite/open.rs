@@ -11,15 +11,17 @@ use crate::seal::Sealer;
 use crate::tokens::TokenRecord;
 use crate::{StoreError, StoreResult};
 
+use super::growth::Growth;
 use super::readers::Readers;
-use super::writer::Writer;
+use super::writer::{Scope, Tx, Writer};
 use super::{events, tokens};
 
 /// The migrations in order; the place in this list is the schema's number.
 const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0001_start.sql"),
     include_str!("../../migrations/0002_transcripts.sql"),
-    include_str!("../../migrations/0003_tmux.sql"),
+    include_str!("../../migrations/0003_streams.sql"),
+    include_str!("../../migrations/0004_tmux.sql"),
 ];
 /// Prepared statements that each connection keeps.
 const STATEMENTS: usize = 64;
@@ -28,7 +30,7 @@ pub struct SqliteStore {
     pub(super) writer: tokio::sync::RwLock<Option<Writer>>,
     pub(super) readers: Readers,
     pub(super) tail: Arc<Tail>,
-    pub(super) transcripts_grew: tokio::sync::watch::Sender<u64>,
+    pub(super) growth: Arc<Growth>,
     pub(super) sealer: Arc<Sealer>,
     pub(super) tokens: Arc<RwLock<HashMap<[u8; 32], TokenRecord>>>,
     pub(super) identity: String,
@@ -55,27 +57,36 @@ impl SqliteStore {
                 row.get(0)
             })?;
         let sealer = Arc::new(Sealer::new(key));
-        let writer = Writer::start(conn, Arc::clone(&tail), Arc::clone(&sealer), open)?;
+        let growth = Arc::new(Growth::default());
+        let writer = Writer::start(conn, Arc::clone(&tail), Arc::clone(&growth), Arc::clone(&sealer), open)?;
         let readers = Readers::new(path.to_owned());
         Ok(Self {
             writer: tokio::sync::RwLock::new(Some(writer)),
             readers,
             tail,
-            transcripts_grew: tokio::sync::watch::Sender::new(0),
+            growth,
             sealer,
             tokens: Arc::new(RwLock::new(tokens)),
             identity,
         })
     }
 
-    /// Runs `work` in the next group commit.
+    /// Runs `work` in the next group commit; if it fails, it undoes only itself.
     pub(super) async fn write<T, F>(&self, work: F) -> StoreResult<T>
     where
         T: Send + 'static,
-        F: FnOnce(&mut super::writer::Tx<'_>) -> StoreResult<T> + Send + 'static,
+        F: FnOnce(&mut Tx<'_>) -> StoreResult<T> + Send + 'static,
+    {
+        self.write_in(Scope::Own, work).await
+    }
+
+    pub(super) async fn write_in<T, F>(&self, scope: Scope, work: F) -> StoreResult<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Tx<'_>) -> StoreResult<T> + Send + 'static,
     {
         match &*self.writer.read().await {
-            Some(writer) => writer.run(work).await,
+            Some(writer) => writer.run(scope, work).await,
             None => Err(StoreError::Closed),
         }
     }

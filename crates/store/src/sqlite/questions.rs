@@ -10,7 +10,7 @@ use askd_core::{
 };
 
 use super::rows::{QUESTION, load, parsed, record, rows, text, to_json};
-use super::writer::Tx;
+use super::writer::{Scope, Tx};
 use super::{SqliteStore, events, settle};
 use crate::StoreResult;
 use crate::questions::{
@@ -68,7 +68,8 @@ fn remember_key(
     Ok(())
 }
 
-fn ask(tx: &mut Tx<'_>, new: NewQuestion) -> StoreResult<Asked> {
+/// Stores a question whose `ask` is written down in `json`. Nothing that is read here can fail it after its first change.
+fn ask(tx: &mut Tx<'_>, new: NewQuestion, json: &str) -> StoreResult<Asked> {
     match key_use(tx, new.idempotency.as_ref())? {
         KeyUse::Fresh => {}
         KeyUse::Repeated(found) => return Ok(Asked::Known(found.question)),
@@ -113,7 +114,7 @@ fn ask(tx: &mut Tx<'_>, new: NewQuestion) -> StoreResult<Asked> {
         asker.as_ref().map(|id| id.as_str()),
         new.at.millis(),
         question.ask.deadline.map(Timestamp::millis),
-        to_json(&question.ask)?,
+        json,
         native,
     ])?;
     if let (Some(session), Some(native_id), Some(road)) = (session, &native_id, &road) {
@@ -137,7 +138,11 @@ fn sight(
     Ok(())
 }
 
-fn by_native(conn: &Connection, session: &SessionId, native_id: &str) -> StoreResult<Option<Record>> {
+pub(super) fn by_native(
+    conn: &Connection,
+    session: &SessionId,
+    native_id: &str,
+) -> StoreResult<Option<Record>> {
     let sql = "SELECT question_id FROM sightings WHERE session_id = ?1 AND native_id = ?2";
     let found: Option<String> = conn
         .prepare_cached(sql)?
@@ -264,11 +269,14 @@ fn prune(tx: &Tx<'_>, retention: &Retention) -> StoreResult<u64> {
     for id in &old {
         let newest: Option<Seq> = tx
             .conn
-            .prepare_cached("SELECT max(seq) FROM events WHERE question_id = ?1")?
+            .prepare_cached(
+                "SELECT max(seq) FROM events WHERE question_id = ?1 AND kind <> 'question.requested'",
+            )?
             .query_row([id], |row| row.get(0))?;
         trimmed = trimmed.max(newest);
         for sql in [
-            "DELETE FROM events WHERE question_id = ?1",
+            "DELETE FROM events WHERE seq = (SELECT seq FROM questions WHERE id = ?1)",
+            "DELETE FROM events WHERE question_id = ?1 AND kind <> 'question.requested'",
             "DELETE FROM deliveries WHERE question_id = ?1",
             "DELETE FROM secrets WHERE question_id = ?1",
             "DELETE FROM sightings WHERE question_id = ?1",
@@ -288,7 +296,8 @@ fn prune(tx: &Tx<'_>, retention: &Retention) -> StoreResult<u64> {
 #[async_trait]
 impl Questions for SqliteStore {
     async fn ask(&self, new: NewQuestion) -> StoreResult<Asked> {
-        self.write(move |tx| ask(tx, new)).await
+        let json = to_json(&new.ask)?;
+        self.write_in(Scope::Commit, move |tx| ask(tx, new, &json)).await
     }
 
     async fn resolve(&self, wanted: Resolve) -> StoreResult<Resolved> {
@@ -444,7 +453,8 @@ mod tests {
         let tail = Arc::new(Tail::starting_after(0));
         let sealer = Arc::new(Sealer::new(&[7; 32]));
         // As if all others had been asked before.
-        let writer = Writer::start(conn, Arc::clone(&tail), sealer, MAX_OPEN_QUESTIONS - 1).unwrap();
+        let writer =
+            Writer::start(conn, Arc::clone(&tail), Arc::default(), sealer, MAX_OPEN_QUESTIONS - 1).unwrap();
         let asking = |n| {
             let input: AskInput = serde_json::from_str(r#"{"questions":[{"question":"Which?"}]}"#).unwrap();
             let new = NewQuestion {
@@ -454,7 +464,8 @@ mod tests {
                 origin: Origin::Api { asker: TokenId::from_bits(1) },
                 idempotency: None,
             };
-            writer.run(move |tx| ask(tx, new))
+            let json = to_json(&new.ask).unwrap();
+            writer.run(Scope::Commit, move |tx| ask(tx, new, &json))
         };
         assert!(matches!(asking(1).await.unwrap(), Asked::New(_)));
         assert_eq!(asking(2).await.unwrap(), Asked::TooManyOpen);
@@ -467,7 +478,7 @@ mod tests {
             idempotency: None,
             claim: None,
         };
-        writer.run(move |tx| resolve(tx, withdraw)).await.unwrap();
+        writer.run(Scope::Own, move |tx| resolve(tx, withdraw)).await.unwrap();
         assert!(matches!(asking(3).await.unwrap(), Asked::New(_)));
     }
 }

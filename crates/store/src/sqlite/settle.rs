@@ -11,6 +11,7 @@ use askd_core::outcome::AgentReceived;
 use askd_core::{Answer, By, DeliveryId, EventType, Outcome, Question, QuestionId, Settlement, Timestamp};
 
 use super::rows::{corrupt, from_json, to_json};
+use super::transcripts;
 use super::writer::Tx;
 use crate::seal::Sealer;
 use crate::{ClaimHolder, Record, Resolved, StoreResult};
@@ -59,6 +60,7 @@ pub(super) fn resolve(
                 question.delivery = Some(delivery);
             }
             tx.open_questions -= 1;
+            transcripts::tell_end(tx, &question, at)?;
             tx.log_question(EventType::QuestionResolved, at, &mut question)?;
             Ok(Resolved::Settled(question))
         }

@@ -4,14 +4,19 @@ use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, params};
 use tokio::sync::watch;
 
-use askd_core::SessionId;
+use askd_core::{Question, SessionId, Status, Timestamp};
 
 use super::SqliteStore;
-use super::rows::{at, rows, text};
+use super::rows::{at, corrupt, parsed, rows, text, to_json};
+use super::writer::Tx;
 use crate::StoreResult;
 use crate::transcripts::{
-    Entry, MAX_TRANSCRIPT_BYTES, NewEntry, TRANSCRIPT_PAGE, TranscriptPage, Transcripts,
+    Entry, MAX_TRANSCRIPT_BYTES, NewEntry, RESOLVED, TRANSCRIPT_PAGE, TranscriptPage, Transcripts,
 };
+
+/// Entries `e` that ask a question which is open.
+const ASKS_WHAT_IS_OPEN: &str = "EXISTS (SELECT 1 FROM sightings s JOIN questions q ON q.id = s.question_id \
+     WHERE s.session_id = e.about AND s.native_id = e.asks AND q.status = 'requested')";
 
 /// The counters of one transcript.
 #[derive(Default)]
@@ -22,7 +27,7 @@ struct Head {
     trimmed_through: u64,
 }
 
-fn head(conn: &Connection, session: &str) -> StoreResult<Head> {
+fn head(conn: &Connection, transcript: &str) -> StoreResult<Head> {
     let sql = "SELECT next_number, last_line, bytes, trimmed_through FROM transcripts WHERE session_id = ?1";
     let read = |row: &rusqlite::Row<'_>| {
         Ok(Head {
@@ -32,41 +37,15 @@ fn head(conn: &Connection, session: &str) -> StoreResult<Head> {
             trimmed_through: row.get(3)?,
         })
     };
-    let stored = conn.prepare_cached(sql)?.query_row([session], read).optional()?;
+    let stored = conn.prepare_cached(sql)?.query_row([transcript], read).optional()?;
     Ok(stored.unwrap_or(Head { next_number: 1, ..Head::default() }))
 }
 
-fn weight(text: Option<&str>, raw: Option<&str>) -> u64 {
-    (text.map_or(0, str::len) + raw.map_or(0, str::len)) as u64
-}
-
-fn append(conn: &Connection, session: &str, entries: &[NewEntry]) -> StoreResult<()> {
-    let mut head = head(conn, session)?;
-    let sql = "INSERT INTO transcript_entries (session_id, number, at, voice, text, raw) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-    let mut insert = conn.prepare_cached(sql)?;
-    // One line may say several things; they come in one call.
-    let stored_through = head.last_line;
-    for entry in entries {
-        if entry.line.is_some_and(|line| line <= stored_through) {
-            continue;
-        }
-        insert.execute(params![
-            session,
-            head.next_number,
-            entry.at.millis(),
-            entry.voice,
-            entry.text,
-            entry.raw
-        ])?;
-        head.next_number += 1;
-        head.last_line = head.last_line.max(entry.line.unwrap_or(0));
-        head.bytes += weight(entry.text.as_deref(), entry.raw.as_deref());
-    }
-    trim(conn, session, &mut head)?;
+fn keep_head(conn: &Connection, transcript: &str, head: &Head) -> StoreResult<()> {
     let sql = "INSERT OR REPLACE INTO transcripts (session_id, next_number, last_line, bytes, trimmed_through) \
                VALUES (?1, ?2, ?3, ?4, ?5)";
     conn.prepare_cached(sql)?.execute(params![
-        session,
+        transcript,
         head.next_number,
         head.last_line,
         head.bytes,
@@ -75,13 +54,100 @@ fn append(conn: &Connection, session: &str, entries: &[NewEntry]) -> StoreResult
     Ok(())
 }
 
-/// Deletes the oldest entries until the rest fits.
-fn trim(conn: &Connection, session: &str, head: &mut Head) -> StoreResult<()> {
+fn weight(text: Option<&str>, raw: Option<&str>) -> u64 {
+    (text.map_or(0, str::len) + raw.map_or(0, str::len)) as u64
+}
+
+fn append(conn: &Connection, transcript: &str, entries: &[NewEntry]) -> StoreResult<()> {
+    let mut head = head(conn, transcript)?;
+    // One line may say several things; they come in one call.
+    let stored_through = head.last_line;
+    for entry in entries {
+        if entry.line.is_some_and(|line| line <= stored_through) {
+            continue;
+        }
+        insert(conn, transcript, &mut head, entry)?;
+        if let Some(end) = ended_before(conn, entry)? {
+            insert(conn, transcript, &mut head, &end)?;
+        }
+    }
+    trim(conn, transcript, &mut head)?;
+    keep_head(conn, transcript, &head)
+}
+
+fn insert(conn: &Connection, transcript: &str, head: &mut Head, entry: &NewEntry) -> StoreResult<()> {
+    let sql = "INSERT INTO transcript_entries (session_id, number, at, voice, text, raw, about, asks, request) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+    conn.prepare_cached(sql)?.execute(params![
+        transcript,
+        head.next_number,
+        entry.at.millis(),
+        entry.voice,
+        entry.text,
+        entry.raw,
+        entry.about.as_ref().map(SessionId::as_str),
+        entry.asks.as_ref().map(|asks| &asks.native_id),
+        entry.asks.as_ref().map(|asks| &asks.request),
+    ])?;
+    head.next_number += 1;
+    head.last_line = head.last_line.max(entry.line.unwrap_or(0));
+    head.bytes += weight(entry.text.as_deref(), entry.raw.as_deref());
+    Ok(())
+}
+
+/// The end of the question that an entry asks, if it was faster than the entry.
+fn ended_before(conn: &Connection, entry: &NewEntry) -> StoreResult<Option<NewEntry>> {
+    let (Some(asks), Some(about)) = (&entry.asks, &entry.about) else { return Ok(None) };
+    let record = super::questions::by_native(conn, about, &asks.native_id)?;
+    match record.map(|record| record.question).filter(|question| question.status != Status::Requested) {
+        Some(question) => Ok(Some(end(&asks.request, about.clone(), &question, entry.at)?)),
+        None => Ok(None),
+    }
+}
+
+fn end(request: &str, about: SessionId, question: &Question, at: Timestamp) -> StoreResult<NewEntry> {
+    #[derive(serde::Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct End<'a> {
+        request_id: serde_json::Value,
+        question_id: &'a askd_core::QuestionId,
+        status: Status,
+        outcome: Option<&'a askd_core::Outcome>,
+    }
+    let end = End {
+        request_id: serde_json::from_str(request).map_err(corrupt)?,
+        question_id: &question.id,
+        status: question.status,
+        outcome: question.outcome.as_ref(),
+    };
+    Ok(NewEntry { raw: Some(to_json(&end)?), about: Some(about), ..NewEntry::new(at, RESOLVED) })
+}
+
+/// Tells the end of a question wherever it was asked in a transcript.
+pub(super) fn tell_end(tx: &mut Tx<'_>, question: &Question, now: Timestamp) -> StoreResult<()> {
+    let sql = "SELECT DISTINCT e.session_id, e.about, e.request FROM sightings s CROSS JOIN transcript_entries e \
+               ON e.about = s.session_id AND e.asks = s.native_id WHERE s.question_id = ?1";
+    let places: Vec<(String, String, String)> =
+        rows(tx.conn, sql, &[text(&question.id)], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    for (transcript, about, request) in places {
+        let mut head = head(tx.conn, &transcript)?;
+        let end = end(&request, parsed(&about)?, question, now)?;
+        insert(tx.conn, &transcript, &mut head, &end)?;
+        keep_head(tx.conn, &transcript, &head)?;
+        tx.transcript_grew(parsed(&transcript)?);
+    }
+    Ok(())
+}
+
+/// Deletes the oldest entries until the rest fits, all but those of open questions.
+fn trim(conn: &Connection, transcript: &str, head: &mut Head) -> StoreResult<()> {
     while head.bytes > MAX_TRANSCRIPT_BYTES {
-        let sql = "SELECT number, coalesce(length(CAST(text AS BLOB)), 0) + coalesce(length(CAST(raw AS BLOB)), 0) \
-                   FROM transcript_entries WHERE session_id = ?1 ORDER BY number LIMIT 256";
+        let sql = format!(
+            "SELECT number, coalesce(length(CAST(text AS BLOB)), 0) + coalesce(length(CAST(raw AS BLOB)), 0) \
+             FROM transcript_entries e WHERE session_id = ?1 AND NOT {ASKS_WHAT_IS_OPEN} ORDER BY number LIMIT 256"
+        );
         let oldest: Vec<(u64, u64)> =
-            rows(conn, sql, &[text(session)], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows(conn, &sql, &[text(transcript)], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let mut through = None;
         for (number, bytes) in oldest {
             if head.bytes <= MAX_TRANSCRIPT_BYTES {
@@ -91,34 +157,46 @@ fn trim(conn: &Connection, session: &str, head: &mut Head) -> StoreResult<()> {
             through = Some(number);
         }
         let Some(through) = through else { break };
-        let sql = "DELETE FROM transcript_entries WHERE session_id = ?1 AND number <= ?2";
-        conn.prepare_cached(sql)?.execute(params![session, through])?;
-        head.trimmed_through = through;
+        let sql = format!(
+            "DELETE FROM transcript_entries AS e WHERE session_id = ?1 AND number <= ?2 AND NOT {ASKS_WHAT_IS_OPEN}"
+        );
+        conn.prepare_cached(&sql)?.execute(params![transcript, through])?;
+        head.trimmed_through = head.trimmed_through.max(through);
     }
     Ok(())
 }
 
 #[async_trait]
 impl Transcripts for SqliteStore {
-    async fn append(&self, session: &SessionId, entries: Vec<NewEntry>) -> StoreResult<()> {
-        let (session, grew) = (session.clone(), self.transcripts_grew.clone());
+    async fn append(&self, transcript: &SessionId, entries: Vec<NewEntry>) -> StoreResult<()> {
+        let transcript = transcript.clone();
         self.write(move |tx| {
-            tx.after_commit(move || grew.send_modify(|count| *count += 1));
-            append(tx.conn, session.as_str(), &entries)
+            append(tx.conn, transcript.as_str(), &entries)?;
+            tx.transcript_grew(transcript);
+            Ok(())
         })
         .await
     }
 
-    async fn entries_after(&self, session: &SessionId, after: u64) -> StoreResult<TranscriptPage> {
-        let session = session.clone();
+    async fn entries_after(
+        &self,
+        transcript: &SessionId,
+        about: Option<&SessionId>,
+        after: u64,
+    ) -> StoreResult<TranscriptPage> {
+        let (transcript, about) = (transcript.clone(), about.cloned());
         self.readers
             .read(move |conn| {
-                let head = head(conn, session.as_str())?;
+                let head = head(conn, transcript.as_str())?;
+                let only = if about.is_some() { "AND about = ?3" } else { "" };
                 let sql = format!(
-                    "SELECT number, at, voice, text, raw FROM transcript_entries WHERE session_id = ?1 AND number > {after} \
-                     ORDER BY number LIMIT {TRANSCRIPT_PAGE}"
+                    "SELECT number, at, voice, text, raw FROM transcript_entries WHERE session_id = ?1 AND number > ?2 \
+                     {only} ORDER BY number LIMIT {TRANSCRIPT_PAGE}"
                 );
-                let entries = rows(conn, &sql, &[text(&session)], |row| {
+                let after = i64::try_from(after).unwrap_or(i64::MAX);
+                let given: Vec<_> =
+                    [text(&transcript), after.into()].into_iter().chain(about.map(text)).collect();
+                let entries = rows(conn, &sql, &given, |row| {
                     Ok(Entry {
                         number: row.get(0)?,
                         at: at(row.get(1)?),
@@ -132,7 +210,7 @@ impl Transcripts for SqliteStore {
             .await
     }
 
-    fn watch_transcripts(&self) -> watch::Receiver<u64> {
-        self.transcripts_grew.subscribe()
+    fn watch_transcript(&self, transcript: &SessionId) -> watch::Receiver<()> {
+        self.growth.watch(transcript)
     }
 }

@@ -1,20 +1,22 @@
-//! The one writer thread, with group commit.
+//! The one writer thread, with group commit, and the teller behind it.
 //!
 //! In: jobs, each a closure over a transaction. Out: their results, after one fsync for all jobs that were waiting.
-//! Each job runs in a savepoint of its own, so one that fails undoes only itself. Events are published to the tail, and other
-//! memory is brought up to date, after the commit and before any job's caller is told: whoever hears of a change can read it.
+//! The writer only writes; the teller publishes the events of a commit to the tail, brings other memory up to date and then tells
+//! the jobs' callers, while the writer is at the next commit: whoever hears of a change can read it.
 
 use std::sync::Arc;
+use std::sync::mpsc as channel;
 use std::thread;
 
 use rusqlite::{Connection, ErrorCode};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use askd_core::{Event, Question, Session};
-use askd_core::{EventType, Seq, Timestamp};
+use askd_core::{EventType, Seq, SessionId, Timestamp};
 
 use super::events;
-use crate::log::{LoggedEvent, Tail};
+use super::growth::Growth;
+use crate::log::Tail;
 use crate::seal::Sealer;
 use crate::{StoreError, StoreResult};
 
@@ -22,11 +24,24 @@ use crate::{StoreError, StoreResult};
 const MAX_BATCH: usize = 512;
 /// Jobs waiting for the writer; past it callers wait their turn.
 const QUEUE: usize = 4096;
+/// Commits that wait for the teller; past it the writer waits, so that what is untold stays small.
+const UNTOLD: usize = 1;
 
-/// What a job sees: the connection inside its savepoint, and the events it has appended so far.
+/// What a job that fails takes with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// Only itself: it runs in a savepoint, for which SQLite copies every page that the job changes.
+    Own,
+    /// The whole commit, if it has written something already. For jobs that check everything before they write, so that
+    /// afterwards only the disk can fail them, and that fails the commit anyway.
+    Commit,
+}
+
+/// What a job sees: the connection inside its transaction, and the events it has appended so far.
 pub(super) struct Tx<'a> {
     pub(super) conn: &'a Connection,
     pub(super) sealer: &'a Sealer,
+    growth: &'a Arc<Growth>,
     /// Open questions, this transaction's changes included.
     pub(super) open_questions: i64,
     done: Done,
@@ -35,7 +50,7 @@ pub(super) struct Tx<'a> {
 /// What becomes true outside the database once a job is durable.
 #[derive(Default)]
 struct Done {
-    events: Vec<LoggedEvent>,
+    events: Vec<Event>,
     effects: Vec<Box<dyn FnOnce() + Send>>,
 }
 
@@ -50,6 +65,12 @@ impl Tx<'_> {
     /// Runs `effect` once the job is durable, whether or not its caller still waits; never if it is undone.
     pub(super) fn after_commit(&mut self, effect: impl FnOnce() + Send + 'static) {
         self.done.effects.push(Box::new(effect));
+    }
+
+    /// Wakes the readers of a transcript once the job is durable.
+    pub(super) fn transcript_grew(&mut self, transcript: SessionId) {
+        let growth = Arc::clone(self.growth);
+        self.after_commit(move || growth.grew(&transcript));
     }
 
     /// Appends an event about a question; a requested question learns its own place in the log by it.
@@ -72,7 +93,7 @@ impl Tx<'_> {
             question.seq = seq;
         }
         let event = Event { seq, kind, at, question: Some(question.clone()), session: None };
-        self.done.events.push(LoggedEvent::new(&event)?);
+        self.done.events.push(event);
         Ok(())
     }
 
@@ -86,7 +107,7 @@ impl Tx<'_> {
             serde_json::to_string(session).map_err(|error| StoreError::Corrupt(error.to_string()))?;
         let seq = events::insert(self.conn, kind, at, None, Some(&session.id), &detail)?;
         let event = Event { seq, kind, at, question: None, session: Some(session.clone()) };
-        self.done.events.push(LoggedEvent::new(&event)?);
+        self.done.events.push(event);
         Ok(seq)
     }
 }
@@ -94,7 +115,19 @@ impl Tx<'_> {
 /// Tells the caller, once it is known whether the commit went through.
 type Finish = Box<dyn FnOnce(StoreResult<()>) + Send>;
 /// Does the work and says whether to keep it; without a transaction it does nothing.
-type Job = Box<dyn FnOnce(Option<&mut Tx<'_>>) -> (bool, Finish) + Send>;
+type Work = Box<dyn FnOnce(Option<&mut Tx<'_>>) -> (bool, Finish) + Send>;
+
+struct Job {
+    scope: Scope,
+    work: Work,
+}
+
+/// A commit that went through or did not, and everything that hangs on it.
+struct Told {
+    committed: StoreResult<()>,
+    done: Done,
+    finishers: Vec<Finish>,
+}
 
 /// The caller's side of the writer thread.
 pub(super) struct Writer {
@@ -106,31 +139,31 @@ impl Writer {
     pub(super) fn start(
         conn: Connection,
         tail: Arc<Tail>,
+        growth: Arc<Growth>,
         sealer: Arc<Sealer>,
         open_questions: i64,
     ) -> StoreResult<Self> {
         let (jobs, queue) = mpsc::channel(QUEUE);
         let (end, ended) = watch::channel(false);
-        let name = "askd-writer".to_owned();
-        let run = move || {
-            WriterThread { conn, tail, sealer, open_questions }.run(queue);
+        let (tell, told) = channel::sync_channel(UNTOLD);
+        let teller = spawn("askd-teller", move || told.into_iter().for_each(|told| tell_all(&tail, told)))?;
+        spawn("askd-writer", move || {
+            WriterThread { conn, tell, growth, sealer, open_questions }.run(queue);
+            // It ends because the writer, which has been consumed, was its only sender.
+            drop(teller.join());
             end.send_replace(true);
-        };
-        thread::Builder::new()
-            .name(name)
-            .spawn(run)
-            .map_err(|error| StoreError::Unavailable(error.to_string()))?;
+        })?;
         Ok(Self { jobs, ended })
     }
 
     /// Runs `work` in the next commit and returns its result once that is durable.
-    pub(super) async fn run<T, F>(&self, work: F) -> StoreResult<T>
+    pub(super) async fn run<T, F>(&self, scope: Scope, work: F) -> StoreResult<T>
     where
         T: Send + 'static,
         F: FnOnce(&mut Tx<'_>) -> StoreResult<T> + Send + 'static,
     {
         let (reply, result) = oneshot::channel();
-        let job: Job = Box::new(move |tx| {
+        let work: Work = Box::new(move |tx| {
             let done = tx.map(work);
             let keep = matches!(done, Some(Ok(_)));
             let finish: Finish = Box::new(move |committed| {
@@ -144,7 +177,7 @@ impl Writer {
             });
             (keep, finish)
         });
-        self.jobs.send(job).await.map_err(|_| StoreError::Closed)?;
+        self.jobs.send(Job { scope, work }).await.map_err(|_| StoreError::Closed)?;
         result.await.map_err(|_| StoreError::Closed)?
     }
 
@@ -156,9 +189,25 @@ impl Writer {
     }
 }
 
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> StoreResult<thread::JoinHandle<()>> {
+    let spawned = thread::Builder::new().name(name.to_owned()).spawn(run);
+    spawned.map_err(|error| StoreError::Unavailable(error.to_string()))
+}
+
+fn tell_all(tail: &Tail, told: Told) {
+    if told.committed.is_ok() {
+        tail.publish(&told.done.events);
+        told.done.effects.into_iter().for_each(|effect| effect());
+    }
+    for finish in told.finishers {
+        finish(told.committed.clone());
+    }
+}
+
 struct WriterThread {
     conn: Connection,
-    tail: Arc<Tail>,
+    tell: channel::SyncSender<Told>,
+    growth: Arc<Growth>,
     sealer: Arc<Sealer>,
     open_questions: i64,
 }
@@ -167,52 +216,63 @@ impl WriterThread {
     fn run(mut self, mut queue: mpsc::Receiver<Job>) {
         let mut batch: Vec<Job> = Vec::new();
         while queue.blocking_recv_many(&mut batch, MAX_BATCH) > 0 {
-            self.commit(batch.drain(..));
+            let told = self.commit(batch.drain(..));
+            if self.tell.send(told).is_err() {
+                tracing::error!("the teller of the store has ended");
+                break;
+            }
         }
         if let Err(error) = self.conn.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)") {
             tracing::warn!(%error, "could not fold the write-ahead log into the store");
         }
     }
 
-    fn commit(&mut self, batch: impl Iterator<Item = Job>) {
+    fn commit(&mut self, batch: impl Iterator<Item = Job>) -> Told {
         let mut begun = self.execute("BEGIN IMMEDIATE");
         let mut finishers = Vec::new();
         let mut all = Done::default();
         let mut open_questions = self.open_questions;
         for job in batch {
-            begun = begun.and_then(|()| self.execute("SAVEPOINT job"));
+            if begun.is_ok() && job.scope == Scope::Own {
+                begun = self.execute("SAVEPOINT job");
+            }
             if begun.is_err() {
-                finishers.push(job(None).1);
+                finishers.push((job.work)(None).1);
                 continue;
             }
-            let mut tx = Tx { conn: &self.conn, sealer: &self.sealer, open_questions, done: Done::default() };
-            let (keep, finish) = job(Some(&mut tx));
+            let changes = self.conn.total_changes();
+            let mut tx = Tx {
+                conn: &self.conn,
+                sealer: &self.sealer,
+                growth: &self.growth,
+                open_questions,
+                done: Done::default(),
+            };
+            let (keep, finish) = (job.work)(Some(&mut tx));
             let Tx { open_questions: open_now, done, .. } = tx;
-            let closed = if keep {
-                self.execute("RELEASE job")
-            } else {
-                self.execute("ROLLBACK TO job").and_then(|()| self.execute("RELEASE job"))
+            begun = match (job.scope, keep) {
+                (Scope::Own, true) => self.execute("RELEASE job"),
+                (Scope::Own, false) => {
+                    self.execute("ROLLBACK TO job").and_then(|()| self.execute("RELEASE job"))
+                }
+                (Scope::Commit, false) if self.conn.total_changes() != changes => {
+                    Err(StoreError::Unavailable("another change of the same commit failed".to_owned()))
+                }
+                (Scope::Commit, _) => Ok(()),
             };
             if keep {
                 open_questions = open_now;
                 all.append(done);
-            }
-            if closed.is_err() {
-                begun = closed;
             }
             finishers.push(finish);
         }
         let committed = begun.and_then(|()| self.execute("COMMIT"));
         if committed.is_ok() {
             self.open_questions = open_questions;
-            self.tail.publish(all.events);
-            all.effects.into_iter().for_each(|effect| effect());
         } else if !self.conn.is_autocommit() {
             drop(self.execute("ROLLBACK"));
         }
-        for finish in finishers {
-            finish(committed.clone());
-        }
+        Told { committed, done: all, finishers }
     }
 
     fn execute(&self, sql: &'static str) -> StoreResult<()> {
@@ -255,19 +315,26 @@ mod tests {
         )
         .unwrap();
         let sealer = Arc::new(Sealer::new(&[7; 32]));
-        Arc::new(Writer::start(conn, Arc::new(Tail::starting_after(0)), sealer, 0).unwrap())
+        Arc::new(Writer::start(conn, Arc::new(Tail::starting_after(0)), Arc::default(), sealer, 0).unwrap())
     }
 
-    fn insert(table: &'static str, n: i64) -> impl FnOnce(&mut Tx<'_>) -> StoreResult<i64> + Send {
-        move |tx| {
+    type TestJob = Box<dyn FnOnce(&mut Tx<'_>) -> StoreResult<i64> + Send>;
+
+    fn insert(table: &'static str, n: i64) -> TestJob {
+        Box::new(move |tx| {
             tx.conn.execute(&format!("INSERT INTO {table} (n) VALUES (?1)"), params![n])?;
             tx.open_questions += n;
             Ok(n)
-        }
+        })
     }
 
     /// Runs `jobs` in one commit: the writer is kept busy until all of them are waiting.
     async fn in_one_batch(writer: &Arc<Writer>, jobs: &[(&'static str, i64)]) -> Vec<StoreResult<i64>> {
+        let jobs = jobs.iter().map(|(table, n)| (Scope::Own, insert(table, *n)));
+        all_in_one_batch(writer, jobs.collect()).await
+    }
+
+    async fn all_in_one_batch(writer: &Arc<Writer>, jobs: Vec<(Scope, TestJob)>) -> Vec<StoreResult<i64>> {
         let (release, held): (_, Receiver<()>) = channel();
         let (started, begun) = tokio::sync::oneshot::channel();
         let holder = {
@@ -277,18 +344,18 @@ mod tests {
                 held.recv().ok();
                 Ok(())
             };
-            tokio::spawn(async move { writer.run(hold).await })
+            tokio::spawn(async move { writer.run(Scope::Own, hold).await })
         };
         begun.await.unwrap();
-        let waiting: Vec<_> = jobs
-            .iter()
-            .map(|(table, n)| {
-                let (writer, job) = (Arc::clone(writer), insert(table, *n));
-                tokio::spawn(async move { writer.run(job).await })
-            })
-            .collect();
-        while writer.jobs.capacity() > QUEUE - jobs.len() {
-            tokio::task::yield_now().await;
+        let mut waiting = Vec::new();
+        for (number, (scope, job)) in jobs.into_iter().enumerate() {
+            let writer = Arc::clone(writer);
+            let queued = Arc::clone(&writer);
+            waiting.push(tokio::spawn(async move { writer.run(scope, job).await }));
+            // One after the other, so that they are carried out in this order.
+            while queued.jobs.capacity() > QUEUE - number - 1 {
+                tokio::task::yield_now().await;
+            }
         }
         drop(release);
         holder.await.unwrap().unwrap();
@@ -306,7 +373,7 @@ mod tests {
             let numbers = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
             Ok((numbers, tx.open_questions))
         };
-        writer.run(read).await.unwrap()
+        writer.run(Scope::Own, read).await.unwrap()
     }
 
     fn unavailable(result: &StoreResult<i64>) -> bool {
@@ -318,6 +385,32 @@ mod tests {
         let writer = writer();
         let results = in_one_batch(&writer, &[("x", 1), ("x", 1), ("x", 2)]).await;
         assert!(matches!(results[0], Ok(1)) && unavailable(&results[1]) && matches!(results[2], Ok(2)));
+        assert_eq!(kept(&writer).await, (vec![1, 2], 3));
+    }
+
+    #[tokio::test]
+    async fn a_job_of_the_whole_commit_undoes_that_only_after_it_has_written() {
+        let writer = writer();
+        let fails = |writes: bool| -> TestJob {
+            Box::new(move |tx| {
+                if writes {
+                    insert("x", 7)(tx)?;
+                }
+                Err(StoreError::Corrupt("as told".to_owned()))
+            })
+        };
+        let whole = |job| (Scope::Commit, job);
+        let batch = vec![whole(insert("x", 1)), whole(fails(false)), whole(insert("x", 2))];
+        let results = all_in_one_batch(&writer, batch).await;
+        assert!(matches!(&results[..], [Ok(1), Err(StoreError::Corrupt(_)), Ok(2)]), "{results:?}");
+        let batch = vec![whole(insert("x", 3)), whole(fails(true)), whole(insert("x", 4))];
+        let results = all_in_one_batch(&writer, batch).await;
+        assert!(
+            unavailable(&results[0])
+                && matches!(results[1], Err(StoreError::Corrupt(_)))
+                && unavailable(&results[2]),
+            "{results:?}"
+        );
         assert_eq!(kept(&writer).await, (vec![1, 2], 3));
     }
 
@@ -355,7 +448,7 @@ mod tests {
                 tx.after_commit(move || happened.send(n).unwrap());
                 if n == 2 { Err(StoreError::Corrupt("as told".to_owned())) } else { insert("y", n)(tx) }
             };
-            assert_eq!(writer.run(job).await.is_ok(), works, "{n}");
+            assert_eq!(writer.run(Scope::Own, job).await.is_ok(), works, "{n}");
         }
         assert_eq!(effects.try_iter().collect::<Vec<_>>(), [1, 3]);
     }

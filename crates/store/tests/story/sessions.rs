@@ -58,8 +58,11 @@ pub(crate) async fn sources_are_kept_with_their_state<S: Stage>() {
     let back = Source { state: SourceState::Connected, since: at(30), ..still };
     let told = store.set_source_state(id, SourceState::Connected, None, at(30)).await.unwrap();
     assert_eq!(told, Some(back.clone()));
-    let kept = SourceRecord { source: back, ..first.clone() };
+    let kept = SourceRecord { source: back.clone(), ..first.clone() };
     assert_eq!(store.source(id).await.unwrap(), Some(kept));
+    store.set_source_settings(id, "{\"learnt\":1}".to_owned()).await.unwrap();
+    let learnt = SourceRecord { source: back, settings: "{\"learnt\":1}".to_owned() };
+    assert_eq!(store.source(id).await.unwrap(), Some(learnt));
 
     let unknown = source_record(404).source.id;
     assert_eq!(store.source(&unknown).await.unwrap(), None);
@@ -273,6 +276,13 @@ pub(crate) async fn a_session_learns_its_own_name<S: Stage>() {
     assert_eq!(store.name_session(&first.session, "own-name").await.unwrap(), Some(named.clone()));
     assert_eq!(store.name_session(&askd_core::SessionId::from_bits(404), "x").await.unwrap(), None);
     assert_eq!(store.newest(), before);
+    // What a person allowed stays when the session is seen again.
+    let typed = Session { tmux: true, ..named.clone() };
+    assert_eq!(store.set_tmux(&first.session, true).await.unwrap(), Some(typed.clone()));
+    let seen = SessionSeen { native_id: "own-name".to_owned(), ..session_seen(99, &first.source) };
+    assert_eq!(store.see_session(seen).await.unwrap(), typed);
+    assert_eq!(store.set_tmux(&first.session, false).await.unwrap(), Some(named.clone()));
+    assert_eq!(store.set_tmux(&askd_core::SessionId::from_bits(404), true).await.unwrap(), None);
     // It is found by that name from now on, and keeps its id and its questions.
     let seen = SessionSeen { native_id: "own-name".to_owned(), ..session_seen(99, &first.source) };
     assert_eq!(store.see_session(seen).await.unwrap(), named);

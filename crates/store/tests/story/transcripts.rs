@@ -1,8 +1,9 @@
 //! Transcripts: what managed agents say, numbered per session, trimmed by a stated retention.
 
-use askd_core::SessionId;
+use askd_core::{Ask, Cause, SessionId};
 use askd_store::{
-    Entry, MAX_TRANSCRIPT_BYTES, NewEntry, Questions, TRANSCRIPT_PAGE, TranscriptPage, Transcripts,
+    AsksHere, Entry, MAX_TRANSCRIPT_BYTES, NewEntry, Piece, Questions, RESOLVED, Sessions, TRANSCRIPT_PAGE,
+    TranscriptPage, Transcripts,
 };
 
 use super::props::*;
@@ -10,7 +11,7 @@ use super::stage::Stage;
 
 fn said(line: Option<u64>, text: &str) -> NewEntry {
     let raw = Some(format!("{{\"raw\": \"{text}\"}}"));
-    NewEntry { line, at: at(5), voice: "agent", text: Some(text.to_owned()), raw }
+    NewEntry { line, text: Some(text.to_owned()), raw, ..NewEntry::new(at(5), "agent") }
 }
 
 fn kept(number: u64, text: &str) -> Entry {
@@ -22,7 +23,7 @@ pub(crate) async fn what_was_said_is_numbered_per_session<S: Stage>() {
     let mut stage = S::fresh().await;
     let (first, second) = (SessionId::from_bits(1), SessionId::from_bits(2));
     let silent = TranscriptPage { entries: vec![], trimmed_through: 0, newest: 0 };
-    assert_eq!(stage.store().entries_after(&first, 0).await.unwrap(), silent);
+    assert_eq!(stage.store().entries_after(&first, None, 0).await.unwrap(), silent);
     stage.store().append(&first, vec![said(None, "a"), said(None, "b")]).await.unwrap();
     stage.store().append(&second, vec![said(None, "x")]).await.unwrap();
     stage.store().append(&first, vec![said(None, "c")]).await.unwrap();
@@ -33,17 +34,17 @@ pub(crate) async fn what_was_said_is_numbered_per_session<S: Stage>() {
         trimmed_through: 0,
         newest: 3,
     };
-    assert_eq!(store.entries_after(&first, 0).await.unwrap(), all);
+    assert_eq!(store.entries_after(&first, None, 0).await.unwrap(), all);
     let rest = TranscriptPage { entries: vec![kept(3, "c")], ..all };
-    assert_eq!(store.entries_after(&first, 2).await.unwrap(), rest);
-    assert_eq!(store.entries_after(&second, 0).await.unwrap().entries, [kept(1, "x")]);
+    assert_eq!(store.entries_after(&first, None, 2).await.unwrap(), rest);
+    assert_eq!(store.entries_after(&second, None, 0).await.unwrap().entries, [kept(1, "x")]);
 
     let many = (0..TRANSCRIPT_PAGE + 10).map(|n| said(None, &n.to_string())).collect();
     store.append(&second, many).await.unwrap();
-    let page = store.entries_after(&second, 1).await.unwrap();
+    let page = store.entries_after(&second, None, 1).await.unwrap();
     assert_eq!((page.entries.len(), page.newest), (TRANSCRIPT_PAGE, TRANSCRIPT_PAGE as u64 + 11));
     let last = page.entries.last().unwrap().number;
-    assert_eq!(store.entries_after(&second, last).await.unwrap().entries.len(), 10);
+    assert_eq!(store.entries_after(&second, None, last).await.unwrap().entries.len(), 10);
 }
 
 pub(crate) async fn a_line_that_is_stored_is_not_stored_again<S: Stage>() {
@@ -57,7 +58,7 @@ pub(crate) async fn a_line_that_is_stored_is_not_stored_again<S: Stage>() {
     let again = [first, vec![said(Some(3), "d")]].concat();
     let again = again.into_iter().filter(|entry| entry.line.is_some()).collect();
     stage.store().append(&session, again).await.unwrap();
-    let page = stage.store().entries_after(&session, 0).await.unwrap();
+    let page = stage.store().entries_after(&session, None, 0).await.unwrap();
     assert_eq!(page.entries, [kept(1, "a"), kept(2, "b"), kept(3, "hub"), kept(4, "c"), kept(5, "d")]);
 }
 
@@ -69,9 +70,9 @@ pub(crate) async fn the_oldest_words_go_first<S: Stage>() {
     let session = SessionId::from_bits(1);
     let long = NewEntry { text: Some("ü".repeat(1 << 20)), raw: None, ..said(None, "") };
     store.append(&session, vec![long.clone(); KEPT as usize]).await.unwrap();
-    assert_eq!(store.entries_after(&session, KEPT - 1).await.unwrap().trimmed_through, 0);
+    assert_eq!(store.entries_after(&session, None, KEPT - 1).await.unwrap().trimmed_through, 0);
     store.append(&session, vec![long; 3]).await.unwrap();
-    let page = store.entries_after(&session, 0).await.unwrap();
+    let page = store.entries_after(&session, None, 0).await.unwrap();
     assert_eq!((page.trimmed_through, page.newest), (3, KEPT + 3));
     let numbers: Vec<u64> = page.entries.iter().map(|entry| entry.number).collect();
     assert_eq!(numbers, (4..=KEPT + 3).collect::<Vec<_>>());
@@ -81,7 +82,8 @@ pub(crate) async fn readers_hear_of_words_whose_writer_has_gone_away<S: Stage>()
     let stage = S::fresh().await;
     let store = stage.store();
     let session = SessionId::from_bits(1);
-    let mut news = store.watch_transcripts();
+    let mut news = store.watch_transcript(&session);
+    let other = store.watch_transcript(&SessionId::from_bits(2));
     news.mark_unchanged();
     tokio::select! {
         biased;
@@ -89,6 +91,112 @@ pub(crate) async fn readers_hear_of_words_whose_writer_has_gone_away<S: Stage>()
         () = std::future::ready(()) => {}
     }
     store.probe().await.unwrap();
-    let stored = store.entries_after(&session, 0).await.unwrap().newest > 0;
+    let stored = store.entries_after(&session, None, 0).await.unwrap().newest > 0;
     assert_eq!(news.has_changed().unwrap(), stored);
+    assert!(!other.has_changed().unwrap(), "woken for another transcript");
+}
+
+/// The line of `agent`'s question `n`, which readers know as request `n`.
+fn asks(agent: &Agent, n: u128) -> NewEntry {
+    let asks = AsksHere { native_id: format!("toolu_{n}"), request: n.to_string() };
+    let about = Some(agent.session.clone());
+    NewEntry { raw: Some(format!("ask {n}")), about, asks: Some(asks), ..NewEntry::new(at(5), "question") }
+}
+
+/// The numbers of the entries that are kept, and the gaps around them.
+async fn read(store: &impl Transcripts, transcript: &SessionId) -> Vec<(u64, Option<u64>)> {
+    let (mut cursor, mut told) = (0, Vec::new());
+    loop {
+        let pieces = store.entries_after(transcript, None, cursor).await.unwrap().pieces(&mut cursor);
+        if pieces.is_empty() {
+            return told;
+        }
+        told.extend(pieces.into_iter().map(|piece| match piece {
+            Piece::Entry(entry) => (entry.number, None),
+            Piece::Gap { after, through } => (after, Some(through)),
+        }));
+    }
+}
+
+pub(crate) async fn what_asks_an_open_question_outlives_the_retention<S: Stage>() {
+    const WORD: u64 = 2 << 20;
+    const KEPT: usize = (MAX_TRANSCRIPT_BYTES / WORD) as usize;
+    let mut stage = S::fresh().await;
+    let agent = agent(&**stage.store(), 1).await;
+    let long = NewEntry { text: Some("x".repeat(WORD as usize)), ..NewEntry::new(at(5), "agent") };
+    let store = stage.store();
+    store.append(&agent.session, vec![long.clone(), asks(&agent, 1), long.clone()]).await.unwrap();
+    ask(&**store, agent.asks(1, plain())).await;
+    store.append(&agent.session, vec![long.clone(); KEPT]).await.unwrap();
+    stage.reopen().await;
+    let store = stage.store();
+    // 1 and 3 went, and one more for the bytes of the question.
+    let newest = KEPT as u64 + 3;
+    let rest = (5..=newest).map(|number| (number, None));
+    let wanted: Vec<_> = [(0, Some(1)), (2, None), (2, Some(4))].into_iter().chain(rest).collect();
+    assert_eq!(read(&**store, &agent.session).await, wanted);
+    // Once it is answered it is like everything else.
+    reply(&**store, &question_id(1), &["JWT"]).await;
+    store.append(&agent.session, vec![long]).await.unwrap();
+    let told = read(&**store, &agent.session).await;
+    assert_eq!((told[0], told[1]), ((0, Some(5)), (6, None)));
+}
+
+/// The last entry of a transcript.
+async fn last(store: &impl Transcripts, transcript: &SessionId) -> Entry {
+    let newest = store.entries_after(transcript, None, 0).await.unwrap().newest;
+    store.entries_after(transcript, None, newest - 1).await.unwrap().entries.remove(0)
+}
+
+pub(crate) async fn however_a_question_ends_it_is_told_where_it_was_asked<S: Stage>() {
+    let stage = S::fresh().await;
+    let store = stage.store();
+    let agent = agent(&**store, 1).await;
+    let stream = SessionId::from_bits(77);
+    let mut news = store.watch_transcript(&stream);
+    let mut expecting = Vec::new();
+    for (n, status) in [(1, "answered"), (2, "rejected"), (3, "expired"), (4, "cancelled"), (5, "answered")] {
+        let asked = if n == 3 { Ask { deadline: Some(at(50)), ..plain() } } else { plain() };
+        ask(&**store, agent.asks(n, asked)).await;
+        if n == 5 {
+            // Answered before its line was stored.
+            reply(&**store, &question_id(5), &["JWT"]).await;
+        }
+        store.append(&stream, vec![asks(&agent, n)]).await.unwrap();
+        news.mark_unchanged();
+        match n {
+            1 => drop(reply(&**store, &question_id(1), &["JWT"]).await),
+            2 => drop(resolve(&**store, &question_id(2), decline(None)).await),
+            3 => drop(store.expire_due(at(60)).await.unwrap()),
+            4 => drop(store.end_session(&agent.session, Cause::DeadlinePassed, at(70)).await.unwrap()),
+            _ => {}
+        }
+        assert!(n == 5 || news.has_changed().unwrap(), "readers hear of the end of {n}");
+        let Entry { number, voice, raw, .. } = last(&**store, &stream).await;
+        let told: serde_json::Value = serde_json::from_str(&raw.unwrap()).unwrap();
+        let question = stored(&**store, &question_id(n)).await;
+        let wanted = serde_json::json!({ "requestId": n, "questionId": question.id, "status": status,
+            "outcome": question.outcome });
+        assert_eq!((number, voice.as_str(), told), (2 * n as u64, RESOLVED, wanted));
+        expecting.extend([(number - 1, None), (number, None)]);
+    }
+    // A second answer ends nothing.
+    reply(&**store, &question_id(1), &["JWT"]).await;
+    assert_eq!(read(&**store, &stream).await, expecting);
+}
+
+pub(crate) async fn sessions_that_share_a_transcript_are_read_apart<S: Stage>() {
+    let stage = S::fresh().await;
+    let store = stage.store();
+    let (stream, other) = (SessionId::from_bits(1), SessionId::from_bits(2));
+    let about = |session: &SessionId, text| NewEntry { about: Some(session.clone()), ..said(None, text) };
+    let words = vec![about(&stream, "a"), about(&other, "b"), about(&stream, "c"), about(&other, "d")];
+    store.append(&stream, words).await.unwrap();
+    let page = store.entries_after(&stream, Some(&other), 0).await.unwrap();
+    assert_eq!(
+        page,
+        TranscriptPage { entries: vec![kept(2, "b"), kept(4, "d")], trimmed_through: 0, newest: 4 }
+    );
+    let page = store.entries_after(&stream, Some(&stream), 1).await.unwrap();
+    assert_eq!(page.entries, [kept(3, "c")]);
 }

@@ -45,11 +45,9 @@ impl ClaudeAgent {
 
 fn descriptor() -> Descriptor {
     use Capability::{
-        AnsweredElsewhere, CancelReject, Form, Link, Notes, Oversized, PlanEdits, Secret, SeveralSessions,
-        SlowReader,
+        AnsweredElsewhere, CancelReject, Form, Link, Notes, PlanEdits, Secret, SeveralSessions,
     };
     use ClaimState::{Declared, No, Proven};
-    let not_judged = "needs a hub and a holder; not judged yet";
     let claims = Claims::all(Proven)
         .but(Secret, No, "Claude Code has no secret questions")
         .but(SeveralSessions, No, "one process is one session")
@@ -62,9 +60,7 @@ fn descriptor() -> Descriptor {
             Proven,
             "before 2.1.76 the changed plan is said as a message, because 2.0.76 ignores it",
         )
-        .but(AnsweredElsewhere, Proven, "by a PermissionRequest hook that was faster, with 2.1.325")
-        .but(Oversized, No, not_judged)
-        .but(SlowReader, No, not_judged);
+        .but(AnsweredElsewhere, Proven, "by a PermissionRequest hook that was faster, with 2.1.325");
     Descriptor {
         name: NAME.to_owned(),
         title: "Claude Code".to_owned(),

@@ -167,3 +167,32 @@ fn note(way: Way, settled: &Settlement) -> Vec<u8> {
     }
     wire::user(&format!("(A note beside my answer, from the askd inbox.) {}", notes.join("\n")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_prompt_is_said_by_whichever_hub_comes_before_there_is_a_session() {
+        let said = |start: Start, sessions: &[&str]| {
+            let sessions = sessions.iter().map(|id| KnownSession {
+                native_id: (*id).to_owned(),
+                cwd: None,
+                title: None,
+            });
+            let prompt = Some("go".to_owned());
+            let begin = Begin { start, prompt, sessions: sessions.collect(), ..Begin::default() };
+            let heard = ClaudeCodec::new("claude").begin(begin);
+            let bytes = |heard: &Heard| match heard {
+                Heard::Write(speech) => speech.bytes().map(<[u8]>::to_vec),
+                _ => None,
+            };
+            heard.iter().filter_map(bytes).collect::<Vec<_>>()
+        };
+        // The very same bytes, so that the holder's journal can tell that they were written.
+        assert_eq!(said(Start::Fresh, &[]), [wire::user("go")]);
+        assert_eq!(said(Start::Resumed, &[]), [wire::user("go")]);
+        assert!(said(Start::Resumed, &["known"]).is_empty());
+        assert!(said(Start::Observed, &[]).is_empty());
+    }
+}

@@ -30,7 +30,7 @@ impl MockAgent {
         for claim in descriptor.capabilities.iter_mut().filter(|claim| claim.level == Level::Live) {
             claim.state = ClaimState::Proven;
             claim.why = Some(
-                "played with a hub, a holder and a process by crates/askd/tests/live_mock.rs".to_owned(),
+                "played with a hub, a holder and a process by crates/askd/tests/live_conformance".to_owned(),
             );
         }
         descriptor.process_names = vec!["askd-mock-agent".to_owned()];

@@ -1,7 +1,8 @@
 //! How an attendant serves an ACP server: the agent's lines become stream and questions, the clients' messages go to the agent.
 //!
 //! A question and its line in the stream are stored in this order and, with what came before, in one commit: no client sees a
-//! question that is not durable.
+//! question that is not durable. Its end is put into the stream by the store, with the outcome, whatever ended it. A response
+//! is given to its client after everything that the agent said before it is in the stream: a turn that is over has been told.
 
 use bytes::Bytes;
 
@@ -9,8 +10,8 @@ use askd_adapters::splice;
 use askd_adapters::transport::holder::HolderConnection;
 use askd_adapters::transport::jsonrpc::Message;
 use askd_adapters::{Asked, Heard};
-use askd_core::{Cause, Question};
-use askd_store::NewEntry;
+use askd_core::Cause;
+use askd_store::{AsksHere, NewEntry};
 
 use super::ids::{canonical, id_of};
 use super::notice;
@@ -30,9 +31,7 @@ impl Attendant {
         let line = splice::one_line(&line);
         let Some(relay) = self.relay.as_mut().filter(|_| !line.is_empty()) else { return Ok(()) };
         let message = Message::parse(bytes);
-        let mut entry =
-            NewEntry { line: Some(relay.line(n)), at: now(), voice: "other", text: None, raw: None };
-        let mut waiter = None;
+        let mut entry = NewEntry { line: Some(relay.line(n)), ..NewEntry::new(now(), "other") };
         match &message {
             Message::Malformed { .. } => {
                 entry.voice = UNREADABLE;
@@ -43,31 +42,36 @@ impl Attendant {
                 if let Some(retold) = returned.retold {
                     drop(self.codec.overhear(retold.as_bytes()));
                 }
+                if let Some(waiter) = returned.waiter {
+                    entry.voice = TAKEN;
+                    relay.tell_later(waiter, returned.text.clone());
+                }
                 entry.raw = Some(returned.text);
-                waiter = returned.waiter;
             }
             Message::Request { .. } | Message::Notification { .. } => entry.raw = Some(relay.shown(&line)),
         }
         let heard = self.codec.hear(line.as_bytes());
-        self.describe(&mut entry, &heard);
+        let taken = entry.voice == TAKEN;
+        let native_session = self.describe(&mut entry, &heard);
+        entry.about = Some(self.session_of(native_session.as_deref()));
+        if taken {
+            entry.voice = TAKEN;
+        }
         if let Message::Request { id, .. } = &message
             && !heard.iter().any(|value| matches!(value, Heard::Asked(_)))
         {
             self.note_request(canonical(id));
         }
-        // A new session is stored before its client can ask for it; other responses need not wait for the disk.
-        let stored_first = heard.iter().any(|value| matches!(value, Heard::SessionStarted { .. }));
-        if let Some(reply) = waiter.take_if(|_| !stored_first) {
-            entry.voice = tell(reply, entry.raw.as_deref());
-        } else if waiter.is_some() {
-            entry.voice = TAKEN;
+        self.relay_heard(heard, entry, n).await
+    }
+
+    /// Gives responses that are stored to those who wait for them; of somebody who went just now, it is for the stream.
+    pub(in crate::engine) async fn tell_responses(&mut self) -> Result<(), EngineError> {
+        let Some(relay) = &mut self.relay else { return Ok(()) };
+        for text in relay.tell() {
+            self.push_notice(text);
         }
-        let told = waiter.map(|waiter| (waiter, entry.raw.clone()));
-        self.relay_heard(heard, entry, n).await?;
-        if let Some((waiter, Some(text))) = told {
-            drop(waiter.send(text));
-        }
-        Ok(())
+        self.save().await
     }
 
     fn note_request(&self, id: String) {
@@ -92,8 +96,10 @@ impl Attendant {
         Ok(())
     }
 
-    fn push_entry(&mut self, entry: Option<NewEntry>) {
-        if let (Some(relay), Some(entry)) = (&self.relay, entry) {
+    /// Puts something into the stream; what is said of no session is said of the main one.
+    pub(in crate::engine) fn push_entry(&mut self, entry: Option<NewEntry>) {
+        if let (Some(relay), Some(mut entry)) = (&self.relay, entry) {
+            entry.about.get_or_insert_with(|| self.main.id.clone());
             self.unsaved.push((relay.server.stream.clone(), entry));
         }
     }
@@ -110,28 +116,28 @@ impl Attendant {
             std::mem::take(&mut self.unsaved).into_iter().map(|(_, entry)| entry).collect();
         let store = engine.store();
         let earlier = async { if before.is_empty() { Ok(()) } else { store.append(&stream, before).await } };
+        let asks = request.clone().map(|request| AsksHere { native_id: question.native_id.clone(), request });
+        let about = Some(question.session.clone());
         let line = async {
             match entry {
-                Some(entry) => store.append(&stream, vec![entry]).await,
+                Some(entry) => store.append(&stream, vec![NewEntry { about, asks, ..entry }]).await,
                 None => Ok(()),
             }
         };
         // Queued in this order, so that one commit takes them all.
         let (earlier, taken, line) = tokio::join!(biased; earlier, engine.hear(question), line);
-        if let (Some(relay), Some(request), Ok(question)) = (&self.relay, request, &taken) {
-            relay.server.add_question(request, question.id.clone());
+        match (&self.relay, request, &taken) {
+            (Some(relay), Some(request), Ok(question)) => {
+                relay.server.add_question(request, question.id.clone())
+            }
+            // It cannot be shown in the inbox; its clients can still answer it.
+            (Some(relay), Some(request), Err(EngineError::Invalid(_))) => relay.server.add_request(request),
+            _ => {}
         }
         self.took_question(native_id, taken)?;
         earlier?;
         line?;
-        self.stream_grew();
         Ok(())
-    }
-
-    pub(in crate::engine) fn stream_grew(&self) {
-        if let Some(relay) = &self.relay {
-            relay.server.grew();
-        }
     }
 
     /// A message of a client.
@@ -188,24 +194,8 @@ impl Attendant {
         Some(Bytes::from(format!("{words}\n")))
     }
 
-    /// A question is over: whoever has it on a screen can take it away.
-    pub(in crate::engine) fn relay_resolved(&mut self, question: &Question) {
-        let Some(relay) = &self.relay else { return };
-        let request = relay.server.request_of(&question.id);
-        relay.server.drop_words(&question.id);
-        if let Some(request) = request {
-            self.push_notice(notice::resolved(&request, question));
-        }
-    }
-
     fn push_notice(&mut self, text: String) {
-        self.push_entry(Some(NewEntry {
-            line: None,
-            at: now(),
-            voice: "other",
-            text: None,
-            raw: Some(text),
-        }));
+        self.push_entry(Some(NewEntry { raw: Some(text), ..NewEntry::new(now(), "other") }));
     }
 
     /// The agent is gone: told in the stream, and to everybody who waits for it.
@@ -215,17 +205,10 @@ impl Attendant {
         }
         self.push_notice(notice::ended(cause));
         self.save().await?;
+        self.tell_responses().await?;
         if let Some(relay) = &mut self.relay {
             relay.fail_all(cause);
         }
         Ok(())
-    }
-}
-
-/// Gives a response to whoever waits for it; if he went just now, it is for the stream.
-fn tell(reply: tokio::sync::oneshot::Sender<String>, text: Option<&str>) -> &'static str {
-    match reply.send(text.unwrap_or_default().to_owned()) {
-        Ok(()) => TAKEN,
-        Err(_) => "other",
     }
 }

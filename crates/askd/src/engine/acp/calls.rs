@@ -3,9 +3,11 @@
 use tokio::sync::{oneshot, watch};
 
 use askd_core::{Right, SessionId};
+use askd_store::{Entry, RESOLVED};
 
 use super::attending::{TAKEN, UNREADABLE};
 use super::error::AcpError;
+use super::notice;
 use super::relay::Relayed;
 use super::server::{AcpServer, Slot};
 use crate::engine::Engine;
@@ -16,17 +18,21 @@ use crate::engine::questions::Caller;
 pub struct AcpStream {
     /// The transcript that it is.
     pub transcript: SessionId,
-    /// Changes whenever it grew, closes when the agent is gone; none if it is gone already.
-    pub grew: Option<watch::Receiver<u64>>,
+    /// Changes whenever it grew.
+    pub news: watch::Receiver<()>,
+    /// Closes when the agent is gone; none if it is gone already.
+    pub over: Option<watch::Receiver<()>>,
 }
 
-/// What an entry of the stream is called as an event. Only messages for everybody are `message`: a response that its client
-/// has got must not be taken by another client that uses the same id.
-pub fn acp_event(voice: &str) -> &'static str {
-    match voice {
-        TAKEN => "response",
-        UNREADABLE => "unreadable",
-        _ => "message",
+/// An entry of the stream as an event: its name and its data. Only messages for everybody are `message`: a response that its
+/// client has got must not be taken by another client that uses the same id.
+pub fn acp_event(entry: Entry) -> (&'static str, String) {
+    let said = entry.raw.unwrap_or_else(|| serde_json::json!({ "text": entry.text }).to_string());
+    match entry.voice.as_str() {
+        TAKEN => ("response", said),
+        UNREADABLE => ("unreadable", said),
+        RESOLVED => ("message", notice::resolved(&said)),
+        _ => ("message", said),
     }
 }
 
@@ -64,12 +70,14 @@ impl Engine {
     /// Where the stream of a server is read.
     pub async fn acp_stream(&self, caller: &Caller, id: &str) -> Result<AcpStream, AcpError> {
         caller.needs(Right::Read)?;
-        if let Some(Slot::Running(server)) = self.inner.acp.get(id) {
-            return Ok(AcpStream { transcript: server.stream.clone(), grew: Some(server.watch()) });
-        }
-        match self.last_agent(id).await? {
-            Some(last) => Ok(AcpStream { transcript: last.stream, grew: None }),
-            None => Err(AcpError::UnknownServer(id.to_owned())),
-        }
+        let (transcript, over) = match self.inner.acp.get(id) {
+            Some(Slot::Running(server)) => (server.stream.clone(), Some(server.over())),
+            _ => match self.last_agent(id).await? {
+                Some(last) => (last.stream, None),
+                None => return Err(AcpError::UnknownServer(id.to_owned())),
+            },
+        };
+        let news = self.store().watch_transcript(&transcript);
+        Ok(AcpStream { transcript, news, over })
     }
 }

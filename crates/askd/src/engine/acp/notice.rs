@@ -7,18 +7,12 @@ use askd_core::{Cause, Question};
 pub(super) const ENDED: &str = "_askd/agent_ended";
 pub(super) const ANSWERED: &str = "_askd/request_answered";
 
-/// A question is over. `request` is the JSON text of the agent's id.
-pub(super) fn resolved(request: &str, question: &Question) -> String {
-    let params = json!({
-        "requestId": serde_json::from_str::<serde_json::Value>(request).unwrap_or_default(),
-        "questionId": question.id,
-        "status": question.status,
-        "outcome": question.outcome,
-    });
-    json!({ "jsonrpc": "2.0", "method": "_askd/question_resolved", "params": params }).to_string()
+/// A question is over; whoever has it on a screen can take it away. `end` is what the store tells of it.
+pub(super) fn resolved(end: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","method":"_askd/question_resolved","params":{end}}}"#)
 }
 
-/// A client said that it cannot show a question; it is open for everybody else.
+/// A client said that it cannot show a question; it is open for everybody else. `request` is the JSON text of the agent's id.
 pub(super) fn not_shown(request: &str, question: &Question, why: &str, client: &str) -> String {
     let params = json!({
         "requestId": serde_json::from_str::<serde_json::Value>(request).unwrap_or_default(),

@@ -121,7 +121,7 @@ impl Engine {
             Err(AcpError::Ended { .. }) => return Ok(()),
             Err(error) => return Err(error),
         };
-        let mut gone = server.watch();
+        let mut gone = server.over();
         let Some(attended) = self.inner.managed.get(&server.source) else { return Ok(()) };
         drop(server);
         let detail = format!("ended by {}", caller.token.name);

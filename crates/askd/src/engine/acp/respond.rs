@@ -78,7 +78,7 @@ impl Engine {
             ClientSays::Reply(reply) => {
                 let answer = reply.clone().check(&question.ask).map_err(EngineError::from)?;
                 let settlement = Settlement::Answered(answer);
-                server.keep_words(id, settlement.clone(), body);
+                server.keep_words(&question, settlement.clone(), body);
                 (settlement, self.reply(caller, id, reply, None).await)
             }
             ClientSays::Reject(rejection) => {
@@ -87,7 +87,7 @@ impl Engine {
                     return Ok(());
                 }
                 let settlement = Settlement::Rejected { mode, reason };
-                server.keep_words(id, settlement.clone(), body);
+                server.keep_words(&question, settlement.clone(), body);
                 (settlement, self.reject(caller, id, rejection, None).await)
             }
         };
@@ -117,7 +117,7 @@ impl Engine {
     async fn waits_for(&self, server: &AcpServer, request: &str) -> Result<bool, AcpError> {
         let (mut waits, mut after) = (false, 0);
         loop {
-            let page = self.store().entries_after(&server.stream, after).await?;
+            let page = self.store().entries_after(&server.stream, None, after).await?;
             let Some(last) = page.entries.last() else { return Ok(waits) };
             after = last.number;
             for line in page.entries.iter().filter_map(|entry| entry.raw.as_deref()) {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use askd_core::{QuestionId, SessionId, Settlement, SourceId};
+use askd_core::{Question, QuestionId, SessionId, Settlement, SourceId};
 
 /// Requests of one agent that are remembered as questions, so that a late or second response finds its question.
 const MAX_QUESTIONS: usize = 4096;
@@ -19,8 +19,8 @@ pub struct AcpServer {
     pub(in crate::engine) source: SourceId,
     /// The transcript that is this server's stream.
     pub(in crate::engine) stream: SessionId,
-    /// Changes whenever the stream grew; dropped with the server.
-    grew: watch::Sender<u64>,
+    /// Closes with the server.
+    over: watch::Sender<()>,
     shared: Mutex<Shared>,
 }
 
@@ -47,19 +47,16 @@ impl Shared {
 
 impl AcpServer {
     pub(in crate::engine) fn new(id: String, agent: String, source: SourceId, stream: SessionId) -> Self {
-        Self { id, agent, source, stream, grew: watch::Sender::new(0), shared: Mutex::default() }
+        Self { id, agent, source, stream, over: watch::Sender::new(()), shared: Mutex::default() }
     }
 
     fn shared(&self) -> MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn grew(&self) {
-        self.grew.send_modify(|count| *count += 1);
-    }
-
-    pub(super) fn watch(&self) -> watch::Receiver<u64> {
-        self.grew.subscribe()
+    /// Closes when the agent is gone and everything that it said is stored.
+    pub(super) fn over(&self) -> watch::Receiver<()> {
+        self.over.subscribe()
     }
 
     pub(in crate::engine) fn add_question(&self, request: String, question: QuestionId) {
@@ -77,12 +74,6 @@ impl AcpServer {
     pub(super) fn question(&self, request: &str) -> Option<QuestionId> {
         let shared = self.shared();
         shared.questions.iter().rev().find(|(known, _)| known == request).map(|(_, id)| id.clone())
-    }
-
-    /// The request of the agent that a question is.
-    pub(super) fn request_of(&self, question: &QuestionId) -> Option<String> {
-        let shared = self.shared();
-        shared.questions.iter().rev().find(|(_, id)| id == question).map(|(request, _)| request.clone())
     }
 
     pub(super) fn add_request(&self, request: String) {
@@ -105,19 +96,17 @@ impl AcpServer {
         self.shared().answer(request)
     }
 
-    /// Keeps a client's own words for an outcome until it is delivered.
-    pub(super) fn keep_words(&self, question: &QuestionId, settled: Settlement, words: String) {
-        self.shared().words.entry(question.clone()).or_default().push((settled, words));
+    /// Keeps a client's own words for an outcome until it is delivered; a question that is over has been.
+    pub(super) fn keep_words(&self, question: &Question, settled: Settlement, words: String) {
+        if question.is_open() {
+            self.shared().words.entry(question.id.clone()).or_default().push((settled, words));
+        }
     }
 
     /// The words of the client whose outcome won, if there are any; forgets the others.
     pub(super) fn take_words(&self, question: &QuestionId, settled: &Settlement) -> Option<String> {
         let kept = self.shared().words.remove(question)?;
         kept.into_iter().find(|(known, _)| known == settled).map(|(_, words)| words)
-    }
-
-    pub(super) fn drop_words(&self, question: &QuestionId) {
-        self.shared().words.remove(question);
     }
 }
 

@@ -7,6 +7,7 @@
 mod attendant;
 mod calls;
 mod hearing;
+mod link;
 mod mouth;
 mod resume;
 
@@ -24,7 +25,7 @@ use askd_core::{FieldErrors, Right, Source, SourceId, SourceState};
 use super::questions::Caller;
 use super::{Engine, EngineError, NewSource};
 use attendant::Attendant;
-use calls::Server;
+pub(super) use link::{Link, News, lost_text};
 
 /// Wishes that wait for one attendant.
 const COMMANDS: usize = 256;
@@ -44,10 +45,10 @@ pub struct AttachRequest {
 
 /// What an attached source has to remember. It has no `Debug`, so that it cannot be logged by accident.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct AttachedSettings {
-    url: String,
-    username: String,
-    password: Option<String>,
+pub(super) struct AttachedSettings {
+    pub(super) url: String,
+    pub(super) username: String,
+    pub(super) password: Option<String>,
 }
 
 /// The servers that are attended at this moment.
@@ -105,11 +106,12 @@ impl Engine {
             label: settings.url.clone(),
             settings: serde_json::to_string(&settings).unwrap_or_default(),
         };
-        let server = Server::new(settings, way.events).map_err(|error| not_built(&error))?;
+        let stop = self.inner.stop.child_token();
+        let link = Link::open(settings, way, stop.clone()).map_err(|error| not_built(&error))?;
         let source = self.add_source(new).await?;
         let redeliver = adapter.descriptor().redeliver;
-        let attendant = Attendant::new(self.clone(), source.clone(), codec, redeliver, server);
-        self.attend_server(attendant, Begin { start: Start::Observed, ..Begin::default() });
+        let attendant = Attendant::new(self.clone(), source.clone(), codec, redeliver, link);
+        self.attend_server(attendant, Begin { start: Start::Observed, ..Begin::default() }, stop);
         Ok(source)
     }
 
@@ -138,10 +140,9 @@ impl Engine {
         Ok(None)
     }
 
-    fn attend_server(&self, attendant: Attendant, begin: Begin) {
+    fn attend_server(&self, attendant: Attendant, begin: Begin, stop: CancellationToken) {
         let (commands, wishes) = mpsc::channel(COMMANDS);
         let source = attendant.source.id.clone();
-        let stop = self.inner.stop.child_token();
         self.inner.attached.add(source, stop.clone());
         self.spawn(move |_| async move { attendant.run(begin, commands, wishes, stop).await });
     }

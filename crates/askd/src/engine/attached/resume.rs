@@ -5,7 +5,7 @@ use askd_core::{Cause, SourceState};
 use askd_store::SourceRecord;
 
 use super::attendant::Attendant;
-use super::calls::Server;
+use super::link::Link;
 use crate::engine::{Engine, EngineError};
 
 impl Engine {
@@ -52,12 +52,13 @@ impl Engine {
             pending,
             ..Begin::default()
         };
-        let server = Server::new(settings, way.events)?;
+        let stop = self.inner.stop.child_token();
+        let link = Link::open(settings, way, stop.clone())?;
         let redeliver = adapter.descriptor().redeliver;
-        let mut attendant = Attendant::new(self.clone(), record.source.clone(), codec, redeliver, server);
+        let mut attendant = Attendant::new(self.clone(), record.source.clone(), codec, redeliver, link);
         attendant.sessions = sessions.into_iter().map(|session| (session.native_id, session.id)).collect();
         attendant.questions = questions;
-        self.attend_server(attendant, begin);
+        self.attend_server(attendant, begin, stop);
         Ok(())
     }
 }

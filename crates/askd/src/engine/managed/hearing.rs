@@ -19,6 +19,9 @@ impl Attendant {
         if self.relay.is_some() {
             return self.relay_line(n, bytes).await;
         }
+        if self.served.is_some() {
+            return self.hear_output(n, bytes).await;
+        }
         let heard = self.codec.hear(bytes);
         self.note_line(n, bytes, &heard);
         self.apply_all(heard, Some(n)).await
@@ -28,8 +31,9 @@ impl Attendant {
         let text = format!("a line of {total_bytes} bytes was too long to be heard");
         let prefix = String::from_utf8_lossy(prefix).into_owned();
         let (stream, line, raw) = self.oversized_place(n, prefix);
-        let entry =
-            NewEntry { line: Some(line), at: now(), voice: "error", text: Some(text), raw: Some(raw) };
+        let about = self.relay.as_ref().map(|_| self.main.id.clone());
+        let (text, raw) = (Some(text), Some(raw));
+        let entry = NewEntry { line: Some(line), text, raw, about, ..NewEntry::new(now(), "error") };
         self.unsaved.push((stream, entry));
     }
 
@@ -58,16 +62,21 @@ impl Attendant {
 
     /// Every line goes into the transcript of the session that it is about, whatever it means.
     fn note_line(&mut self, n: u64, bytes: &[u8], heard: &[Heard]) {
-        let mut entry = NewEntry {
-            line: Some(n),
-            at: now(),
-            voice: "other",
-            text: None,
-            raw: Some(String::from_utf8_lossy(bytes).into_owned()),
-        };
+        let raw = Some(String::from_utf8_lossy(bytes).into_owned());
+        let mut entry = NewEntry { line: Some(n), raw, ..NewEntry::new(now(), "other") };
         let native_session = self.describe(&mut entry, heard);
         let session = self.session_of(native_session.as_deref());
         self.unsaved.push((session, entry));
+    }
+
+    /// Of what a server says, only what can be shown goes into the transcript: most of it is book-keeping.
+    pub(super) fn note_event(&mut self, raw: Option<&str>, heard: &[Heard]) {
+        let raw = raw.map(str::to_owned);
+        let mut entry = NewEntry { raw, ..NewEntry::new(now(), "other") };
+        let native_session = self.describe(&mut entry, heard);
+        if entry.voice != "other" || entry.text.is_some() {
+            self.unsaved.push((self.session_of(native_session.as_deref()), entry));
+        }
     }
 
     /// Says in an entry who speaks and what is shown of it; gives the session that it is about.
@@ -101,11 +110,11 @@ impl Attendant {
 
     pub(super) fn note_prompt(&mut self, native_session: Option<&str>, text: String) {
         let session = self.session_of(native_session);
-        let entry = NewEntry { line: None, at: now(), voice: "user", text: Some(text), raw: None };
+        let entry = NewEntry { text: Some(text), ..NewEntry::new(now(), "user") };
         self.unsaved.push((session, entry));
     }
 
-    fn session_of(&self, native: Option<&str>) -> SessionId {
+    pub(in crate::engine) fn session_of(&self, native: Option<&str>) -> SessionId {
         native.and_then(|native| self.sessions.get(native)).unwrap_or(&self.main.id).clone()
     }
 
@@ -118,7 +127,6 @@ impl Attendant {
                 entries.push(entry);
             }
             self.engine.store().append(&session, entries).await?;
-            self.stream_grew();
         }
         Ok(())
     }
@@ -139,14 +147,12 @@ impl Attendant {
             Heard::Asked(asked) => self.asked(*asked).await?,
             Heard::Withdrawn { native_id, cause } => {
                 if let Some(id) = self.questions.remove(&native_id) {
-                    let question = self.engine.cancel(&id, cause).await?;
-                    self.relay_resolved(&question);
+                    self.engine.cancel(&id, cause).await?;
                 }
             }
             Heard::AnsweredElsewhere { native_id, how } => {
                 if let Some(id) = self.questions.remove(&native_id) {
-                    let question = self.engine.elsewhere(&id, how).await?;
-                    self.relay_resolved(&question);
+                    self.engine.elsewhere(&id, how).await?;
                 }
             }
             Heard::Confirmed { native_id } => self.evidence(&native_id, DeliveryInput::Confirmed).await?,
@@ -167,9 +173,7 @@ impl Attendant {
             }
             Heard::Failed { step, detail } => self.ending = Some(format!("{step}: {detail}")),
             Heard::Write(Speech::Bytes(bytes)) => self.to_write.push(Bytes::from(bytes)),
-            Heard::Write(Speech::Call(call)) => {
-                tracing::error!(path = call.path, "a held agent has no server to call");
-            }
+            Heard::Write(Speech::Call(call)) => self.want_call(call),
             Heard::Unrecognised { why } => {
                 tracing::info!(
                     agent = self.source.agent,
@@ -230,8 +234,11 @@ impl Attendant {
             // The agent asked something that nobody could answer; it is told in the transcript, and the agent waits.
             Err(EngineError::Invalid(errors)) => {
                 let text = format!("a question could not be taken: {errors}");
-                let entry = NewEntry { line: None, at: now(), voice: "error", text: Some(text), raw: None };
-                self.unsaved.push((self.main.id.clone(), entry));
+                let entry = NewEntry { text: Some(text), ..NewEntry::new(now(), "error") };
+                match self.relay {
+                    Some(_) => self.push_entry(Some(entry)),
+                    None => self.unsaved.push((self.main.id.clone(), entry)),
+                }
                 Ok(())
             }
             Err(error) => Err(error),

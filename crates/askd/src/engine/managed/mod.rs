@@ -8,6 +8,8 @@ mod command;
 mod hearing;
 mod mouth;
 mod resume;
+mod served;
+mod speaking;
 mod start;
 
 use std::collections::HashMap;

@@ -3,17 +3,17 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use http::HeaderMap;
 
-use askd_store::TranscriptPage;
+use askd_store::{Piece, TranscriptPage};
 
 use crate::engine::{AcpStream, Caller, Engine, acp_event};
 use crate::http::extract::Names;
 use crate::http::limits::KEEP_ALIVE;
 use crate::http::problem::Problem;
 use crate::http::state::AppState;
-use crate::http::stream::{HEARTBEAT, Reader, last_event_id, respond, take_place};
+use crate::http::stream::{HEARTBEAT, Reader, last_event_id, respond, take_place, trimmed};
 
 /// The agent's messages to its clients, live. `id:` counts within the server; the stream begins at the beginning, or after
 /// `Last-Event-ID`.
@@ -29,7 +29,7 @@ pub(super) async fn stream(
 ) -> Result<Response, Problem> {
     let stream = state.engine.acp_stream(&caller, &server).await?;
     let cursor = last_event_id(&headers)?.unwrap_or(0);
-    let newest = state.engine.store().entries_after(&stream.transcript, cursor).await?.newest;
+    let newest = state.engine.store().entries_after(&stream.transcript, None, cursor).await?.newest;
     if cursor > newest {
         let message = format!("{cursor} is beyond the newest event, {newest}");
         return Err(Problem::field("Last-Event-ID", "beyond_newest", message));
@@ -49,10 +49,8 @@ impl Reader for AcpReader {
     async fn next(&mut self) -> Option<Bytes> {
         let stop = self.engine.stopping();
         loop {
-            if let Some(grew) = &mut self.stream.grew {
-                grew.borrow_and_update();
-            }
-            let page = self.engine.store().entries_after(&self.stream.transcript, self.cursor).await;
+            self.stream.news.borrow_and_update();
+            let page = self.engine.store().entries_after(&self.stream.transcript, None, self.cursor).await;
             let page = match page {
                 Ok(page) => page,
                 Err(error) => {
@@ -64,12 +62,11 @@ impl Reader for AcpReader {
             if !bytes.is_empty() {
                 return Some(bytes);
             }
-            let grew = self.stream.grew.as_mut()?;
+            let over = self.stream.over.as_mut()?;
             tokio::select! {
-                changed = grew.changed() => if changed.is_err() {
-                    // The agent is gone: once more, for its last words.
-                    self.stream.grew = None;
-                },
+                changed = self.stream.news.changed() => changed.ok()?,
+                // The agent is gone: once more, for its last words.
+                _ = over.changed() => self.stream.over = None,
                 () = tokio::time::sleep(KEEP_ALIVE) => return Some(HEARTBEAT),
                 () = stop.cancelled() => return None,
             }
@@ -79,22 +76,20 @@ impl Reader for AcpReader {
 
 impl AcpReader {
     fn frames(&mut self, page: TranscriptPage) -> Bytes {
-        let mut bytes = BytesMut::new();
-        if self.cursor < page.trimmed_through {
-            let (after, through) = (self.cursor, page.trimmed_through);
-            let gap = format!("event: trimmed\ndata: {{\"after\":{after},\"through\":{through}}}\n\n");
-            bytes.put_slice(gap.as_bytes());
-            self.cursor = through;
+        let mut text = String::new();
+        for piece in page.pieces(&mut self.cursor) {
+            match piece {
+                Piece::Gap { after, through } => text.push_str(&trimmed(after, through)),
+                Piece::Entry(entry) => {
+                    let number = entry.number;
+                    let (name, data) = acp_event(entry);
+                    // One part at a time: the data may be large.
+                    for part in ["id: ", &number.to_string(), "\nevent: ", name, "\ndata: ", &data, "\n\n"] {
+                        text.push_str(part);
+                    }
+                }
+            }
         }
-        for entry in page.entries {
-            self.cursor = entry.number;
-            let data = entry.raw.unwrap_or_else(|| serde_json::json!({ "text": entry.text }).to_string());
-            let head = format!("id: {}\nevent: {}\ndata: ", entry.number, acp_event(&entry.voice));
-            bytes.reserve(head.len() + data.len() + 2);
-            bytes.put_slice(head.as_bytes());
-            bytes.put_slice(data.as_bytes());
-            bytes.put_slice(b"\n\n");
-        }
-        bytes.freeze()
+        Bytes::from(text)
     }
 }

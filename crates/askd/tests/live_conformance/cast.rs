@@ -1,0 +1,58 @@
+//! Who can be put on the stage. One line per agent in [`CASTS`], one file per agent that says how it is made to play.
+
+use serde_json::Value;
+
+use super::claude::ClaudeCast;
+use super::live::Stage;
+use super::mock::MockCast;
+
+/// How many numbered lines (`flood 0`, `flood 1`, ..) an agent says for a reader that is slow: more than the pipes between hold.
+pub const FLOOD: usize = 20_000;
+
+/// An agent that is ready to play one scene.
+pub trait Cast {
+    /// The body of `POST /v1/sessions` that makes it ask as the scene wants.
+    fn session(&self) -> Value;
+
+    /// What it, or its model, received so far.
+    fn saw(&self, stage: &Stage, session: &str) -> String;
+
+    /// Its own part in a scene where not the inbox acts: it takes its question back, or its own screen answers. Nothing where
+    /// that comes by itself.
+    fn act(&self, _stage: &Stage, _session: &str) {}
+}
+
+pub struct Casting {
+    /// Its name in the registry.
+    pub agent: &'static str,
+    /// The programs that it needs.
+    pub needs: &'static [&'static str],
+    /// Scenes that it cannot even try, and why.
+    pub cannot: &'static [(&'static str, &'static str)],
+    /// Gets it ready for the scene of this scenario.
+    pub ready: fn(&str) -> Box<dyn Cast>,
+}
+
+/// A new agent that askd can start gets its line here.
+pub const CASTS: &[Casting] = &[
+    Casting { agent: "mock", needs: &[], cannot: &[], ready: |scene| Box::new(MockCast::new(scene)) },
+    Casting {
+        agent: "claude",
+        needs: &["claude", "node"],
+        cannot: super::claude::CANNOT,
+        ready: |scene| Box::new(ClaudeCast::new(scene)),
+    },
+];
+
+/// Agents that askd cannot start yet, whose live claims are played by a test file of their own.
+pub const ELSEWHERE: &[(&str, &str)] = &[("opencode", "live_opencode.rs")];
+
+pub fn casting(agent: &str) -> Option<&'static Casting> {
+    CASTS.iter().find(|casting| casting.agent == agent)
+}
+
+impl Casting {
+    pub fn can_try(&self, scenario: &str) -> bool {
+        self.cannot.iter().all(|(scene, _)| *scene != scenario)
+    }
+}

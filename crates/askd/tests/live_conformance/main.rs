@@ -1,0 +1,133 @@
+//! The conformance suite at the live level: a real hub, a real holder, a real agent process, and the same scenes for all of them.
+//!
+//! In: the descriptors of the registry, the scenes (`scenes.rs`, `faults.rs`) and the agents that can be put on the stage
+//! (`cast.rs`). Out: one test per agent and scenario. What is claimed as proven must pass. What is said not to work must fail where
+//! the agent can try it, so that a gap that is closed does not stay a gap in the documents (`AGENT::gap::SCENARIO`). A live claim
+//! that nobody plays fails a test too. `table.rs` makes the README's table of all that, and of the scripts of the codec level.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test ends where something is missing")]
+
+mod cast;
+mod claude;
+mod faults;
+#[expect(dead_code, reason = "the stage is shared, and not every test needs all of it")]
+#[path = "../live/mod.rs"]
+mod live;
+#[expect(dead_code, reason = "of Claude Code's own tests only the program and its model are needed")]
+#[path = "../live_claude/mod.rs"]
+mod live_claude;
+mod mock;
+mod scenes;
+mod table;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+use anyhow::ensure;
+use askd_adapters::{Capability, ClaimState, Level, Registry};
+use askd_testkit::programs::live::Live;
+use cast::{CASTS, Casting, ELSEWHERE, casting};
+use live::Stage;
+use scenes::{SCENES, Scene};
+
+fn main() -> ExitCode {
+    let mut suite = Live::new()
+        .test("every_live_claim_is_played", &[], || async { every_live_claim_is_played() })
+        .test("every_scene_and_every_excuse_is_one_of_a_scenario", &[], || async { every_name_is_known() })
+        .test("the_readme_shows_the_table", &[], || async { table::the_readme_shows_it() });
+    for casting in CASTS {
+        for &scene in SCENES {
+            suite = match part(casting, scene.0) {
+                Part::Plays => suite.test(
+                    &format!("{}::{}", casting.agent, scene.0),
+                    casting.needs,
+                    move || async move {
+                        play(casting, scene);
+                        Ok(())
+                    },
+                ),
+                Part::MustFail => {
+                    let name = format!("{}::gap::{}", casting.agent, scene.0);
+                    suite.test(&name, casting.needs, move || async move { fails(casting, scene) })
+                }
+                Part::None => suite,
+            };
+        }
+    }
+    suite.run()
+}
+
+/// What an agent has to do with a scene.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Plays,
+    MustFail,
+    None,
+}
+
+fn part(casting: &Casting, scenario: &str) -> Part {
+    let has_scene = SCENES.iter().any(|(scene, _)| *scene == scenario);
+    if !has_scene || !casting.can_try(scenario) {
+        return Part::None;
+    }
+    match state(casting.agent, scenario) {
+        ClaimState::Proven => Part::Plays,
+        ClaimState::No => Part::MustFail,
+        ClaimState::Declared => Part::None,
+    }
+}
+
+fn state(agent: &str, scenario: &str) -> ClaimState {
+    let registry = Registry::built_in();
+    let descriptor = registry.get(agent).expect("an agent of the registry").descriptor();
+    descriptor
+        .capabilities
+        .iter()
+        .find(|claim| claim.scenario == scenario)
+        .map_or(ClaimState::No, |claim| claim.state)
+}
+
+fn play(casting: &Casting, (scenario, scene): Scene) {
+    let cast = (casting.ready)(scenario);
+    scene(&mut Stage::new(), cast.as_ref());
+}
+
+/// Plays what is said not to work.
+fn fails(casting: &Casting, scene: Scene) -> anyhow::Result<()> {
+    let played = catch_unwind(AssertUnwindSafe(|| play(casting, scene)));
+    ensure!(played.is_err(), "{} is said not to work with {}, and it does: claim it", scene.0, casting.agent);
+    Ok(())
+}
+
+fn every_live_claim_is_played() -> anyhow::Result<()> {
+    let mut wrong = Vec::new();
+    for adapter in Registry::built_in().iter() {
+        let descriptor = adapter.descriptor();
+        let agent = descriptor.name.as_str();
+        let claims = descriptor.capabilities.iter();
+        let proven = claims.filter(|claim| claim.level == Level::Live && claim.state == ClaimState::Proven);
+        let unplayed =
+            |scenario: &str| !casting(agent).is_some_and(|casting| part(casting, scenario) == Part::Plays);
+        let unplayed: Vec<&str> =
+            proven.map(|claim| claim.scenario).filter(|scenario| unplayed(scenario)).collect();
+        match ELSEWHERE.iter().find(|(name, _)| *name == agent) {
+            Some((_, file)) => println!("{agent}: {unplayed:?} not yet played here but by {file}"),
+            None if unplayed.is_empty() => {}
+            None => wrong.push(format!("{agent} claims {unplayed:?} at the live level, and nobody plays it")),
+        }
+    }
+    ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(())
+}
+
+fn every_name_is_known() -> anyhow::Result<()> {
+    let known = |scenario: &str| Capability::ALL.iter().any(|capability| capability.scenario() == scenario);
+    let excuses = CASTS.iter().flat_map(|casting| casting.cannot).map(|(scenario, _)| *scenario);
+    let names = SCENES.iter().map(|(scenario, _)| *scenario).chain(excuses);
+    let unknown: Vec<&str> = names.filter(|scenario| !known(scenario)).collect();
+    ensure!(unknown.is_empty(), "no capability has these scenarios: {unknown:?}");
+    let both: Vec<&str> =
+        ELSEWHERE.iter().map(|(name, _)| *name).filter(|name| casting(name).is_some()).collect();
+    ensure!(both.is_empty(), "played here now, so not elsewhere: {both:?}");
+    Ok(())
+}

@@ -1,0 +1,55 @@
+// What every file of tests stands on: one browser per file, one hub per test, and people who come and go. Whatever a page complained
+// about fails the test that it was open in.
+
+import assert from "node:assert/strict";
+import { after, afterEach, before, beforeEach } from "node:test";
+
+import { launch, logIn, visitor } from "./browser.mjs";
+import { TestHub } from "./hub.mjs";
+
+/** The hub of the test that runs. */
+export let hub;
+let browser;
+const people = [];
+
+/** Called once by each file. `hubArgs` is asked anew for each test. */
+export function stage({ hubArgs = () => [] } = {}) {
+  before(async () => (browser = await launch()));
+  after(async () => browser.close());
+  beforeEach(async () => (hub = await TestHub.start({ args: hubArgs() })));
+  afterEach(async () => {
+    const complaints = people.flatMap((one) => one.complaints);
+    for (const one of people.splice(0)) await one.context.close();
+    await hub.stop();
+    assert.deepEqual(complaints, [], "the page complained");
+  });
+}
+
+/** The page of somebody who is nobody to the hub. */
+export async function stranger(options) {
+  const one = await visitor(browser, options);
+  people.push(one);
+  return one.page;
+}
+
+/** The inbox of somebody who is logged in. */
+export async function someone(options) {
+  const page = await stranger(options);
+  await logIn(page, hub);
+  return page;
+}
+
+/** Starts the scripted agent that is built in. */
+export function startMock(prompt) {
+  return hub.call("POST", "/v1/sessions", { agent: "mock", prompt });
+}
+
+/** What `look` finds, as soon as it finds something. */
+export async function until(look, what) {
+  for (let i = 0; i < 200; i += 1) {
+    const found = await look();
+    if (found) return found;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error(`never seen: ${what}`);
+}
