@@ -57,6 +57,8 @@ struct Place {
 
 #[derive(Default)]
 struct Memory {
+    /// The source of all of them, for readers who must not wait for a turn.
+    source: Option<SourceId>,
     /// Calls that were announced and are no question yet, oldest first.
     announced: Vec<Announced>,
     /// Names of calls that were learnt after their question was stored.

@@ -9,7 +9,7 @@ use askd_core::delivery::{FailReason, Redeliver};
 use askd_store::{ClaimedDelivery, Store, StoreError};
 
 use super::keys::type_answer;
-use super::road::may_type;
+use super::road::{is_told, may_type};
 use super::{HOOK, HookPresence, Observed};
 use crate::engine::late::as_message;
 use crate::engine::{Mouth, Said};
@@ -35,6 +35,11 @@ impl HookMouth {
         let Some(session) = session.filter(|session| may_type(session, is_hooked)) else {
             return Ok(refused("no hook waits in that terminal", delivery));
         };
+        let is_told = question.outcome.as_ref().is_some_and(|outcome| is_told(outcome.by.surface));
+        if !session.tmux && !is_told {
+            let why = "no hook waits in that terminal; answers from the page are typed there only after";
+            return Ok(refused(&format!("{why} `askd tmux {}`", session.id), delivery));
+        }
         let goal = match Goal::of(&question.ask, &delivery.settlement) {
             Ok(goal) => goal,
             Err(error) => {

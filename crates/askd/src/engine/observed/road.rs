@@ -1,7 +1,8 @@
 //! By which road an answer would go now: for the surfaces, so that nobody is surprised by keys in a terminal.
 
+use askd_adapters::agents::claude_hook::AGENT;
 use askd_core::question::AnswerRoad;
-use askd_core::{Question, Right, Session, SessionId};
+use askd_core::{Question, Right, Session, SessionId, Surface};
 
 use super::keys::can_type;
 use super::{HOOK, HookPresence, Observed};
@@ -23,11 +24,17 @@ pub(super) fn may_type(session: &Session, is_hooked: bool) -> bool {
     session.tmux || !is_hooked
 }
 
+/// Whether who answers could see that the answer would be typed: the page does not show it.
+pub(super) fn is_told(surface: Surface) -> bool {
+    surface != Surface::Web
+}
+
 impl Engine {
     /// Fills in the roads of open questions that came from terminals.
     pub(in crate::engine) async fn with_roads(&self, questions: &mut [Question]) -> Result<(), EngineError> {
-        let Some(source) = self.inner.observed.turn.lock().await.source.clone() else { return Ok(()) };
-        for question in questions.iter_mut().filter(|question| question.is_open()) {
+        let Some(source) = self.inner.observed.memory().source.clone() else { return Ok(()) };
+        let may_be_there = |question: &&mut Question| question.is_open() && question.ask.agent == AGENT;
+        for question in questions.iter_mut().filter(may_be_there) {
             let Some(session) = &question.ask.session_id else { continue };
             let Some(session) = self.store().session(session).await? else { continue };
             if session.source_id == source {

@@ -57,6 +57,7 @@ impl Engine {
             id.clone(),
             Arc::new(HookMouth::new(self.inner.observed.clone(), self.store().clone())),
         );
+        self.inner.observed.memory().source = Some(id.clone());
         place.source = Some(id.clone());
         Ok(id)
     }
