@@ -1,15 +1,70 @@
 //! The agents that askd knows, and what of them is on this machine.
 
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
 use askd_adapters::AgentListing;
 use askd_core::Right;
 
 use super::questions::Caller;
 use super::{Engine, EngineError};
 
+/// How long a program may take to say its version.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Programs of one agent that are asked; the rest is listed without a version.
+const MAX_ASKED: usize = 4;
+/// Characters of what a program says.
+const MAX_VERSION: usize = 100;
+
+/// What programs said of their versions, as long as their files are the same.
+#[derive(Default)]
+pub(super) struct Versions(Mutex<HashMap<(PathBuf, SystemTime), Option<String>>>);
+
 impl Engine {
-    pub fn agents(&self, caller: &Caller) -> Result<Vec<AgentListing>, EngineError> {
+    pub async fn agents(&self, caller: &Caller) -> Result<Vec<AgentListing>, EngineError> {
         caller.needs(Right::Read)?;
         let path = std::env::var_os("PATH").unwrap_or_default();
-        Ok(self.inner.managed.settings.registry.list(&path))
+        let registry = &self.inner.managed.settings.registry;
+        let mut list = registry.list(&path);
+        for listing in &mut list {
+            let Some(adapter) = registry.get(&listing.descriptor.name) else { continue };
+            let Some(argument) = adapter.version_argument() else { continue };
+            for found in listing.found.iter_mut().take(MAX_ASKED) {
+                found.version = self.inner.versions.of(&found.path, argument).await;
+                found.roads =
+                    found.version.as_deref().map(|version| adapter.roads_of(version)).unwrap_or_default();
+            }
+        }
+        Ok(list)
     }
+}
+
+impl Versions {
+    async fn of(&self, program: &Path, argument: &str) -> Option<String> {
+        let changed = std::fs::metadata(program).and_then(|meta| meta.modified()).ok()?;
+        let key = (program.to_owned(), changed);
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        if let Some(known) = known {
+            return known;
+        }
+        let version = ask(program, argument).await;
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, version.clone());
+        version
+    }
+}
+
+/// The first line that a program prints; it gets nothing of askd's own.
+async fn ask(program: &Path, argument: &str) -> Option<String> {
+    let mut command = tokio::process::Command::new(program);
+    command.arg(argument).stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("ASKD_")) {
+        command.env_remove(name);
+    }
+    let output = tokio::time::timeout(PATIENCE, command.output()).await.ok()?.ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let line: String = text.lines().next()?.trim().chars().take(MAX_VERSION).collect();
+    (output.status.success() && !line.is_empty()).then_some(line)
 }
