@@ -416,7 +416,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What a managed agent said and says, live. `id:` is the number of the entry within this session. */
+        /** What a managed agent said and says, live. `id:` grows from entry to entry; sessions of one ACP server share the count. */
         get: operations["streamTranscript"];
         put?: never;
         post?: never;
