@@ -31,7 +31,8 @@ pub trait Adapter: Send + Sync {
     }
 }
 
-/// What is needed to attach to an agent's own HTTP server: its stream of events and the user of its basic authentication.
+/// What is needed to attach to an agent's own HTTP server: its stream of events and the user of its basic authentication. An
+/// agent that has one is started as a server too ([`Adapter::launch`]), and talks through it alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerWay {
     /// The path of the stream; its events go to [`Codec::hear`].
@@ -40,6 +41,11 @@ pub struct ServerWay {
     pub user: &'static str,
     /// Where such a server usually listens.
     pub url: &'static str,
+    /// What it prints before its address as soon as it can be asked.
+    pub listening: &'static str,
+    /// The variables from which it takes its user name and its password.
+    pub user_variable: &'static str,
+    pub password_variable: &'static str,
 }
 
 /// A program of an agent on this machine.

@@ -42,6 +42,9 @@ pub trait Sessions: Send + Sync {
         at: Timestamp,
     ) -> StoreResult<Option<Source>>;
 
+    /// The adapter has learnt what it needs to connect again.
+    async fn set_source_settings(&self, id: &SourceId, settings: String) -> StoreResult<()>;
+
     async fn source(&self, id: &SourceId) -> StoreResult<Option<SourceRecord>>;
 
     /// All sources, newest first; ended ones too.

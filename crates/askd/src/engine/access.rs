@@ -40,7 +40,8 @@ pub(super) struct LoginCodes {
     codes: Mutex<HashMap<String, (Instant, Rights)>>,
 }
 
-fn random_text() -> Result<String, EngineError> {
+/// A text that nobody can guess.
+pub(super) fn random_text() -> Result<String, EngineError> {
     let mut bytes = [0; 24];
     getrandom::fill(&mut bytes).map_err(|error| StoreError::Unavailable(error.to_string()))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())

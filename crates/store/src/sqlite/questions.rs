@@ -98,7 +98,7 @@ fn ask(tx: &mut Tx<'_>, new: NewQuestion, json: &str) -> StoreResult<Asked> {
         created_at: new.at,
         seq: 0,
     };
-    tx.log_question(EventType::QuestionRequested, new.at, &mut question)?;
+    tx.log_question(EventType::QuestionRequested, new.at, &mut question, json)?;
     let sql = "INSERT INTO questions (seq, id, status, agent, session_id, source_id, call_id, native_id, asker, created_at, \
                deadline, ask, native) VALUES (?1, ?2, 'requested', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
     let session = question.ask.session_id.as_ref().map(SessionId::as_str);
@@ -443,7 +443,8 @@ mod tests {
         let tail = Arc::new(Tail::starting_after(0));
         let sealer = Arc::new(Sealer::new(&[7; 32]));
         // As if all others had been asked before.
-        let writer = Writer::start(conn, Arc::clone(&tail), sealer, MAX_OPEN_QUESTIONS - 1).unwrap();
+        let writer =
+            Writer::start(conn, Arc::clone(&tail), Arc::default(), sealer, MAX_OPEN_QUESTIONS - 1).unwrap();
         let asking = |n| {
             let input: AskInput = serde_json::from_str(r#"{"questions":[{"question":"Which?"}]}"#).unwrap();
             let new = NewQuestion {

@@ -227,6 +227,16 @@ impl Sessions for SqliteStore {
         self.write(move |tx| set_state(tx.conn, &id, state, error.as_deref(), at)).await
     }
 
+    async fn set_source_settings(&self, id: &SourceId, settings: String) -> StoreResult<()> {
+        let id = id.clone();
+        self.write(move |tx| {
+            let sql = "UPDATE sources SET settings = ?2 WHERE id = ?1";
+            tx.conn.execute(sql, params![id.as_str(), settings])?;
+            Ok(())
+        })
+        .await
+    }
+
     async fn source(&self, id: &SourceId) -> StoreResult<Option<SourceRecord>> {
         let id = id.clone();
         self.readers.read(move |conn| load_source(conn, &id)).await

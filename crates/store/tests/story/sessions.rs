@@ -57,8 +57,11 @@ pub(crate) async fn sources_are_kept_with_their_state<S: Stage>() {
     let back = Source { state: SourceState::Connected, since: at(30), ..still };
     let told = store.set_source_state(id, SourceState::Connected, None, at(30)).await.unwrap();
     assert_eq!(told, Some(back.clone()));
-    let kept = SourceRecord { source: back, ..first.clone() };
+    let kept = SourceRecord { source: back.clone(), ..first.clone() };
     assert_eq!(store.source(id).await.unwrap(), Some(kept));
+    store.set_source_settings(id, "{\"learnt\":1}".to_owned()).await.unwrap();
+    let learnt = SourceRecord { source: back, settings: "{\"learnt\":1}".to_owned() };
+    assert_eq!(store.source(id).await.unwrap(), Some(learnt));
 
     let unknown = source_record(404).source.id;
     assert_eq!(store.source(&unknown).await.unwrap(), None);

@@ -10,6 +10,8 @@ use crate::codec::Codec;
 use crate::descriptor::{Claim, ClaimState, Descriptor, Road};
 
 const NAME: &str = "opencode";
+/// A server for this machine only; port 0 is 4096 or, if that is taken, any free one.
+const SERVE: [&str; 5] = ["serve", "--hostname", "127.0.0.1", "--port", "0"];
 
 #[derive(Debug)]
 pub struct OpencodeAgent {
@@ -69,11 +71,10 @@ impl Adapter for OpencodeAgent {
         &self.descriptor
     }
 
-    fn launch(&self, _: &LaunchRequest) -> Result<Launch, AdapterError> {
-        Err(AdapterError::NotBuilt {
-            agent: NAME.to_owned(),
-            why: "start `opencode serve` yourself and attach to it: askd attach opencode URL".to_owned(),
-        })
+    fn launch(&self, request: &LaunchRequest) -> Result<Launch, AdapterError> {
+        let mut args = SERVE.map(str::to_owned).to_vec();
+        args.extend(request.args.clone());
+        Ok(Launch::new(&request.program, args))
     }
 
     fn codec(&self) -> Result<Box<dyn Codec>, AdapterError> {
@@ -81,6 +82,13 @@ impl Adapter for OpencodeAgent {
     }
 
     fn server(&self) -> Option<ServerWay> {
-        Some(ServerWay { events: "/global/event", user: NAME, url: "http://127.0.0.1:4096" })
+        Some(ServerWay {
+            events: "/global/event",
+            user: NAME,
+            url: "http://127.0.0.1:4096",
+            listening: "listening on ",
+            user_variable: "OPENCODE_SERVER_USERNAME",
+            password_variable: "OPENCODE_SERVER_PASSWORD",
+        })
     }
 }

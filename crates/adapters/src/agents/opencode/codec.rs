@@ -59,12 +59,6 @@ impl OpencodeCodec {
         self.now
     }
 
-    pub(super) fn prompt_call(&self, session: &str, text: &str) -> Heard {
-        let body = json!({ "parts": [{ "type": "text", "text": text }] });
-        let path = format!("/session/{session}/prompt_async");
-        write(post(path, self.sessions.directory(session), Some(body.to_string().into_bytes())))
-    }
-
     fn main_or(&self, session: Option<&str>) -> Option<String> {
         session.map(str::to_owned).or_else(|| self.main.clone())
     }

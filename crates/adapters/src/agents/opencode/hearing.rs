@@ -14,7 +14,8 @@ use super::wire::{
     QuestionRequest, SessionChanged, Settled,
 };
 use super::{permission, question};
-use crate::heard::{Asked, Heard, TurnEnd, Voice};
+use crate::codec::Start;
+use crate::heard::{Asked, Heard, Voice};
 
 impl OpencodeCodec {
     pub(super) fn hear_event(&mut self, text: &str, heard: &mut Vec<Heard>) -> Result<(), String> {
@@ -35,17 +36,22 @@ impl OpencodeCodec {
             }
             "message.part.delta" => {
                 let more: PartDelta = payload.read()?;
-                self.sessions.says_more(&more.session, &more.part, &more.delta);
+                self.hear_more(more, heard);
             }
             "message.updated" => {
                 let updated: MessageUpdated = payload.read()?;
                 if updated.info.role == "user" {
-                    self.sessions.get_mut(&updated.info.session).user = Some(updated.info.id);
+                    self.hear_prompted(&updated.info.session, updated.info.id);
                 }
             }
             "session.created" | "session.updated" => {
                 let changed: SessionChanged = payload.read()?;
+                let (id, child) = (changed.info.id.clone(), changed.info.parent.is_some());
                 heard.extend(self.sessions.learn(changed.info));
+                // In a server of askd's own a subagent is shown as soon as it is there, with what it says.
+                if child && self.start != Start::Observed {
+                    self.sessions.announce(&id, directory.as_deref(), heard);
+                }
             }
             "session.deleted" => {
                 let about: AboutSession = payload.read()?;
@@ -60,9 +66,7 @@ impl OpencodeCodec {
                 let Some(session) = about.session else { return Ok(()) };
                 self.sessions.get_mut(&session).rejected = None;
                 self.look_at_session(&session, heard);
-                if payload.kind == "session.idle" {
-                    heard.push(Heard::TurnEnded { native_session: Some(session), end: TurnEnd::Done });
-                }
+                self.hear_turn_over(session, about.error, heard);
             }
             "server.instance.disposed" => {
                 let disposed: Disposed = payload.read()?;
@@ -187,14 +191,7 @@ impl OpencodeCodec {
     }
 
     fn hear_part(&mut self, part: Part, heard: &mut Vec<Heard>) {
-        if part.kind == "text" {
-            if self.sessions.get_mut(&part.session).user.as_ref() != Some(&part.message) {
-                self.sessions.says(&part.session, part.message, part.id, part.text.clone());
-                let (native_session, text) = (Some(part.session), Some(part.text));
-                heard.push(Heard::Chatter { native_session, voice: Voice::Agent, text });
-            }
-            return;
-        }
+        self.hear_talk(&part, heard);
         if part.kind != "tool" {
             return;
         }

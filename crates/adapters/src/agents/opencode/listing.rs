@@ -8,7 +8,7 @@ use askd_core::Cause;
 use askd_core::delivery::FailReason;
 use serde_json::value::RawValue;
 
-use super::codec::{OpencodeCodec, in_directory, is_plain, post, write};
+use super::codec::{OpencodeCodec, in_directory, is_plain, write};
 use super::open::{Open, Way};
 use super::verdict::{Standing, ended, standing, verdict};
 use super::wire::{AnyRequest, Message, SessionInfo, as_event};
@@ -37,7 +37,13 @@ pub(super) enum Purpose {
         looking: Looking,
     },
     /// askd starts a session of its own.
-    NewSession,
+    NewSession {
+        attempt: u32,
+    },
+    /// askd says something to a session.
+    Prompt {
+        session: String,
+    },
 }
 
 /// Why a tool part is looked at.
@@ -64,18 +70,25 @@ impl OpencodeCodec {
         // Replies of an earlier connection say nothing about this one.
         self.under_way.clear();
         let mut heard = Vec::new();
-        let query = vec![("limit".to_owned(), SESSIONS.to_owned())];
-        self.get("/experimental/session".to_owned(), query, Purpose::Sessions, &mut heard);
-        if self.start == Start::Fresh && self.main.is_none() {
-            let tag = self.expect(Purpose::NewSession);
-            let directory = Some(self.cwd.as_str()).filter(|cwd| !cwd.is_empty());
-            let call = post("/session".to_owned(), directory, Some(b"{}".to_vec()));
-            heard.push(write(Call { tag, ..call }));
+        if self.start == Start::Observed {
+            let mut query = in_directory(self.only_folder().as_deref());
+            query.push(("limit".to_owned(), SESSIONS.to_owned()));
+            self.get("/experimental/session".to_owned(), query, Purpose::Sessions, &mut heard);
+        } else if self.main.is_none() {
+            self.start_session(1, &mut heard);
+        } else {
+            // A server of askd's own waits only where its own sessions are; its history is that of all the user's servers.
+            self.list_folders(Vec::new(), &mut heard);
         }
         heard
     }
 
-    fn expect(&mut self, purpose: Purpose) -> String {
+    /// The one folder that is heard, where somebody else's server is heard by its plugin.
+    fn only_folder(&self) -> Option<String> {
+        Some(self.cwd.clone()).filter(|cwd| self.start == Start::Observed && !cwd.is_empty())
+    }
+
+    pub(super) fn expect(&mut self, purpose: Purpose) -> String {
         let n = self.tick();
         self.under_way.insert(n, purpose);
         n.to_string()
@@ -122,13 +135,18 @@ impl OpencodeCodec {
                 }
             }
             Purpose::Part { native_id, looking } => self.take_part(&native_id, looking, status, body, heard),
-            Purpose::NewSession => self.take_session(status, body, heard),
+            Purpose::NewSession { attempt } => self.take_session(attempt, status, body, heard),
+            Purpose::Prompt { session } => self.take_prompted(session, status, body, heard),
         }
     }
 
     fn take_sessions(&mut self, status: u16, body: &[u8], heard: &mut Vec<Heard>) {
-        let sessions: Vec<SessionInfo> =
-            serde_json::from_slice(body).ok().filter(|_| status == 200).unwrap_or_default();
+        let sessions = serde_json::from_slice(body).ok().filter(|_| status == 200).unwrap_or_default();
+        self.list_folders(sessions, heard);
+    }
+
+    /// Lists what waits in the folders of these sessions and in those that are known.
+    fn list_folders(&mut self, sessions: Vec<SessionInfo>, heard: &mut Vec<Heard>) {
         let mut directories: Vec<Option<String>> = Vec::new();
         let mut add = |directory: Option<String>| {
             if !directories.contains(&directory) {
@@ -146,6 +164,10 @@ impl OpencodeCodec {
         }
         for info in infos {
             heard.extend(self.sessions.learn(info));
+        }
+        if let Some(only) = self.only_folder() {
+            // Any other would be loaded by it, into the process of the person who uses it.
+            directories = vec![Some(only)];
         }
         for directory in directories.into_iter().take(MAX_DIRECTORIES) {
             self.list(Way::Question, directory.clone(), 1, heard);
@@ -290,24 +312,6 @@ impl OpencodeCodec {
         });
         if let Err(why) = shown {
             heard.push(Heard::Unrecognised { why });
-        }
-    }
-
-    fn take_session(&mut self, status: u16, body: &[u8], heard: &mut Vec<Heard>) {
-        match serde_json::from_slice::<SessionInfo>(body).ok().filter(|_| status == 200) {
-            Some(info) if is_plain(&info.id) => {
-                let id = info.id.clone();
-                heard.extend(self.sessions.learn(info));
-                self.sessions.announce(&id, None, heard);
-                self.main = Some(id.clone());
-                for text in std::mem::take(&mut self.queued) {
-                    heard.push(self.prompt_call(&id, &text));
-                }
-            }
-            _ => {
-                let detail = String::from_utf8_lossy(&body[..body.len().min(512)]).into_owned();
-                heard.push(Heard::Failed { step: "create a session", detail: format!("{status}: {detail}") });
-            }
         }
     }
 }

@@ -2,18 +2,23 @@
 //!
 //! In: the data of the events of `/global/event`, and the replies to calls. Out: questions and permissions with their ends, and
 //! calls to the server. `hearing` is what events mean, `listing` what is asked for at every connection, `verdict` how a
-//! question ended; `question` and `permission` are the two things that wait for a person.
+//! question ended; `question` and `permission` are the two things that wait for a person; `talk` is what the agent says;
+//! `leading` is the session that askd starts in a server of its own.
 
 mod agent;
 mod codec;
 mod hearing;
+mod leading;
 mod listing;
 mod open;
 mod permission;
+mod plugin;
 mod question;
 mod session;
+mod talk;
 mod verdict;
 mod wire;
 
 pub use agent::OpencodeAgent;
 pub use codec::OpencodeCodec;
+pub use plugin::{LOCK_FILE, MODULES_FOLDER, OTHERS, PLUGIN_FILE, is_plugin, lock_text, plugin_text};

@@ -24,6 +24,10 @@ pub(super) struct Session {
     pub(super) user: Option<String>,
     /// The permission whose rejection is ending the turn.
     pub(super) rejected: Option<String>,
+    /// Of the parts of this turn, how many bytes were told.
+    pub(super) told: HashMap<String, usize>,
+    /// Whether the end of this turn was told.
+    pub(super) turn_over: bool,
 }
 
 /// The last text of the agent, the part that it is and the message that it belongs to.
@@ -83,13 +87,13 @@ impl Sessions {
         self.get_mut(id).said = Some(said);
     }
 
-    /// The text goes on; it is whole only after the tool calls that follow it.
-    pub(super) fn says_more(&mut self, id: &str, part: &str, text: &str) {
+    /// The text goes on, if it is the agent's; it is whole only after the tool calls that follow it.
+    pub(super) fn says_more(&mut self, id: &str, part: &str, text: &str) -> bool {
         let said = self.0.get_mut(id).and_then(|session| session.said.as_mut());
-        if let Some(said) = said.filter(|said| said.part == part) {
-            said.text.push_str(text);
-            said.keep_the_end();
-        }
+        let Some(said) = said.filter(|said| said.part == part) else { return false };
+        said.text.push_str(text);
+        said.keep_the_end();
+        true
     }
 
     /// Tells the engine of a session and its parents, once.

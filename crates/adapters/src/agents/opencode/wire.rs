@@ -166,6 +166,29 @@ pub(super) struct PartDelta {
 pub(super) struct AboutSession {
     #[serde(rename = "sessionID", default)]
     pub(super) session: Option<String>,
+    /// What went wrong, in `session.error`.
+    #[serde(default)]
+    pub(super) error: Option<NamedError>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct NamedError {
+    #[serde(default)]
+    pub(super) name: String,
+    #[serde(default)]
+    data: ErrorData,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct ErrorData {
+    #[serde(default)]
+    message: Option<String>,
+}
+
+impl NamedError {
+    pub(super) fn text(self) -> String {
+        self.data.message.unwrap_or(self.name)
+    }
 }
 
 #[derive(Debug, Deserialize)]

@@ -29,7 +29,7 @@ impl Program {
         let folder = tempfile::tempdir()?;
         let launcher = folder.path().join("asker");
         write_launcher(&launcher, ears[0])?;
-        let hub = Hub::start_with(&[format!("--agent={ASKER}={}", launcher.display())]).await?;
+        let hub = Hub::start_with(&[format!("--agent={ASKER}={}", launcher.display())], &[]).await?;
         let askd = Self::Askd { hub, _launcher: folder };
         Ok([askd, Self::SandboxAgent(SandboxAgent::start(other, ears[1]).await?)])
     }

@@ -5,36 +5,26 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use askd_adapters::transport::http_sse::{LostWhy, SseLimits, SseSignal, listen};
+use askd_adapters::transport::http_sse::SseSignal;
 use askd_adapters::{Begin, Call, Codec, Speech, Unspeakable};
-use askd_core::delivery::{DeliveryInput, FailReason, Redeliver};
+use askd_core::delivery::{FailReason, Redeliver};
 use askd_core::{QuestionId, SessionId, Source, SourceState};
 use askd_store::ClaimedDelivery;
 
-use super::calls::{Reply, Server};
+use super::link::{Link, News, lost_text};
 use super::mouth::{ServerMouth, Speak};
 use crate::engine::{Engine, EngineError, Said};
-
-/// A server that has a port and is not up yet takes the connection and never answers; it is tried again soon.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
-/// Servers that tell they are alive do so every 10 s.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(35);
-/// Calls to one server at one time.
-const MAX_CALLS: usize = 4;
-/// The status that a codec is given for a call that had no reply.
-const NO_REPLY: u16 = 0;
 
 pub(super) struct Attendant {
     pub(super) engine: Engine,
     pub(super) source: Source,
     pub(super) codec: Box<dyn Codec>,
     redeliver: Redeliver,
-    server: Server,
+    pub(super) link: Link,
     /// askd's sessions by the agent's own names.
     pub(super) sessions: HashMap<String, SessionId>,
     /// Questions whose end the codec watches for, by the agent's own names.
@@ -43,17 +33,6 @@ pub(super) struct Attendant {
     pub(super) to_call: Vec<Call>,
     /// What was last told about the connection: a server that stays away is told once, with the time since when.
     told: Option<(SourceState, Option<String>)>,
-    places: Arc<Semaphore>,
-    done: mpsc::UnboundedSender<Done>,
-    finished: mpsc::UnboundedReceiver<Done>,
-}
-
-/// A call that came to an end.
-struct Done {
-    tag: String,
-    reply: Reply,
-    /// Who waits for it, if it carried an outcome.
-    said: Option<oneshot::Sender<Said>>,
 }
 
 impl Attendant {
@@ -62,25 +41,10 @@ impl Attendant {
         source: Source,
         codec: Box<dyn Codec>,
         redeliver: Redeliver,
-        server: Server,
+        link: Link,
     ) -> Self {
-        let (done, finished) = mpsc::unbounded_channel();
-        let places = Arc::new(Semaphore::new(MAX_CALLS));
         let (sessions, questions, to_call) = (HashMap::new(), HashMap::new(), Vec::new());
-        Self {
-            engine,
-            source,
-            codec,
-            redeliver,
-            server,
-            sessions,
-            questions,
-            to_call,
-            told: None,
-            places,
-            done,
-            finished,
-        }
+        Self { engine, source, codec, redeliver, link, sessions, questions, to_call, told: None }
     }
 
     /// Attends the server until it is let go.
@@ -91,28 +55,32 @@ impl Attendant {
         mut wishes: mpsc::Receiver<Speak>,
         stop: CancellationToken,
     ) {
+        for native_id in self.questions.keys() {
+            self.engine.inner.attached.told.claim(&self.source, native_id);
+        }
         let heard = self.codec.begin(begin);
         if let Err(error) = self.apply_all(heard).await {
             self.cannot_store(&error);
         }
-        let limits =
-            SseLimits { head_timeout: HEAD_TIMEOUT, idle_timeout: IDLE_TIMEOUT, ..SseLimits::default() };
-        let server = self.server.clone();
-        let mut signals = listen(move || server.stream(), limits, None, stop.clone());
         loop {
             let result = tokio::select! {
                 () = stop.cancelled() => break,
-                signal = signals.recv() => match signal {
-                    Some(signal) => self.take_signal(signal, &commands).await,
+                news = self.link.next() => match news {
+                    Some(News::Signal(signal)) => self.take_signal(signal, &commands).await,
+                    Some(News::Reply(done)) => {
+                        let heard = done.tell(self.codec.as_mut());
+                        self.apply_all(heard).await
+                    }
                     None => break,
                 },
-                Some(done) = self.finished.recv() => self.take_reply(done).await,
                 Some(speak) = wishes.recv() => self.speak(&speak.delivery, speak.reply).await,
             };
             if let Err(error) = result {
                 self.cannot_store(&error);
             }
-            self.start_calls();
+            for call in std::mem::take(&mut self.to_call) {
+                self.link.call(call, None);
+            }
         }
         self.engine.disconnect_mouth(&self.source.id);
     }
@@ -144,11 +112,7 @@ impl Attendant {
             }
             SseSignal::Lost { why, .. } => {
                 self.engine.disconnect_mouth(&self.source.id);
-                let why = match why {
-                    LostWhy::Status(401 | 403) => "the server refuses the user name or password".to_owned(),
-                    why => why.to_string(),
-                };
-                self.tell(SourceState::Lost, Some(why)).await
+                self.tell(SourceState::Lost, Some(lost_text(&why))).await
             }
         }
     }
@@ -160,44 +124,6 @@ impl Attendant {
             self.told = now;
         }
         Ok(())
-    }
-
-    fn start_calls(&mut self) {
-        for call in std::mem::take(&mut self.to_call) {
-            self.start_call(call, None);
-        }
-    }
-
-    fn start_call(&self, call: Call, said: Option<oneshot::Sender<Said>>) {
-        let (server, done, places) = (self.server.clone(), self.done.clone(), Arc::clone(&self.places));
-        // An answer does not wait behind lists.
-        let urgent = said.is_some();
-        tokio::spawn(async move {
-            let _place = if urgent { None } else { places.acquire_owned().await.ok() };
-            let reply = server.call(&call).await;
-            drop(done.send(Done { tag: call.tag, reply, said }));
-        });
-    }
-
-    async fn take_reply(&mut self, done: Done) -> Result<(), EngineError> {
-        if let Some(said) = done.said {
-            let word = match &done.reply {
-                Reply::Answered { status, body } => said_of(self.codec.judge(*status, body)),
-                Reply::NotSent(why) => Said::NotNow(why.clone()),
-                Reply::Broken(_) => Said::Unknown,
-            };
-            drop(said.send(word));
-        }
-        if done.tag.is_empty() {
-            return Ok(());
-        }
-        let heard = match &done.reply {
-            Reply::Answered { status, body } => self.codec.replied(&done.tag, *status, body),
-            Reply::NotSent(why) | Reply::Broken(why) => {
-                self.codec.replied(&done.tag, NO_REPLY, why.as_bytes())
-            }
-        };
-        self.apply_all(heard).await
     }
 
     async fn speak(
@@ -229,18 +155,7 @@ impl Attendant {
         // Before the call goes: whatever is heard from now on may be evidence.
         let heard = self.codec.delivered(&delivery.native_id, &delivery.settlement);
         self.questions.insert(delivery.native_id.clone(), delivery.question.id.clone());
-        self.start_call(call, Some(reply));
+        self.link.call(call, Some(reply));
         self.apply_all(heard).await
-    }
-}
-
-fn said_of(input: DeliveryInput) -> Said {
-    match input {
-        DeliveryInput::Confirmed => Said::Confirmed,
-        DeliveryInput::NotWritten { detail } => Said::NotNow(detail),
-        DeliveryInput::Failed { reason, detail } => {
-            Said::Failed { reason, detail: detail.unwrap_or_default() }
-        }
-        _ => Said::Written,
     }
 }

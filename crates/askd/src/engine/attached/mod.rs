@@ -1,17 +1,22 @@
-//! Attached sources: agents' own HTTP servers with a stream of events, each attended by one task.
+//! Attached sources: agents' own HTTP servers with a stream of events, each attended by one task. A server without a port is
+//! reached by its plugin (`plugin/`), which dials in.
 //!
-//! In: an address with credentials, events, replies to calls. Out: sessions and questions in the store, answers posted to the
+//! In: an address with credentials, or a plugin's greeting; events, replies to calls. Out: sessions and questions in the store, answers posted to the
 //! server, and the state of the connection. Which server it is, only its codec knows. The credentials are in the store's
 //! settings of the source and nowhere else.
 
 mod attendant;
 mod calls;
 mod hearing;
+mod link;
 mod mouth;
+mod plugin;
 mod resume;
+mod told;
+mod wire;
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
@@ -24,7 +29,10 @@ use askd_core::{FieldErrors, Right, Source, SourceId, SourceState};
 use super::questions::Caller;
 use super::{Engine, EngineError, NewSource};
 use attendant::Attendant;
-use calls::Server;
+pub(super) use link::{Link, News, lost_text};
+use plugin::Plugged;
+pub use plugin::{PluginCall, PluginHello, PluginMessage, PluginMessages, PluginReply, PluginStream};
+use told::Told;
 
 /// Wishes that wait for one attendant.
 const COMMANDS: usize = 256;
@@ -44,16 +52,19 @@ pub struct AttachRequest {
 
 /// What an attached source has to remember. It has no `Debug`, so that it cannot be logged by accident.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct AttachedSettings {
-    url: String,
-    username: String,
-    password: Option<String>,
+pub(super) struct AttachedSettings {
+    pub(super) url: String,
+    pub(super) username: String,
+    pub(super) password: Option<String>,
 }
 
 /// The servers that are attended at this moment.
 #[derive(Default)]
 pub(super) struct Attached {
     attended: Mutex<HashMap<SourceId, CancellationToken>>,
+    told: Told,
+    /// The plugins that are known, by the names of their links.
+    plugins: tokio::sync::Mutex<HashMap<String, Arc<Plugged>>>,
 }
 
 impl Attached {
@@ -67,6 +78,7 @@ impl Attached {
         if let Some(stop) = stop {
             stop.cancel();
         }
+        self.told.release(source);
     }
 }
 
@@ -105,11 +117,12 @@ impl Engine {
             label: settings.url.clone(),
             settings: serde_json::to_string(&settings).unwrap_or_default(),
         };
-        let server = Server::new(settings, way.events).map_err(|error| not_built(&error))?;
+        let stop = self.inner.stop.child_token();
+        let link = Link::open(settings, way, stop.clone()).map_err(|error| not_built(&error))?;
         let source = self.add_source(new).await?;
         let redeliver = adapter.descriptor().redeliver;
-        let attendant = Attendant::new(self.clone(), source.clone(), codec, redeliver, server);
-        self.attend_server(attendant, Begin { start: Start::Observed, ..Begin::default() });
+        let attendant = Attendant::new(self.clone(), source.clone(), codec, redeliver, link);
+        self.attend_server(attendant, Begin { start: Start::Observed, ..Begin::default() }, stop);
         Ok(source)
     }
 
@@ -138,10 +151,9 @@ impl Engine {
         Ok(None)
     }
 
-    fn attend_server(&self, attendant: Attendant, begin: Begin) {
+    fn attend_server(&self, attendant: Attendant, begin: Begin, stop: CancellationToken) {
         let (commands, wishes) = mpsc::channel(COMMANDS);
         let source = attendant.source.id.clone();
-        let stop = self.inner.stop.child_token();
         self.inner.attached.add(source, stop.clone());
         self.spawn(move |_| async move { attendant.run(begin, commands, wishes, stop).await });
     }

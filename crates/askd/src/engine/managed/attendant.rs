@@ -9,19 +9,20 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 
-use askd_adapters::transport::holder::protocol::WriteResult;
 use askd_adapters::transport::holder::{
-    AttachError, Attached, Completed, ExitRecord, Folder, HolderConnection, HolderEvent, HolderEvents,
-    HolderId, attach, forget, leftover, look,
+    AttachError, Attached, ExitRecord, Folder, HolderConnection, HolderEvent, HolderEvents, HolderId, attach,
+    forget, leftover, look,
 };
-use askd_adapters::{Begin, Codec, Heard, Speech, Unspeakable};
-use askd_core::delivery::{FailReason, Redeliver};
-use askd_core::{Cause, QuestionId, RejectMode, Session, SessionId, Source, SourceState};
-use askd_store::{ClaimedDelivery, NewEntry};
+use askd_adapters::{Begin, Codec, Heard};
+use askd_core::delivery::Redeliver;
+use askd_core::{Cause, QuestionId, Session, SessionId, Source, SourceState};
+use askd_store::NewEntry;
 
 use super::command::Command;
 use super::mouth::HeldMouth;
 use super::pipeline::UnderWay;
+use super::served::{Served, next_news};
+use super::speaking::{said_of, was_written};
 use crate::engine::acp::Relay;
 use crate::engine::{Engine, EngineError, Said};
 
@@ -54,11 +55,13 @@ pub(in crate::engine) struct Attendant {
     pub(in crate::engine) to_write: Vec<Bytes>,
     /// Why the agent is being ended, if it is.
     pub(in crate::engine) ending: Option<String>,
-    writes: HashMap<u64, oneshot::Sender<Said>>,
-    probes: HashMap<String, oneshot::Sender<Option<bool>>>,
+    pub(super) writes: HashMap<u64, oneshot::Sender<Said>>,
+    pub(super) probes: HashMap<String, oneshot::Sender<Option<bool>>>,
     next_tag: u64,
     /// What an ACP server adds: clients that talk to the agent themselves.
     pub(in crate::engine) relay: Option<Relay>,
+    /// What an agent adds that talks through a server of its own.
+    pub(super) served: Option<Served>,
 }
 
 /// Why a connection to the holder is over.
@@ -95,6 +98,7 @@ impl Attendant {
             probes: HashMap::new(),
             next_tag: 1,
             relay: None,
+            served: None,
         }
     }
 
@@ -114,13 +118,15 @@ impl Attendant {
         mut wishes: mpsc::Receiver<Command>,
     ) {
         let mut greeting = self.codec.begin(begin);
+        self.open_link();
         loop {
             let over = match attach(&self.folder, 0).await {
                 Ok(attached) => {
-                    let mouth = HeldMouth { commands: commands.clone(), redeliver: self.redeliver };
-                    self.engine.connect_mouth(self.source.id.clone(), std::sync::Arc::new(mouth));
-                    self.set_state(SourceState::Connected, None).await;
-                    let over = self.serve(attached, std::mem::take(&mut greeting), &mut wishes).await;
+                    if self.served.as_ref().is_none_or(Served::is_connected) {
+                        self.reachable(&commands).await;
+                    }
+                    let greeting = std::mem::take(&mut greeting);
+                    let over = self.serve(attached, greeting, &commands, &mut wishes).await;
                     self.engine.disconnect_mouth(&self.source.id);
                     over
                 }
@@ -142,7 +148,14 @@ impl Attendant {
         }
     }
 
-    async fn set_state(&mut self, state: SourceState, error: Option<String>) {
+    /// The agent can be spoken to from now on.
+    pub(super) async fn reachable(&mut self, commands: &mpsc::Sender<Command>) {
+        let mouth = HeldMouth { commands: commands.clone(), redeliver: self.redeliver };
+        self.engine.connect_mouth(self.source.id.clone(), std::sync::Arc::new(mouth));
+        self.set_state(SourceState::Connected, None).await;
+    }
+
+    pub(super) async fn set_state(&mut self, state: SourceState, error: Option<String>) {
         if let Err(error) = self.engine.source_state(&self.source.id, state, error).await {
             tracing::error!(%error, source = %self.source.id, "cannot store the state of a source");
         }
@@ -152,11 +165,14 @@ impl Attendant {
         &mut self,
         attached: Attached,
         greeting: Vec<Heard>,
+        commands: &mpsc::Sender<Command>,
         wishes: &mut mpsc::Receiver<Command>,
     ) -> Result<Over, EngineError> {
         let Attached { connection, mut events, .. } = attached;
         self.apply_all(greeting, None).await?;
-        self.apply_connected().await?;
+        if self.served.is_none() {
+            self.apply_connected().await?;
+        }
         self.flush(&connection, None).await?;
         loop {
             tokio::select! {
@@ -167,11 +183,15 @@ impl Attendant {
                     }
                 }
                 Some(command) = wishes.recv() => self.obey(command, &connection).await?,
+                news = next_news(&mut self.served) => {
+                    self.take_news(news, commands).await?;
+                    self.flush(&connection, None).await?;
+                }
             }
         }
     }
 
-    async fn apply_connected(&mut self) -> Result<(), EngineError> {
+    pub(super) async fn apply_connected(&mut self) -> Result<(), EngineError> {
         let heard = self.codec.connected();
         self.apply_all(heard, None).await
     }
@@ -240,6 +260,7 @@ impl Attendant {
         for bytes in std::mem::take(&mut self.to_write) {
             let _ = connection.write(0, None, bytes).await;
         }
+        self.make_calls();
         let open = u32::try_from(self.questions.len()).unwrap_or(u32::MAX);
         let _ = connection.set_open_questions(open).await;
         if let Some(through) = through {
@@ -255,6 +276,8 @@ impl Attendant {
     async fn obey(&mut self, command: Command, connection: &HolderConnection) -> Result<(), EngineError> {
         match command {
             Command::Speak { delivery, reply } => self.speak(&delivery, reply, connection).await?,
+            // A server keeps no journal; what the adapter says about a second copy decides.
+            Command::Probe { reply, .. } if self.served.is_some() => drop(reply.send(None)),
             Command::Probe { delivery, reply } => {
                 let _ = connection.probe(&delivery).await;
                 self.probes.insert(delivery, reply);
@@ -282,53 +305,6 @@ impl Attendant {
             }
         }
         self.flush(connection, None).await
-    }
-
-    async fn speak(
-        &mut self,
-        delivery: &ClaimedDelivery,
-        reply: oneshot::Sender<Said>,
-        connection: &HolderConnection,
-    ) -> Result<(), EngineError> {
-        let refused = |error: String| Said::Failed { reason: FailReason::Refused, detail: error };
-        let native = match serde_json::value::RawValue::from_string(delivery.native.clone()) {
-            Ok(native) => native,
-            Err(error) => {
-                drop(reply.send(refused(error.to_string())));
-                return Ok(());
-            }
-        };
-        let bytes = match self.codec.speak(&native, &delivery.question.ask, &delivery.settlement) {
-            Ok(Speech::Bytes(bytes)) => bytes,
-            Ok(Speech::Call(_)) => {
-                drop(reply.send(refused("a held agent has no server to call".to_owned())));
-                return Ok(());
-            }
-            Err(Unspeakable::NotNow(why)) => {
-                drop(reply.send(Said::NotNow(why.to_owned())));
-                return Ok(());
-            }
-            Err(error) => {
-                drop(reply.send(refused(error.to_string())));
-                return Ok(());
-            }
-        };
-        // Before the bytes go: whatever is heard from now on may be evidence.
-        let heard = self.codec.delivered(&delivery.native_id, &delivery.settlement);
-        self.questions.insert(delivery.native_id.clone(), delivery.question.id.clone());
-        let tag = self.new_tag();
-        self.writes.insert(tag, reply);
-        let words = self.clients_words(delivery);
-        let bytes = match delivery.settlement.reject_mode() {
-            // An interrupt is more than the client's words.
-            Some(RejectMode::Interrupt) => None,
-            _ => words,
-        }
-        .unwrap_or_else(|| Bytes::from(bytes));
-        if connection.write(tag, Some(delivery.id.as_str()), bytes).await.is_err() {
-            self.writes.remove(&tag);
-        }
-        self.apply_all(heard, None).await
     }
 
     pub(in crate::engine) fn new_tag(&mut self) -> u64 {
@@ -395,28 +371,5 @@ impl Attendant {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         tracing::warn!(folder = %self.folder.path().display(), "the folder of an ended agent could not be removed");
-    }
-}
-
-fn said_of(result: &WriteResult) -> Option<Said> {
-    match result {
-        WriteResult::Done { .. } => Some(Said::Written),
-        WriteResult::UnderWay => None,
-        WriteResult::Busy => Some(Said::NotNow("the agent does not read at this moment".to_owned())),
-        WriteResult::Failed { reason, .. } => {
-            Some(Said::Failed { reason: FailReason::AgentGone, detail: reason.clone() })
-        }
-        WriteResult::Refused { reason } => {
-            Some(Said::Failed { reason: FailReason::Refused, detail: reason.clone() })
-        }
-    }
-}
-
-fn was_written(journaled: bool, completed: Completed) -> Option<bool> {
-    match (journaled, completed) {
-        (false, Completed::Unknown) => None,
-        (false, _) => Some(false),
-        (true, Completed::Yes) => Some(true),
-        (true, _) => None,
     }
 }

@@ -20,6 +20,9 @@ impl Attendant {
         if self.relay.is_some() {
             return self.relay_line(n, bytes).await;
         }
+        if self.served.is_some() {
+            return self.hear_output(n, bytes).await;
+        }
         let heard = self.codec.hear(bytes);
         self.note_line(n, bytes, &heard);
         self.apply_all(heard, Some(n)).await
@@ -65,6 +68,16 @@ impl Attendant {
         let native_session = self.describe(&mut entry, heard);
         let session = self.session_of(native_session.as_deref());
         self.unsaved.push((session, entry));
+    }
+
+    /// Of what a server says, only what can be shown goes into the transcript: most of it is book-keeping.
+    pub(super) fn note_event(&mut self, raw: Option<&str>, heard: &[Heard]) {
+        let raw = raw.map(str::to_owned);
+        let mut entry = NewEntry { raw, ..NewEntry::new(now(), "other") };
+        let native_session = self.describe(&mut entry, heard);
+        if entry.voice != "other" || entry.text.is_some() {
+            self.unsaved.push((self.session_of(native_session.as_deref()), entry));
+        }
     }
 
     /// Says in an entry who speaks and what is shown of it; gives the session that it is about.
@@ -177,9 +190,7 @@ impl Attendant {
             }
             Heard::Failed { step, detail } => self.ending = Some(format!("{step}: {detail}")),
             Heard::Write(Speech::Bytes(bytes)) => self.to_write.push(Bytes::from(bytes)),
-            Heard::Write(Speech::Call(call)) => {
-                tracing::error!(path = call.path, "a held agent has no server to call");
-            }
+            Heard::Write(Speech::Call(call)) => self.want_call(call),
             Heard::Unrecognised { why } => {
                 tracing::info!(
                     agent = self.source.agent,

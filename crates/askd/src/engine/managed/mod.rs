@@ -9,6 +9,8 @@ mod hearing;
 mod mouth;
 mod pipeline;
 mod resume;
+mod served;
+mod speaking;
 mod start;
 
 use std::collections::HashMap;

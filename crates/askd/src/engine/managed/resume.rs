@@ -10,6 +10,7 @@ use askd_store::SourceRecord;
 use serde_json::value::RawValue;
 
 use super::attendant::Attendant;
+use super::served::Served;
 use super::start::HeldSettings;
 use super::{ACP, MANAGED};
 use crate::engine::acp::id_of;
@@ -65,7 +66,8 @@ impl Engine {
             self.store().sessions_of_source(&record.source.id).await.map_err(|error| text(&error))?;
         let named = sessions.into_iter().filter(|session| session.native_id != session.id.as_str());
         let named: Vec<_> = named.collect();
-        self.settle_claims_of(record, &folder, adapter.descriptor().redeliver)
+        let journal = Some(&folder).filter(|_| held.served.is_none());
+        self.settle_claims_of(record, journal, adapter.descriptor().redeliver)
             .await
             .map_err(|error| text(&error))?;
         let (pending, questions) = self.pending_of(record, &named).await.map_err(|error| text(&error))?;
@@ -92,6 +94,8 @@ impl Engine {
             folder,
         );
         attendant.sessions = named.into_iter().map(|session| (session.native_id, session.id)).collect();
+        attendant.served =
+            adapter.server().zip(held.served).map(|(way, settings)| Served::new(way, settings));
         attendant.relay = held.server.map(|server| server.relay(attendant.source(), attendant.main()));
         if let Some(relay) = &attendant.relay {
             for pending in &begin.pending {
@@ -112,14 +116,15 @@ impl Engine {
     async fn settle_claims_of(
         &self,
         record: &SourceRecord,
-        folder: &Folder,
+        folder: Option<&Folder>,
         redeliver: Redeliver,
     ) -> Result<(), EngineError> {
         for delivery in self.store().lost_claims(&self.inner.owner, now()).await? {
             if delivery.source != record.source.id {
                 continue;
             }
-            let probe = probe_offline(folder, delivery.id.as_str()).ok();
+            // What was called at a server is in no journal.
+            let probe = folder.and_then(|folder| probe_offline(folder, delivery.id.as_str()).ok());
             let written = probe.and_then(|probe| match probe.completed {
                 Completed::Unknown if !probe.journaled => None,
                 _ => Some(probe.journaled),

@@ -16,6 +16,7 @@ use askd_store::SessionSeen;
 
 use super::attendant::Attendant;
 use super::command::Command;
+use super::served::{Served, ServedSettings};
 use super::{ACP, Attended, COMMANDS, MANAGED};
 use crate::engine::acp::{AcpServer, Relay};
 use crate::engine::questions::Caller;
@@ -57,8 +58,8 @@ impl From<FieldErrors> for StartError {
     }
 }
 
-/// What a managed source has to remember for the next hub.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// What a managed source has to remember for the next hub. It may hold a password, so it has no `Debug`.
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::engine) struct HeldSettings {
     pub(super) holder: HolderId,
@@ -69,6 +70,9 @@ pub(in crate::engine) struct HeldSettings {
     /// The ACP server that it is, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::engine) server: Option<ServerSettings>,
+    /// The server through which the agent itself talks, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::engine) served: Option<ServedSettings>,
 }
 
 impl HeldSettings {
@@ -123,13 +127,21 @@ impl Engine {
         let codec = adapter.codec().map_err(StartError::NotBuilt)?;
         let cwd = folder_of(&request)?;
         let session_id = SessionId::from_bits(new_bits());
-        let spec = self.holder_spec(adapter.as_ref(), &request, &cwd, &session_id)?;
+        let mut spec = self.holder_spec(adapter.as_ref(), &request, &cwd, &session_id)?;
+        let failed = |why: String| StartError::Failed { agent: request.agent.clone(), why };
+        let way = adapter.server();
+        let served = way.map(|_| ServedSettings::new()).transpose()?;
+        if let (Some(way), Some(served)) = (way, &served) {
+            spec.env.insert(way.user_variable.to_owned(), way.user.to_owned());
+            spec.env.insert(way.password_variable.to_owned(), served.password.clone());
+        }
         let held = HeldSettings {
             holder: spec.id.clone(),
             main: session_id.clone(),
             cwd: cwd.display().to_string(),
             prompt: request.prompt.clone(),
             server,
+            served,
         };
         let new = NewSource {
             kind: if held.server.is_some() { ACP } else { MANAGED }.to_owned(),
@@ -142,7 +154,6 @@ impl Engine {
             settings: serde_json::to_string(&held).unwrap_or_default(),
         };
         let source = self.add_source(new).await?;
-        let failed = |why: String| StartError::Failed { agent: request.agent.clone(), why };
         let handle = match spawn(&managed.settings.exe, spec).await {
             Ok(handle) => handle,
             Err(error) => {
@@ -169,7 +180,7 @@ impl Engine {
             start: if held.server.is_some() { Start::Observed } else { Start::Fresh },
             epoch: 0,
             cwd: held.cwd,
-            prompt: request.prompt,
+            prompt: request.prompt.clone(),
             sessions: Vec::new(),
             pending: Vec::new(),
         };
@@ -181,6 +192,7 @@ impl Engine {
             adapter.descriptor().redeliver,
             handle.folder,
         );
+        attendant.served = way.zip(held.served).map(|(way, settings)| Served::new(way, settings));
         attendant.relay = held.server.map(|server| server.relay(attendant.source(), attendant.main()));
         let server = attendant.relay.as_ref().map(|relay| relay.server.clone());
         self.attend(attendant, begin);

@@ -25,6 +25,7 @@ use tokio::sync::Notify;
 use askd_core::{QuestionId, SourceId};
 
 pub use hooks::{HookHeard, HookReport, HookWord};
+pub(super) use liveness::is_alive;
 
 /// The kind of the source that stands for the hooks and transcripts of this machine.
 pub(super) const HOOK: &str = "hook";

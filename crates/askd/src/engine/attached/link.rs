@@ -1,0 +1,132 @@
+//! The line to one server: its stream of events, and calls that run beside it.
+//!
+//! In: where the server is, and calls to make. Out: [`News`], in the order in which it came. A slow call keeps no event waiting,
+//! and an answer does not wait behind lists.
+
+use std::sync::Arc;
+
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use askd_adapters::transport::http_sse::{LostWhy, SseSignal};
+use askd_adapters::{Call, Codec, Heard, ServerWay};
+use askd_core::delivery::DeliveryInput;
+
+use super::AttachedSettings;
+use super::calls::Server;
+use super::wire::{Reply, Wire};
+use crate::engine::Said;
+
+/// Calls to one server at one time.
+const MAX_CALLS: usize = 4;
+/// The status that a codec is given for a call that had no reply.
+const NO_REPLY: u16 = 0;
+
+pub(in crate::engine) struct Link {
+    wire: Arc<dyn Wire>,
+    signals: mpsc::Receiver<SseSignal>,
+    places: Arc<Semaphore>,
+    done: mpsc::UnboundedSender<Done>,
+    finished: mpsc::UnboundedReceiver<Done>,
+    _stop: DropGuard,
+}
+
+/// What came over the line.
+pub(in crate::engine) enum News {
+    Signal(SseSignal),
+    Reply(Done),
+}
+
+/// A call that came to an end.
+pub(in crate::engine) struct Done {
+    tag: String,
+    reply: Reply,
+    /// Who waits for it, if it carried an outcome.
+    said: Option<oneshot::Sender<Said>>,
+}
+
+impl Link {
+    /// Listens to the port of a server from now on, until it is dropped or stopped.
+    pub(in crate::engine) fn open(
+        settings: AttachedSettings,
+        way: ServerWay,
+        stop: CancellationToken,
+    ) -> Result<Self, String> {
+        Ok(Self::over(Arc::new(Server::new(settings, way.events)?), stop))
+    }
+
+    /// The same by whichever way the server is reached.
+    pub(super) fn over(wire: Arc<dyn Wire>, stop: CancellationToken) -> Self {
+        let signals = wire.listen(stop.clone());
+        let (done, finished) = mpsc::unbounded_channel();
+        let places = Arc::new(Semaphore::new(MAX_CALLS));
+        Self { wire, signals, places, done, finished, _stop: stop.drop_guard() }
+    }
+
+    pub(super) fn road(&self) -> &'static str {
+        self.wire.road()
+    }
+
+    /// None once the line is stopped.
+    pub(in crate::engine) async fn next(&mut self) -> Option<News> {
+        tokio::select! {
+            signal = self.signals.recv() => signal.map(News::Signal),
+            Some(done) = self.finished.recv() => Some(News::Reply(done)),
+        }
+    }
+
+    /// What has come already.
+    pub(in crate::engine) fn ready(&mut self) -> Option<News> {
+        let signal = self.signals.try_recv().ok().map(News::Signal);
+        signal.or_else(|| self.finished.try_recv().ok().map(News::Reply))
+    }
+
+    /// Makes a call; `said` waits for what it means for an outcome.
+    pub(in crate::engine) fn call(&self, call: Call, said: Option<oneshot::Sender<Said>>) {
+        let (wire, done, places) = (Arc::clone(&self.wire), self.done.clone(), Arc::clone(&self.places));
+        let urgent = said.is_some();
+        tokio::spawn(async move {
+            let _place = if urgent { None } else { places.acquire_owned().await.ok() };
+            let reply = wire.call(&call).await;
+            drop(done.send(Done { tag: call.tag, reply, said }));
+        });
+    }
+}
+
+impl Done {
+    /// Tells whoever waits for the outcome, and the codec.
+    pub(in crate::engine) fn tell(self, codec: &mut dyn Codec) -> Vec<Heard> {
+        if let Some(said) = self.said {
+            let word = match &self.reply {
+                Reply::Answered { status, body } => said_of(codec.judge(*status, body)),
+                Reply::NotSent(why) => Said::NotNow(why.clone()),
+                Reply::Broken(_) => Said::Unknown,
+            };
+            drop(said.send(word));
+        }
+        match &self.reply {
+            _ if self.tag.is_empty() => Vec::new(),
+            Reply::Answered { status, body } => codec.replied(&self.tag, *status, body),
+            Reply::NotSent(why) | Reply::Broken(why) => codec.replied(&self.tag, NO_REPLY, why.as_bytes()),
+        }
+    }
+}
+
+/// Why a connection is gone, for people.
+pub(in crate::engine) fn lost_text(why: &LostWhy) -> String {
+    match why {
+        LostWhy::Status(401 | 403) => "the server refuses the user name or password".to_owned(),
+        why => why.to_string(),
+    }
+}
+
+fn said_of(input: DeliveryInput) -> Said {
+    match input {
+        DeliveryInput::Confirmed => Said::Confirmed,
+        DeliveryInput::NotWritten { detail } => Said::NotNow(detail),
+        DeliveryInput::Failed { reason, detail } => {
+            Said::Failed { reason, detail: detail.unwrap_or_default() }
+        }
+        _ => Said::Written,
+    }
+}
