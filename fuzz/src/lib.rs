@@ -1,7 +1,8 @@
-//! What every codec must bear: any bytes, in any order, with calls in between.
+//! What every codec must bear: any bytes, in any order, with calls in between; and what must hold of a transcript, whatever is in it.
 //!
 //! Run with `cargo +nightly fuzz run acp` (or another target of `fuzz_targets`) in the repository's root.
 
+use askd_adapters::agents::claude_hook::{Entry, TranscriptReader};
 use askd_adapters::{Begin, Heard, Registry, Start};
 
 /// Lines in, whatever comes; what is asked is answered, so that the way back is walked too.
@@ -30,4 +31,17 @@ pub fn drive(agent: &str, data: &[u8]) {
     drop(codec.prompt(None, "on"));
     codec.interrupt(None);
     codec.close(None);
+}
+
+/// A block of lines tells the same questions as its lines one by one.
+pub fn transcript(data: &[u8]) {
+    let id = |entry: &Entry| match entry {
+        Entry::Asked { call_id, .. } => (true, call_id.clone()),
+        Entry::Ended { call_id, .. } => (false, call_id.clone()),
+    };
+    let (mut whole, mut single) = (TranscriptReader::default(), TranscriptReader::default());
+    let at_once: Vec<_> = whole.lines(data).iter().map(id).collect();
+    let lines = data.split(|byte| *byte == b'\n');
+    let one_by_one: Vec<_> = lines.flat_map(|line| single.lines(line)).map(|entry| id(&entry)).collect();
+    assert_eq!(at_once, one_by_one);
 }

@@ -6,6 +6,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
+import { Readable } from "node:stream"
 import { after, before, test } from "node:test"
 import { AcpHttpClient } from "acp-http-client"
 import { SandboxAgent } from "sandbox-agent"
@@ -44,6 +45,17 @@ const v1 = async (method, path, body) => {
   return { status: response.status, data: response.status === 204 ? null : await response.json() }
 }
 
+/** The record of a client that could not show a question, in the transcript of its session. */
+const notShown = async (session) => {
+  const response = await fetch(`${baseUrl}/v1/sessions/${session}/transcript?raw=true`, {
+    headers: { authorization: `Bearer ${token}` }, signal: AbortSignal.timeout(LIMIT),
+  })
+  for await (const line of createInterface({ input: Readable.fromWeb(response.body) })) {
+    const raw = line.startsWith("data: ") && JSON.parse(line.slice(6)).raw
+    if (raw && raw.includes("_askd/question_not_shown")) return JSON.parse(raw)
+  }
+}
+
 const prompt = (text) => [{ type: "text", text }]
 
 /** What a callback is called with the first time that it is what is wanted. */
@@ -55,7 +67,7 @@ const first = (register, wanted) =>
 
 test("the ACP client is asked in its stream and its answer reaches the agent", { timeout: LIMIT }, async () => {
   const asked = []
-  const said = []
+  let told = () => {}
   const acp = new AcpHttpClient({
     baseUrl, token,
     transport: { path: "/v1/acp/typescript", bootstrapQuery: { agent: "mock" } },
@@ -64,16 +76,18 @@ test("the ACP client is asked in its stream and its answer reaches the agent", {
         asked.push({ method, params })
         return { status: "answered", answers: [[params.options[1][0]]] }
       },
-      sessionUpdate: async ({ update }) => void said.push(update.content?.text ?? ""),
+      sessionUpdate: async ({ update }) => told(update.content?.text ?? ""),
     },
   })
   const hello = await acp.initialize({ clientCapabilities: {} })
   assert.equal(hello.agentCapabilities._meta.extensions.sessionRequestQuestion, true)
   const { sessionId } = await acp.newSession({ cwd: "/tmp", mcpServers: [] })
+  // The stream and the response come by two connections, so either may be read first.
+  const received = first((seen) => (told = seen), (text) => text.startsWith("received: "))
   const turn = await acp.prompt({ sessionId, prompt: prompt("question") })
   assert.equal(turn.stopReason, "end_turn")
+  assert.match(await received, /option-b/)
   assert.deepEqual(asked.map(({ method, params }) => [method, params.prompt]), [[QUESTION, "Which option?"]])
-  assert.ok(said.some((text) => text.startsWith("received: ") && text.includes("option-b")), said.join())
   const { data } = await v1("GET", "/questions?status=answered")
   assert.deepEqual(data.questions[0].outcome.answers, [["option-b"]])
   await acp.disconnect()
@@ -90,14 +104,14 @@ test("the SDK's sessions work, and a question that it does not know stays open f
   const settled = (await v1("GET", "/questions?status=answered")).data.questions[0]
   assert.deepEqual([settled.kind, settled.outcome.answers], ["permission", [["allow-once"]]])
 
-  // The SDK answers what it does not know with -32601 by itself. That is nobody's answer.
-  const refused = first((seen) => session.onEvent(seen), ({ sender, payload }) => sender === "client" && payload.error)
+  // The SDK answers what it does not know with -32601 by itself. That is recorded, and it is nobody's answer.
   const shown = first((seen) => session.onEvent(seen), ({ payload }) => payload.method === QUESTION)
   const answered = session.prompt(prompt("question"))
   const { params } = (await shown).payload
-  await Promise.race([refused.catch(() => {}), new Promise((resolve) => setTimeout(resolve, 1000))])
-  const open = (await v1("GET", "/questions?status=requested")).data.questions
-  assert.equal(open.length, 1)
+  const [open] = (await v1("GET", "/questions?status=requested")).data.questions
+  const refused = await notShown(open.sessionId)
+  assert.match(refused.params.error, /-32601/)
+  assert.equal((await v1("GET", `/questions/${open.id}`)).data.status, "requested")
   const path = `/sessions/${params.sessionId}/questions/${params.questionId}/reply`
   assert.equal((await v1("POST", path, { answers: [["option-a"]] })).status, 204)
   assert.equal((await answered).stopReason, "end_turn")

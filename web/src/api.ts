@@ -33,6 +33,6 @@ export function words(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-function capital(text: string): string {
+export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

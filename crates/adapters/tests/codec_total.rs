@@ -1,7 +1,7 @@
 //! Every codec is total: any bytes, in any order, in any state, give values and never a panic; and whatever it calls a
 //! question can be stored, answered and rejected.
 //!
-//! A `fuzz/` target per codec (cargo-fuzz, needs a nightly toolchain) may be added beside this; it would call the same `live`.
+//! `fuzz/` has a target per codec that looks further (cargo-fuzz, needs a nightly toolchain).
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 

@@ -63,6 +63,23 @@ fn what_cannot_be_started_says_why_and_nothing_is_started_by_mistake() {
 }
 
 #[test]
+fn agents_are_registered_by_the_command_line_and_by_a_file() {
+    let data = tempfile::tempdir().unwrap();
+    std::fs::write(data.path().join("agents"), "# mine\nfiled=nowhere-to-be-found\nboth=lost-in-the-file\n")
+        .unwrap();
+    let hub = acp::start(acp::builder().data(data.path()).arg("--agent=both=lost-on-the-line"));
+    let (_, agents) = hub.http("GET", "/v1/agents", None).unwrap();
+    let programs = |name: &str| {
+        let agents = agents["agents"].as_array().unwrap();
+        agents.iter().find(|agent| agent["name"] == name).unwrap()["programs"].clone()
+    };
+    assert_eq!(programs("filed"), json!(["nowhere-to-be-found"]));
+    assert_eq!(programs("both"), json!(["lost-on-the-line"]));
+    let (status, body) = Place::new(&hub, "filed").post("?agent=filed", HELLO);
+    assert!(status == 409 && body.contains("was not found"), "{body}");
+}
+
+#[test]
 fn initialize_says_that_questions_are_understood_and_tells_the_agent_so() {
     let hub = hub();
     let place = Place::new(&hub, "caps");
@@ -174,6 +191,26 @@ fn delete_answers_when_the_whole_group_is_gone() {
     assert_eq!(place.delete(), 204, "ending what has ended is no error");
     let events = stream.rest();
     assert!(events.last().unwrap().data.contains("_askd/agent_ended"), "{events:?}");
+}
+
+#[test]
+fn an_agent_that_hears_nothing_any_more_is_ended_like_any_other() {
+    let hub = hub();
+    let place = Place::new(&hub, "deaf");
+    let session = place.open("mock", "/tmp");
+    let mut stream = place.stream(None);
+    let prompted = place.prompt(3, &session, "flood=1 ignore-term hang");
+    stream.until(|event| event.data.contains("flood 0"));
+    let agent = agent_pid(&hub);
+    // What it will never read does not stand in the way, and whoever waits for it is told.
+    let waiting = place.prompt(4, &session, &"x".repeat(1 << 20));
+    assert_eq!(place.delete(), 204);
+    assert!(!is_alive(agent), "the agent lives");
+    for (id, response) in [(3, prompted), (4, waiting)] {
+        let (status, body) = response.join().unwrap();
+        let body: Value = serde_json::from_str(&body).unwrap_or_default();
+        assert!(status == 409 || body["id"] == id && body["error"]["code"] == -32603, "{status} {body}");
+    }
 }
 
 #[test]

@@ -106,6 +106,8 @@ mod tests {
             let names = [
                 ("{question_id}", "$ID"),
                 ("{server_id}", "my-server"),
+                ("{agent}", "opencode"),
+                ("{link}", "$LINK"),
                 ("/api/agents/{id}", "/api/agents/$SID"),
             ];
             let path = names.iter().fold(path.to_owned(), |path, (name, value)| path.replace(name, value));

@@ -48,8 +48,9 @@ CREATE INDEX deliveries_pending ON deliveries (source_id) WHERE state IN ('queue
 -- Secret answers, sealed; deleted once they have arrived.
 CREATE TABLE secrets (question_id TEXT PRIMARY KEY, sealed BLOB NOT NULL, read_at INTEGER) STRICT, WITHOUT ROWID;
 
+-- Numbers are given by the one writer, in the order of the commits; the retention notes the newest that it deletes.
 CREATE TABLE events (
-  seq INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, at INTEGER NOT NULL,
+  seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, at INTEGER NOT NULL,
   question_id TEXT, session_id TEXT, detail TEXT NOT NULL
 ) STRICT;
 -- The event that begins a question has the question's own number.

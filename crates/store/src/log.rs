@@ -7,9 +7,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
+use serde::Serialize;
 use tokio::sync::watch;
 
-use askd_core::{Event, EventType, QuestionId, Seq, SessionId, Status};
+use askd_core::{Event, EventType, QuestionId, Seq, Session, SessionId, Status, Timestamp};
 
 use crate::{StoreError, StoreResult};
 
@@ -33,27 +34,78 @@ pub struct LoggedEvent {
     pub json: String,
 }
 
+/// What every event begins with.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct EventHead {
+    pub seq: Seq,
+    #[serde(rename = "type")]
+    pub kind: EventType,
+    pub at: Timestamp,
+}
+
+/// A question as an event tells of it: the texts as they are stored, and what filters look at. A member that is added to the
+/// question later must be one that readers can do without, or be written into the old texts by a migration.
+#[derive(Debug)]
+pub struct QuestionTold<'a> {
+    pub id: QuestionId,
+    pub seq: Seq,
+    pub created_at: Timestamp,
+    pub session: Option<SessionId>,
+    pub agent: String,
+    pub call_id: Option<String>,
+    pub status: Status,
+    /// JSON of what was asked.
+    pub ask: &'a str,
+    /// JSON of status, outcome and delivery.
+    pub detail: &'a str,
+}
+
 impl LoggedEvent {
-    pub fn new(event: &Event) -> StoreResult<Self> {
-        let json = serde_json::to_string(event).map_err(|error| StoreError::Corrupt(error.to_string()))?;
-        let question = event.question.as_ref();
-        let session = event.session.as_ref();
+    /// Put together from texts: an event is the same as [`Event`] written down, and nothing is read to be written again.
+    pub fn of_question(head: EventHead, told: QuestionTold<'_>) -> StoreResult<Self> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Asked {
+            created_at: Timestamp,
+            seq: Seq,
+        }
+        let asked = to_json(&Asked { created_at: told.created_at, seq: told.seq })?;
+        let question = [members(told.ask)?, members(told.detail)?, members(&asked)?].join(",");
+        let json = format!(
+            r#"{{{},"question":{{"id":"{}",{question}}}}}"#,
+            members(&to_json(&head)?)?,
+            told.id.as_str()
+        );
         Ok(Self {
-            seq: event.seq,
-            kind: event.kind,
-            question: question.map(|question| question.id.clone()),
-            session: question
-                .and_then(|question| question.ask.session_id.clone())
-                .or_else(|| session.map(|session| session.id.clone())),
-            status: question.map(|question| question.status),
-            agent: question
-                .map(|question| question.ask.agent.clone())
-                .or_else(|| session.map(|session| session.agent.clone()))
-                .unwrap_or_default(),
-            call_id: question.and_then(|question| question.ask.call_id().map(str::to_owned)),
+            seq: head.seq,
+            kind: head.kind,
+            question: Some(told.id),
+            session: told.session,
+            status: Some(told.status),
+            agent: told.agent,
+            call_id: told.call_id,
             json,
         })
     }
+
+    pub fn of_session(head: EventHead, session: Session) -> StoreResult<Self> {
+        let EventHead { seq, kind, at } = head;
+        let event = Event { seq, kind, at, question: None, session: Some(session) };
+        let json = to_json(&event)?;
+        let (session, agent) = event.session.map(|session| (session.id, session.agent)).unzip();
+        let agent = agent.unwrap_or_default();
+        Ok(Self { seq, kind, question: None, session, status: None, agent, call_id: None, json })
+    }
+}
+
+fn to_json(value: &impl Serialize) -> StoreResult<String> {
+    serde_json::to_string(value).map_err(|error| StoreError::Corrupt(error.to_string()))
+}
+
+/// What is between the braces of a JSON object.
+fn members(object: &str) -> StoreResult<&str> {
+    let inner = object.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+    inner.ok_or_else(|| StoreError::Corrupt("a stored text is not an object".to_owned()))
 }
 
 #[async_trait]
@@ -103,19 +155,12 @@ impl Tail {
     }
 
     /// Adds what was just committed, in order, and wakes the readers.
-    pub fn publish(&self, events: &[Event]) {
+    pub fn publish(&self, events: Vec<LoggedEvent>) {
         let Some(newest) = events.last().map(|event| event.seq) else { return };
-        let logged: StoreResult<Vec<_>> = events.iter().map(LoggedEvent::new).collect();
         {
             let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
-            match logged {
-                Ok(logged) => {
-                    kept.bytes += logged.iter().map(|event| event.json.len()).sum::<usize>();
-                    kept.events.extend(logged.into_iter().map(Arc::new));
-                }
-                // A tail with a hole would lie: readers go to the store, which says what is wrong.
-                Err(_) => *kept = Kept { after: newest, ..Kept::default() },
-            }
+            kept.bytes += events.iter().map(|event| event.json.len()).sum::<usize>();
+            kept.events.extend(events.into_iter().map(Arc::new));
             while kept.events.len() > TAIL_EVENTS || kept.bytes > TAIL_BYTES {
                 let Some(oldest) = kept.events.pop_front() else { break };
                 kept.bytes -= oldest.json.len();
@@ -139,5 +184,50 @@ impl Tail {
         }
         let start = kept.events.partition_point(|event| event.seq <= after);
         Some(kept.events.iter().skip(start).take(LOG_PAGE).cloned().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use askd_core::{AskInput, Outcome, Question};
+
+    use super::*;
+
+    #[test]
+    fn an_event_put_together_is_the_event_written_down() {
+        let input = r#"{"questions":[{"question":"\"Which\"?","options":["a","b"]}],"context":{"cwd":"/x"}}"#;
+        let ask = serde_json::from_str::<AskInput>(input).unwrap().complete().unwrap();
+        let at = Timestamp::from_millis(1_700_000_000_123);
+        let outcome = Outcome::expired(at);
+        let id = QuestionId::from_bits(7);
+        let question = Question {
+            id: id.clone(),
+            ask,
+            status: Status::Expired,
+            outcome: Some(outcome),
+            delivery: None,
+            created_at: at,
+            seq: 3,
+            road: None,
+        };
+        let detail = serde_json::json!({ "outcome": question.outcome, "delivery": null });
+        let detail = format!(r#"{{"status":"expired",{}}}"#, members(&detail.to_string()).unwrap());
+        let told = QuestionTold {
+            id,
+            seq: 3,
+            created_at: at,
+            session: None,
+            agent: "api".to_owned(),
+            call_id: None,
+            status: Status::Expired,
+            ask: &serde_json::to_string(&question.ask).unwrap(),
+            detail: &detail,
+        };
+        let kind = EventType::QuestionResolved;
+        let logged = LoggedEvent::of_question(EventHead { seq: 9, kind, at }, told).unwrap();
+        let event = Event { seq: 9, kind, at, question: Some(question), session: None };
+        assert_eq!(serde_json::from_str::<Event>(&logged.json).unwrap(), event);
+        let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        assert_eq!(value(&logged.json), value(&serde_json::to_string(&event).unwrap()));
     }
 }

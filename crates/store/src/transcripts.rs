@@ -39,6 +39,11 @@ impl NewEntry {
     pub fn new(at: Timestamp, voice: &'static str) -> Self {
         Self { line: None, at, voice, text: None, raw: None, about: None, asks: None }
     }
+
+    /// As it is read.
+    pub(crate) fn numbered(self, number: u64) -> Entry {
+        Entry { number, at: self.at, voice: self.voice.to_owned(), text: self.text, raw: self.raw }
+    }
 }
 
 /// A question of the session that an entry is about.

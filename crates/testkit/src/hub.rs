@@ -176,6 +176,13 @@ impl Hub {
         self.spawn()
     }
 
+    /// Starts it again on the same data and any free port, after `kill` or `stop`.
+    pub fn restart_elsewhere(&mut self) -> anyhow::Result<()> {
+        ensure!(self.child.is_none(), "the hub still runs");
+        "127.0.0.1:0".clone_into(&mut self.how.listen);
+        self.spawn()
+    }
+
     fn spawn(&mut self) -> anyhow::Result<()> {
         let log = File::options().create(true).append(true).open(&self.log)?;
         let mut command = Command::new(&self.how.exe);

@@ -202,6 +202,44 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/plugins/{agent}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A plugin connects. The stream brings the calls that it has to make of its agent, each a `data:` line with a `PluginCall`; as long as it
+         *     is open, the plugin is there. The same link again, after a lost connection or a restart of the hub, is the same source.
+         */
+        post: operations["connectPlugin"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/plugins/{agent}/{link}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** What a plugin has to say: events of its agent and replies to calls, in their order. */
+        post: operations["hearPlugin"];
+        /** A plugin says that its agent is about to end. Its open questions are cancelled. */
+        delete: operations["disconnectPlugin"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/questions": {
         parameters: {
             query?: never;
@@ -902,6 +940,55 @@ export interface components {
             timestamp: components["schemas"]["Timestamp"];
             /** @description The tool call, or askd's id where the call has no name. */
             toolId: string;
+        };
+        /** @description A request that the plugin is to make of its agent. */
+        PluginCall: {
+            /** @description The text of a JSON body. */
+            body?: string | null;
+            /**
+             * Format: int64
+             * @description Comes back with the reply.
+             */
+            call: number;
+            /** @example POST */
+            method: string;
+            /** @example /question/que_1/reply */
+            path: string;
+            query: string[][];
+        };
+        /** @description A plugin's greeting. */
+        PluginHello: {
+            /** @description The folder that the agent works in. */
+            directory: string;
+            /** @description Names the plugin as long as its process lives; the same at every connection, and told to nobody else. */
+            link: string;
+            /**
+             * Format: int32
+             * @description The agent's process.
+             */
+            pid: number;
+        };
+        PluginMessage: {
+            /** @description An event of the agent, as the text of its JSON. */
+            event: string;
+        } | {
+            reply: components["schemas"]["PluginReply"];
+        };
+        /** @description What happened, in its order. */
+        PluginMessages: {
+            messages: components["schemas"]["PluginMessage"][];
+        };
+        /** @description What came of a call. */
+        PluginReply: {
+            /** @description The body of the agent's answer, or why there is none. */
+            body: string;
+            /** Format: int64 */
+            call: number;
+            /**
+             * Format: int32
+             * @description The status of the agent's answer; 0 if the call could not be made.
+             */
+            status: number;
         };
         /** @description A refusal, as it is sent. */
         Problem: {
@@ -1676,6 +1763,112 @@ export interface operations {
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
+            405: components["responses"]["Problem405"];
+            414: components["responses"]["Problem414"];
+            431: components["responses"]["Problem431"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    connectPlugin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The agent whose plugin it is, `opencode`. */
+                agent: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PluginHello"];
+            };
+        };
+        responses: {
+            /** @description What was asked for. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": components["schemas"]["PluginCall"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            405: components["responses"]["Problem405"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    hearPlugin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The agent whose plugin it is, `opencode`. */
+                agent: string;
+                /** @description The link that the plugin has connected with. */
+                link: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PluginMessages"];
+            };
+        };
+        responses: {
+            /** @description It was done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            405: components["responses"]["Problem405"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
+            431: components["responses"]["Problem431"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    disconnectPlugin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The agent whose plugin it is, `opencode`. */
+                agent: string;
+                /** @description The link that the plugin has connected with. */
+                link: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
             405: components["responses"]["Problem405"];
             414: components["responses"]["Problem414"];
             431: components["responses"]["Problem431"];

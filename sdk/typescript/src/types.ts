@@ -94,7 +94,8 @@ export type AskdEvent = QuestionEvent | SessionEvent | TrimmedEvent;
 export interface TranscriptEntry {
   number: number;
   at: string;
-  voice: "agent" | "thought" | "tool" | "user" | "question" | "turn" | "error" | "other";
+  /** `response` and `resolved` (the end of a question) only in sessions of an ACP server. */
+  voice: "agent" | "thought" | "tool" | "user" | "question" | "turn" | "error" | "other" | "response" | "resolved";
   text: string | null;
   /** The agent's own line, if it was asked for. */
   raw: string | null;

@@ -65,7 +65,7 @@ p, pre, ul, ol, blockquote { margin: 0; }
 .option:has(:checked) { border-color: var(--accent); background: var(--accent-soft); }
 .option:focus-within { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
 .option :is([type="radio"], [type="checkbox"]) { flex: none; width: 1.1rem; height: 1.1rem; margin: 0.2rem 0 0; accent-color: var(--accent); }
-.option > label { display: flex; gap: 0.65rem; align-items: center; min-height: 2.25rem; cursor: pointer; }
+.option > label { display: flex; flex: none; gap: 0.65rem; align-items: center; min-height: 2.25rem; cursor: pointer; }
 .option > label :is([type="radio"], [type="checkbox"]) { margin: 0; }
 div.option { align-items: center; padding: 0.2rem 0.3rem 0.2rem 0.75rem; }
 .words { display: flex; flex-direction: column; min-width: 0; white-space: pre-wrap; }
@@ -95,12 +95,13 @@ form > pre.scrolls, .item > pre.scrolls, .body, .summary pre { padding: 0.75rem;
 .markdown > * + *, .markdown li:not(.task) > * + * { margin-top: 0.6em; }
 .markdown .heading { font-weight: 650; }
 .markdown :is(.level-1, .level-2) { font-size: 1.1em; }
-.markdown :is(pre, div.scrolls) { padding: 0.6rem; border: 1px solid var(--line); border-radius: var(--small); }
+.markdown :is(pre, div.scrolls) { border: 1px solid var(--line); border-radius: var(--small); }
 .markdown :is(ul, ol) { padding-left: 1.4em; }
 .markdown li.task { display: flex; gap: 0.5rem; margin-left: -1.4em; list-style: none; }
 .markdown blockquote { padding-left: 0.9rem; border-left: 3px solid var(--line-strong); opacity: 0.85; }
 .markdown hr { border: 0; border-top: 1px solid var(--line); }
-table { border-collapse: collapse; }
+.markdown pre { padding: 0.6rem; }
+table { width: 100%; border-collapse: collapse; }
 th, td { padding: 0.3rem 0.6rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
 a { color: var(--accent); }
 .buttons { display: flex; flex-wrap: wrap; gap: 0.6rem; align-items: center; }

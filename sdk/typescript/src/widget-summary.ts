@@ -22,7 +22,7 @@ export function summary(question: Question, typed: string): HTMLElement {
     const item = question.questions[i];
     const labels = values.map((value) => item?.options.find((option) => option.value === value)?.label ?? value);
     const given = outcome?.withheld?.includes(i) ? "kept secret" : labels.map(clean).join(", ") || "not answered";
-    lines.push(element("p", {}, element("span", { class: "soft" }, `${clean(item?.header ?? item?.question ?? "")}: `), element("strong", {}, given)));
+    lines.push(element("p", {}, element("span", { class: "soft" }, `${clean(item?.header ?? item?.question ?? "")} `), element("strong", {}, given)));
     const note = outcome?.notes?.[i];
     if (note) lines.push(element("p", { class: "soft" }, `Note: ${clean(note)}`));
   });

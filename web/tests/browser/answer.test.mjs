@@ -31,8 +31,13 @@ test("a question appears live and is answered by mouse; the answer is shown as a
   await shot(page, "accepted");
 });
 
-test("the empty inbox lets the demo ask", async () => {
+test("the empty inbox says how to connect each agent, and lets the demo ask", async () => {
   const page = await someone();
+  const { agents } = await hub.call("GET", "/v1/agents");
+  for (const { name, questions } of agents) {
+    if (questions.state !== "no" && name !== "mock") await page.getByText(`askd run ${name} `).waitFor();
+  }
+  for (const command of ["askd install claude", "askd attach opencode", "askd doctor"]) await page.getByText(command).waitFor();
   await shot(page, "empty");
   await page.getByRole("button", { name: "Let the demo ask something" }).click();
   await page.getByText("How should people sign in to the shop?").first().waitFor();

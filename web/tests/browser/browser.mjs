@@ -25,6 +25,19 @@ export function launch() {
   return chromium.launch({ executablePath: EXECUTABLE, args: FLAGS });
 }
 
+/** What keeps the browser from installing a page. Private windows never do, so this one has a profile for the moment. */
+export async function whyNotInstallable(url) {
+  const context = await chromium.launchPersistentContext("", { executablePath: EXECUTABLE, args: FLAGS });
+  try {
+    const page = await context.newPage();
+    await page.goto(url);
+    const { installabilityErrors } = await (await context.newCDPSession(page)).send("Page.getInstallabilityErrors");
+    return installabilityErrors.map(({ errorId }) => errorId);
+  } finally {
+    await context.close();
+  }
+}
+
 /** A browser of one's own, and what its page complained about. */
 export async function visitor(browser, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: "en-GB", timezoneId: "UTC", ...options });

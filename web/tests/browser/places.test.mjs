@@ -142,7 +142,11 @@ test("a session's question is held until the agent's message has settled, and it
   await page.clock.pauseAt(Date.now() + 60_000);
   await page.getByRole("textbox", { name: /Say something/ }).fill("question");
   await page.keyboard.press("Enter");
-  await page.locator("nav .count", { hasText: "1" }).waitFor();
+  // What has come by the network is shown by the next tick; the hold is six hundred of them.
+  await until(async () => {
+    await page.clock.runFor(1);
+    return (await page.locator("nav .count").count()) === 1 && (await log.getByText("Ask the user").count()) === 1;
+  }, "the question and the words before it");
   await page.clock.runFor(500);
   assert.equal(await page.getByRole("heading", { name: "Mock agent asks" }).count(), 0, "the message has not settled");
   await page.clock.runFor(200);

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { shot, violations } from "./browser.mjs";
+import { shot, violations, whyNotInstallable } from "./browser.mjs";
 import { AUTH, DIFF, FEATURES, FORM, LAYOUT, PERMISSION, PLAN } from "./samples.mjs";
-import { hub, someone, stage } from "./stage.mjs";
+import { hub, someone, stage, startMock } from "./stage.mjs";
 
 const PHONE = { viewport: { width: 360, height: 720 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 };
 
@@ -86,7 +86,26 @@ test("hostile text is shown as text: no script, handler, javascript link, foreig
   assert.deepEqual((await hub.question(id)).outcome.answers, [[evil], ["opened"]], "the answer carries the agent's own bytes");
 });
 
-test("the page's policy forbids inline code, and the fragment's code is gone from the address", async () => {
+test("the list is grouped by project, by agent or not at all, and says who asks from where", async () => {
+  for (const sample of [AUTH, FEATURES, PLAN]) await hub.ask(sample);
+  const page = await someone();
+  const list = page.getByRole("list", { name: "Open questions, oldest first" });
+  const groups = () => list.getByRole("heading").allInnerTexts();
+  const rows = async () => (await list.getByRole("link").allInnerTexts()).map((text) => text.replace(/\s+/g, " "));
+  assert.deepEqual((await groups()).map((text) => text.replace(/\s+/g, " ")), ["shop 2", "blog 1"]);
+  assert.match((await rows())[0], /^C ?Claude Code · Add sign-in .* Which auth method should we use\? on laptop$/);
+  await page.getByRole("combobox", { name: "Group by" }).selectOption("agent");
+  assert.deepEqual((await groups()).map((text) => text.replace(/\s+/g, " ")), ["Claude Code 2", "OpenCode 1"]);
+  assert.match((await rows())[0], /shop on laptop$/);
+  await page.getByRole("combobox", { name: "Group by" }).selectOption("none");
+  assert.deepEqual(await groups(), []);
+  assert.match((await rows())[1], /Which features do you want\?/, "oldest first");
+  await page.reload();
+  await list.waitFor();
+  assert.deepEqual(await groups(), [], "the choice is remembered");
+});
+
+test("the page's policy forbids inline code, the fragment's code is gone from the address, and the page can be installed", async () => {
   const page = await someone();
   assert.doesNotMatch(page.url(), /login/);
   const response = await page.request.get(`${hub.url}/`);
@@ -98,6 +117,8 @@ test("the page's policy forbids inline code, and the fragment's code is gone fro
   assert.match(script.headers()["cache-control"], /immutable/);
   assert.match(script.headers()["content-type"], /javascript/);
   for (const path of ["/manifest.webmanifest", "/sw.js", "/icon-192.png"]) assert.equal((await page.request.get(hub.url + path)).status(), 200);
+  assert.deepEqual(await whyNotInstallable(hub.url), []);
+  assert.deepEqual(await whyNotInstallable(`${hub.url}/v1/health`), ["no-manifest"], "the browser does look");
 });
 
 test("keys alone: choose, move, write, submit and go on, with focus never stolen by a new question", async () => {
@@ -148,6 +169,11 @@ test("keys alone: choose, move, write, submit and go on, with focus never stolen
   await page.waitForURL(/#\/history/);
   await press("g", "i");
   await page.waitForURL(/#\/inbox/);
+  const letters = await hub.ask({ questions: [{ question: "Which of many?", options: Array.from({ length: 12 }, (_, i) => `Way ${i + 1}`) }] });
+  await page.goto(`${hub.url}/#/inbox/${letters.id}`);
+  await page.getByRole("radio", { name: "Way 12" }).waitFor();
+  await press("b");
+  assert.equal(await page.getByRole("radio", { name: "Way 11" }).isChecked(), true, "after 9 come letters");
   await page.locator("[data-id]").first().focus();
   await press("j", "Enter");
   assert.equal(await page.evaluate(() => document.activeElement.matches("[data-option]")), true, "Enter goes from the list into the question");
@@ -169,6 +195,16 @@ test("a phone of 360 px: everything fits, targets are large, and the list and th
     assert.deepEqual(await violations(page), [], `question ${i}`);
     await shot(page, `phone-${i}`);
   }
+  const { id: session } = await startMock("question");
+  for (const place of ["history", "sessions", `sessions/${session}`, "sources"]) {
+    await page.goto(`${hub.url}/#/${place}`);
+    await page.locator(place.includes("/") ? "article" : "h1").waitFor();
+    const [wide, tall] = await page.evaluate(() => [document.documentElement.scrollWidth, document.querySelector("main header")?.clientHeight ?? 0]);
+    assert.ok(wide <= 360 && tall < 120, `${place} is ${wide} px wide, its header ${tall} px high`);
+    assert.deepEqual(await violations(page), [], place);
+    await shot(page, `phone-${place.replace(/\/.*/, "-one")}`);
+  }
+  await hub.call("DELETE", `/v1/sessions/${session}`);
   await page.goto(`${hub.url}/#/inbox/${asked[3].id}`);
   await page.getByText("Yes, once").tap();
   await page.getByRole("button", { name: /^Submit/ }).tap();

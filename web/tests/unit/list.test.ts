@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { firstWords } from "../../src/text/clean.ts";
-import { rows } from "../../src/inbox/groups.ts";
+import { rowHeight, rows } from "../../src/inbox/groups.ts";
 import { between, since } from "../../src/text/time.ts";
 import type { Question } from "../../src/api.ts";
 
@@ -12,7 +12,7 @@ test("spans are said in the words of a list", () => {
 });
 
 test("groups stand in the order of their oldest question", () => {
-  const asked = (id: string, cwd: string): Question => ({ id, context: { cwd } }) as unknown as Question;
+  const asked = (id: string, cwd: string): Question => ({ id, kind: "choice", context: { cwd }, questions: [{ question: "?" }] }) as unknown as Question;
   const list = rows([asked("1", "/a/shop"), asked("2", "/a/blog/"), asked("3", "/a/shop")], "project");
   expect(list.map((row) => (row.kind === "group" ? `${row.name} ${row.count}` : row.question.id))).toEqual(["shop 2", "1", "3", "blog 1", "2"]);
 });
@@ -20,4 +20,14 @@ test("groups stand in the order of their oldest question", () => {
 test("the first words are one line", () => {
   expect(firstWords("  one\n two  ")).toBe("one two");
   expect(firstWords("x".repeat(300), 10)).toBe(`${"x".repeat(9)}…`);
+});
+
+test("a row says folder and host where its group does not, and is as high as its words", () => {
+  const context = { cwd: "/a/shop", title: "Add sign-in", host: "laptop" };
+  const long = { id: "1", kind: "plan", agent: "claude", context, questions: [{ question: "Is this plan for the sign-in right?" }] } as unknown as Question;
+  const short = { ...long, id: "2", kind: "choice", context: { ...context, host: null }, questions: [{ question: "Which way?" }] } as unknown as Question;
+  const places = (grouping: "project" | "agent") => rows([long, short], grouping).flatMap((row) => (row.kind === "question" ? [row.place] : []));
+  expect(places("project")).toEqual(["on laptop", ""]);
+  expect(places("agent")).toEqual(["shop on laptop", "shop"]);
+  expect(rows([long, short], "project").map(rowHeight)).toEqual([34, 108, 68]);
 });

@@ -31,8 +31,6 @@ struct Skipped {
 pub struct LineSplitter {
     max_line: usize,
     buf: Vec<u8>,
-    /// How many bytes of the stream came before `buf`.
-    before: u64,
     /// Where the first byte that is not popped yet lies in `buf`.
     start: usize,
     /// Up to here `buf` is known to have no `\n`.
@@ -50,7 +48,7 @@ impl Default for LineSplitter {
 
 impl LineSplitter {
     pub fn new(max_line: usize) -> Self {
-        Self { max_line, buf: Vec::new(), before: 0, start: 0, scanned: 0, prefix: Vec::new(), skipped: None }
+        Self { max_line, buf: Vec::new(), start: 0, scanned: 0, prefix: Vec::new(), skipped: None }
     }
 
     /// Takes the next bytes of the stream.
@@ -61,11 +59,6 @@ impl LineSplitter {
 
     /// The next whole line, if there is one.
     pub fn pop(&mut self) -> Option<Framed<'_>> {
-        self.pop_at().map(|(line, _)| line)
-    }
-
-    /// The next whole line, and how many bytes of the stream end with it.
-    pub fn pop_at(&mut self) -> Option<(Framed<'_>, u64)> {
         let Some(found) = memchr::memchr(b'\n', &self.buf[self.scanned..]) else {
             self.scanned = self.buf.len();
             self.let_go_of_too_much();
@@ -75,8 +68,7 @@ impl LineSplitter {
         let from = self.start;
         self.start = end + 1;
         self.scanned = self.start;
-        let at = self.before + self.start as u64;
-        Some((self.frame(from, end, true), at))
+        Some(self.frame(from, end, true))
     }
 
     /// The stream has ended: what was left without a `\n`, if anything. Pop until `None` before.
@@ -88,15 +80,6 @@ impl LineSplitter {
         self.start = end;
         self.scanned = end;
         Some(self.frame(from, end, false))
-    }
-
-    /// Forgets a half line, as after a truncation of the file that it came from; the stream goes on at byte `at`.
-    pub fn reset(&mut self, at: u64) {
-        self.buf.clear();
-        self.before = at;
-        self.start = 0;
-        self.scanned = 0;
-        self.skipped = None;
     }
 
     /// Bytes taken in and not popped yet, the ones of a skipped line included.
@@ -143,7 +126,6 @@ impl LineSplitter {
             return;
         }
         self.buf.drain(..self.start);
-        self.before += self.start as u64;
         self.scanned -= self.start;
         self.start = 0;
         if self.buf.len() < KEPT_CAPACITY_BYTES && self.buf.capacity() > 2 * KEPT_CAPACITY_BYTES {

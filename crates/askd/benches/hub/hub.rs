@@ -1,6 +1,7 @@
 //! The hub under measurement: the real binary on a folder of its own, ended by its id.
 
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -18,16 +19,23 @@ pub struct Hub {
     pub token: String,
     /// From the start of the process until it answered as healthy.
     pub start_up: Duration,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Hub {
     pub async fn start() -> Result<Self> {
+        Self::start_with(&[], &[]).await
+    }
+
+    /// With these arguments and these in its environment.
+    pub async fn start_with(args: &[String], environment: &[(&str, &Path)]) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let began = Instant::now();
         let mut child = Command::new(env!("CARGO_BIN_EXE_askd"))
             .args(["up", "--listen", "127.0.0.1:0", "--end-agents", "--data"])
             .arg(folder.path())
+            .args(args)
+            .envs(environment.iter().copied())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()?;
@@ -39,7 +47,7 @@ impl Hub {
         if status != 200 {
             return Err(format!("health answered {status}").into());
         }
-        Ok(Self { child, url, token, start_up: began.elapsed(), _folder: folder })
+        Ok(Self { child, url, token, start_up: began.elapsed(), folder })
     }
 
     pub async fn wire(&self) -> Result<Wire> {
@@ -48,6 +56,10 @@ impl Hub {
 
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    pub fn data(&self) -> &Path {
+        self.folder.path()
     }
 
     pub fn rss_mb(&self) -> Result<f64> {
@@ -75,4 +87,15 @@ pub fn rss_mb(pid: u32) -> Result<f64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
     let kb: f64 = line.trim().trim_end_matches("kB").trim().parse()?;
     Ok(kb / 1024.0)
+}
+
+/// Seconds that a process has had a processor, with the threads that it had before.
+pub fn processor_seconds(pid: u32) -> Result<f64> {
+    // In hundredths, as Linux tells it to programs on every machine.
+    const TICKS: f64 = 100.0;
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let field =
+        |at: usize| fields.get(at).and_then(|text| text.parse::<f64>().ok()).ok_or("no processor time");
+    Ok((field(11)? + field(12)?) / TICKS)
 }

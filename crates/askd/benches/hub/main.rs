@@ -14,6 +14,7 @@ mod sessions;
 mod startup;
 mod table;
 mod throughput;
+mod transcripts;
 mod wire;
 
 use table::Table;
@@ -21,8 +22,18 @@ use table::Table;
 type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// In the order in which they are run and printed.
-const SECTIONS: &[&str] =
-    &["startup", "throughput", "latency", "fanout", "memory", "sessions", "acp", "page", "history"];
+const SECTIONS: &[&str] = &[
+    "startup",
+    "throughput",
+    "latency",
+    "fanout",
+    "memory",
+    "sessions",
+    "transcripts",
+    "acp",
+    "page",
+    "history",
+];
 
 #[tokio::main]
 async fn main() -> Result {
@@ -40,6 +51,7 @@ async fn main() -> Result {
             "fanout" => fanout::run(&mut table).await?,
             "memory" => memory::run(&mut table).await?,
             "sessions" => sessions::run(&mut table).await?,
+            "transcripts" => transcripts::run(&mut table).await?,
             "acp" => acp::run(&mut table).await?,
             // Only who names it is told that it cannot be had.
             "page" if given.is_empty() && page::missing().is_some() => {

@@ -127,6 +127,22 @@ impl EventStream {
         }
     }
 
+    /// Reads on to the next event of a type.
+    pub async fn next_of(&mut self, kind: &str, patience: Duration) -> Result {
+        let read = async {
+            loop {
+                self.line.clear();
+                if self.stream.read_line(&mut self.line).await? == 0 {
+                    return Err("the stream ended".into());
+                }
+                if self.line.strip_prefix("event: ").is_some_and(|found| found.trim() == kind) {
+                    return Ok(());
+                }
+            }
+        };
+        tokio::time::timeout(patience, read).await.map_err(|_| "no such event in time")?
+    }
+
     /// The data of the next event.
     pub async fn data(&mut self) -> Result<&str> {
         loop {

@@ -146,16 +146,17 @@ Examples:
     Token(TokenArgs),
     /// Hook askd into an agent that you start yourself: its questions come to the inbox and stay on its screen
     #[command(after_help = "\
-It adds a few lines to the agent's settings, shows them, and touches nothing else. askd uninstall takes them out again.
+It adds a few lines to the agent's settings, or a small plugin, shows what it adds, and touches nothing else. askd uninstall takes it out again.
 
 Examples:
   askd install claude --dry-run
   askd install claude
-  askd install claude --project")]
+  askd install claude --project
+  askd install opencode")]
     Install(InstallArgs),
-    /// Take askd's hooks out of an agent's settings
+    /// Take askd's hooks out of an agent's settings, or its plugin away
     #[command(
-        after_help = "Examples:\n  askd uninstall claude --dry-run\n  askd uninstall claude\n  askd uninstall claude --local"
+        after_help = "Examples:\n  askd uninstall claude --dry-run\n  askd uninstall claude --local\n  askd uninstall opencode"
     )]
     Uninstall(InstallArgs),
     /// What an agent's settings run; reads the agent's words on stdin

@@ -1,4 +1,5 @@
-//! `askd install claude` and `askd uninstall claude`: askd's hooks in a settings file, and out of it again.
+//! `askd install` and `askd uninstall`: askd's hooks in a settings file of Claude Code, and out of it again. OpenCode's plugin is in
+//! `install_opencode`.
 //!
 //! In: which settings file. Out: the file with a few lines more or without them, and what was changed on stdout. The text from
 //! before is kept in the data folder, so that an untouched file is restored to the byte.
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::exit::{Exit, Failure, Outcome};
+use super::install_opencode;
 use super::screen::{Screen, say};
 use crate::data::{DataFolder, write_secret};
 
@@ -22,23 +24,27 @@ pub(super) struct InstallArgs {
     /// The agent to hook into
     #[arg(value_enum)]
     agent: InstallAgent,
-    /// This project's shared settings: .claude/settings.json
-    #[arg(long, conflicts_with_all = ["local", "settings"])]
-    project: bool,
+    /// This project's shared settings: .claude/settings.json, or the folder .opencode
+    #[arg(long, conflicts_with_all = ["local", "settings", "config_dir"])]
+    pub(super) project: bool,
     /// This project's own settings: .claude/settings.local.json
     #[arg(long, conflicts_with = "settings")]
     local: bool,
-    /// Another settings file
+    /// Another settings file of Claude Code
     #[arg(long, value_name = "FILE")]
     settings: Option<PathBuf>,
+    /// Another config folder of OpenCode
+    #[arg(long, value_name = "DIR")]
+    pub(super) config_dir: Option<PathBuf>,
     /// Show what would be changed, and change nothing
     #[arg(long)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(super) enum InstallAgent {
     Claude,
+    Opencode,
 }
 
 /// What a file was before askd changed it.
@@ -52,7 +58,21 @@ struct Before {
     written: String,
 }
 
-pub(super) fn install_hooks(args: &InstallArgs, data: Option<PathBuf>, screen: Screen) -> Outcome {
+pub(super) fn install_into(args: &InstallArgs, data: Option<PathBuf>, screen: Screen) -> Outcome {
+    match args.checked()? {
+        InstallAgent::Claude => install_hooks(args, data, screen),
+        InstallAgent::Opencode => install_opencode::install(args, data, screen),
+    }
+}
+
+pub(super) fn uninstall_from(args: &InstallArgs, data: Option<PathBuf>, screen: Screen) -> Outcome {
+    match args.checked()? {
+        InstallAgent::Claude => uninstall_hooks(args, data, screen),
+        InstallAgent::Opencode => install_opencode::uninstall(args, data, screen),
+    }
+}
+
+fn install_hooks(args: &InstallArgs, data: Option<PathBuf>, screen: Screen) -> Outcome {
     let path = args.path()?;
     let before = read(&path)?;
     let command = command(data.as_deref())?;
@@ -76,7 +96,7 @@ pub(super) fn install_hooks(args: &InstallArgs, data: Option<PathBuf>, screen: S
     report(screen, &path, "installed", "sessions that start from now on bring their questions here")
 }
 
-pub(super) fn uninstall_hooks(args: &InstallArgs, data: Option<PathBuf>, screen: Screen) -> Outcome {
+fn uninstall_hooks(args: &InstallArgs, data: Option<PathBuf>, screen: Screen) -> Outcome {
     let path = args.path()?;
     let Some(before) = read(&path)? else {
         return report(screen, &path, "unchanged", "there is no such file");
@@ -103,8 +123,17 @@ pub(super) fn uninstall_hooks(args: &InstallArgs, data: Option<PathBuf>, screen:
 }
 
 impl InstallArgs {
+    /// The agent, if no flag of another one is given.
+    fn checked(&self) -> Outcome<InstallAgent> {
+        let foreign = match self.agent {
+            InstallAgent::Claude => self.config_dir.is_some().then_some("--config-dir"),
+            InstallAgent::Opencode if self.local => Some("--local"),
+            InstallAgent::Opencode => self.settings.is_some().then_some("--settings"),
+        };
+        foreign.map_or(Ok(self.agent), |flag| Err(Failure::usage(format!("{flag} is not for this agent"))))
+    }
+
     fn path(&self) -> Outcome<PathBuf> {
-        let InstallAgent::Claude = self.agent;
         let path = if let Some(path) = &self.settings {
             path.clone()
         } else if self.project {
@@ -141,7 +170,7 @@ pub(super) fn command(data: Option<&Path>) -> Outcome<String> {
     Ok(hook_command(&program, data.as_deref()))
 }
 
-fn folder(data: Option<PathBuf>) -> Outcome<DataFolder> {
+pub(super) fn folder(data: Option<PathBuf>) -> Outcome<DataFolder> {
     let folder = data.map(DataFolder::at).or_else(DataFolder::from_environment);
     folder.ok_or_else(|| Failure::usage("there is no data folder; give one with --data"))
 }
@@ -161,7 +190,7 @@ fn keep(folder: &DataFolder, before: &Before) -> io::Result<()> {
     write_secret(&record(folder, &before.path), serde_json::to_string(before)?.as_bytes())
 }
 
-fn read(path: &Path) -> Outcome<Option<String>> {
+pub(super) fn read(path: &Path) -> Outcome<Option<String>> {
     match fs::read(path) {
         Ok(bytes) => match String::from_utf8(bytes) {
             Ok(text) => Ok(Some(text)),
@@ -176,7 +205,7 @@ fn read(path: &Path) -> Outcome<Option<String>> {
 }
 
 /// Beside, then into place, with the rights that the file had.
-fn write(path: &Path, text: &str) -> Outcome {
+pub(super) fn write(path: &Path, text: &str) -> Outcome {
     let write = || -> io::Result<()> {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
@@ -191,7 +220,7 @@ fn write(path: &Path, text: &str) -> Outcome {
     write().map_err(|error| failed("write", path, &error))
 }
 
-fn failed(what: &str, path: &Path, error: &io::Error) -> Failure {
+pub(super) fn failed(what: &str, path: &Path, error: &io::Error) -> Failure {
     Failure::new(Exit::Error, format!("cannot {what} {}: {error}", path.display()))
 }
 

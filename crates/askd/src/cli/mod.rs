@@ -17,6 +17,7 @@ mod hook;
 mod ids;
 mod inside_agent;
 mod install;
+mod install_opencode;
 mod list;
 mod open;
 mod picks;

@@ -53,10 +53,10 @@ fn dispatch(cli: Cli) -> Outcome<ExitCode> {
         Command::MockAgent { .. } => Ok(crate::hub::mock_agent()),
         Command::Hook(args) => Ok(hook::hook(&args, global.data)),
         Command::Install(args) => {
-            install::install_hooks(&args, global.data, Screen::new(global.json)).map(done)
+            install::install_into(&args, global.data, Screen::new(global.json)).map(done)
         }
         Command::Uninstall(args) => {
-            install::uninstall_hooks(&args, global.data, Screen::new(global.json)).map(done)
+            install::uninstall_from(&args, global.data, Screen::new(global.json)).map(done)
         }
         command => talk(command, &global).map(done),
     }

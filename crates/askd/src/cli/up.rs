@@ -127,6 +127,13 @@ fn parse_listen(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| "use an address and a port such as 127.0.0.1:2753, or a port alone".to_owned())
 }
 
+/// The agents of a file: a line `NAME=COMMAND` for each; empty lines and those that begin with `#` say nothing.
+pub fn parse_agents(text: &str) -> Result<Vec<AgentCommand>, String> {
+    let lines = (1..).zip(text.lines().map(str::trim));
+    let told = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    told.map(|(n, line)| parse_agent(line).map_err(|why| format!("line {n}: {why}"))).collect()
+}
+
 fn parse_agent(text: &str) -> Result<AgentCommand, String> {
     let valid = |name: &str| {
         !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
@@ -175,5 +182,9 @@ mod tests {
         for bad in ["gemini", "=x", "a b=x", "a="] {
             assert!(parse_agent(bad).is_err(), "{bad}");
         }
+        let file = "# mine\n\n  gemini=gemini --acp\nother=x\n";
+        let names: Vec<_> = parse_agents(file).unwrap().into_iter().map(|agent| agent.name).collect();
+        assert_eq!(names, ["gemini", "other"]);
+        assert!(parse_agents("a=b\n\nnonsense").unwrap_err().starts_with("line 3: use NAME=COMMAND"));
     }
 }

@@ -73,6 +73,11 @@ impl DataFolder {
         self.0.join("secret-key")
     }
 
+    /// Agents that the user registers for every start: a line `NAME=COMMAND` for each.
+    pub fn agents(&self) -> PathBuf {
+        self.0.join("agents")
+    }
+
     pub fn lock(&self) -> PathBuf {
         self.0.join("lock")
     }

@@ -19,6 +19,8 @@ pub enum EngineError {
     KeyReused,
     #[error("too many questions are open")]
     TooManyOpen,
+    #[error("too many plugins are connected")]
+    TooManyPlugins,
     #[error(transparent)]
     Store(#[from] StoreError),
 }

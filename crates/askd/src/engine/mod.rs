@@ -30,7 +30,9 @@ use askd_store::Store;
 
 pub use access::{LoginCode, NewToken};
 pub use acp::{AcpError, AcpServer, AcpStream, acp_event};
-pub use attached::AttachRequest;
+pub use attached::{
+    AttachRequest, PluginCall, PluginHello, PluginMessage, PluginMessages, PluginReply, PluginStream,
+};
 pub use clock::{new_bits, now};
 pub use deliver::{Mouth, Said};
 pub use error::EngineError;

@@ -15,6 +15,7 @@ mod openapi;
 mod opencode;
 mod page;
 mod panopticon;
+mod plugins;
 mod problem;
 mod questions;
 mod sandbox_agent;
@@ -44,6 +45,7 @@ fn api() -> (Router<AppState>, utoipa::openapi::OpenApi) {
         .merge(acp::routes())
         .merge(sandbox_agent::routes())
         .merge(hooks::routes())
+        .merge(plugins::routes())
         .merge(panopticon::routes())
         .merge(agents::routes())
         .merge(tokens::routes())

@@ -43,7 +43,7 @@ const PROBLEMS: [(&str, &str); 12] = [
 const ALWAYS: [&str; 6] = ["400", "403", "405", "414", "431", "503"];
 
 /// What only some operations may be refused with, beside what follows from their form.
-const SOMETIMES: [(&str, &[&str]); 18] = [
+const SOMETIMES: [(&str, &[&str]); 19] = [
     ("askQuestion", &["409", "429"]),
     ("getQuestion", &["429"]),
     ("replyToQuestion", &["409"]),
@@ -60,6 +60,7 @@ const SOMETIMES: [(&str, &[&str]); 18] = [
     ("rejectSessionQuestion", &["404", "409"]),
     ("streamSessionEvents", &["404", "429"]),
     ("attachSource", &["409"]),
+    ("connectPlugin", &["429"]),
     ("reportClaudeHook", &["409", "429"]),
     ("answerQuestionOfAgent", &["409"]),
 ];

@@ -220,6 +220,7 @@ impl From<EngineError> for Problem {
             }
             EngineError::KeyReused => Self::new(Code::IdempotencyKeyReused, detail),
             EngineError::TooManyOpen => Self::new(Code::TooManyOpenQuestions, detail),
+            EngineError::TooManyPlugins => Self::new(Code::TooManyStreams, detail),
             EngineError::Store(StoreError::Closed) => Self::new(Code::Stopping, detail),
             EngineError::Store(StoreError::Corrupt(_)) => {
                 tracing::error!(%detail, "the store holds something unreadable");

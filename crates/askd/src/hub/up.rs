@@ -2,6 +2,7 @@
 //!
 //! In: what the command line said. Out: the address on stdout, and at the end what is left running.
 
+use std::collections::HashSet;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use std::time::Duration;
 use anyhow::Context;
 
 use super::{Hub, HubOptions, asked_to_stop};
-use crate::cli::up::UpOptions;
+use crate::cli::up::{AgentCommand, UpOptions, parse_agents};
 use crate::data::DataFolder;
 use crate::engine::EngineSettings;
 use crate::http::Doors;
@@ -23,13 +24,14 @@ pub async fn up(options: UpOptions) -> anyhow::Result<()> {
         Some(path) => DataFolder::at(path),
         None => DataFolder::from_environment().context("there is no data folder; give one with --data")?,
     };
+    let agents = agents(&data, options.agents)?;
     let hub = Hub::start(HubOptions {
         data,
         listen: options.listen,
         doors: Doors { hosts: options.allow_hosts, origins: options.allow_origins },
         beyond_loopback: options.expose_beyond_loopback,
         settings: EngineSettings { keep_days: options.keep_days },
-        agents: options.agents.into_iter().map(|agent| (agent.name, agent.command)).collect(),
+        agents: agents.into_iter().map(|agent| (agent.name, agent.command)).collect(),
         linger: LINGER,
         observe: if options.observe { claude_config() } else { None },
     })
@@ -40,6 +42,20 @@ pub async fn up(options: UpOptions) -> anyhow::Result<()> {
     stop.await;
     farewell(&hub, options.end_agents).await?;
     hub.stop().await
+}
+
+/// The agents of the command line, and those of the data folder's own file that it does not name.
+fn agents(data: &DataFolder, mut given: Vec<AgentCommand>) -> anyhow::Result<Vec<AgentCommand>> {
+    let path = data.agents();
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(given),
+        Err(error) => return Err(error).context(format!("cannot read {}", path.display())),
+    };
+    let kept = parse_agents(&text).map_err(|why| anyhow::anyhow!("{}: {why}", path.display()))?;
+    let named: HashSet<String> = given.iter().map(|agent| agent.name.clone()).collect();
+    given.extend(kept.into_iter().filter(|agent| !named.contains(&agent.name)));
+    Ok(given)
 }
 
 /// Where Claude Code of this user keeps its transcripts.

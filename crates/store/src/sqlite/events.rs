@@ -8,72 +8,75 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use askd_core::delivery::Delivery;
-use askd_core::{Event, EventType, Outcome, Question, QuestionId, Seq, SessionId, Status, Timestamp};
+use askd_core::{EventType, Outcome, Question, QuestionId, Seq, SessionId, Status};
 
 use super::SqliteStore;
 use super::rows::{at, corrupt, from_json, parsed, to_json};
 use crate::StoreResult;
-use crate::log::{EventLog, LOG_PAGE, LoggedEvent};
+use crate::log::{EventHead, EventLog, LOG_PAGE, LoggedEvent, QuestionTold};
 
 /// What an event says about its question, beside what was asked.
-#[derive(Serialize, Deserialize)]
-struct Detail {
+#[derive(Serialize)]
+struct Detail<'a> {
     status: Status,
-    outcome: Option<Outcome>,
-    delivery: Option<Delivery>,
+    outcome: Option<&'a Outcome>,
+    delivery: Option<&'a Delivery>,
 }
 
 pub(super) fn question_detail(question: &Question) -> StoreResult<String> {
     to_json(&Detail {
         status: question.status,
-        outcome: question.outcome.clone(),
-        delivery: question.delivery.clone(),
+        outcome: question.outcome.as_ref(),
+        delivery: question.delivery.as_ref(),
     })
 }
 
 pub(super) fn insert(
     conn: &Connection,
-    kind: EventType,
-    at: Timestamp,
+    head: EventHead,
     question: Option<&QuestionId>,
     session: Option<&SessionId>,
     detail: &str,
-) -> StoreResult<Seq> {
-    let sql = "INSERT INTO events (kind, at, question_id, session_id, detail) VALUES (?1, ?2, ?3, ?4, ?5)";
+) -> StoreResult<()> {
+    let sql =
+        "INSERT INTO events (seq, kind, at, question_id, session_id, detail) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
     let (question, session) = (question.map(QuestionId::as_str), session.map(SessionId::as_str));
-    conn.prepare_cached(sql)?.execute(params![kind.as_str(), at.millis(), question, session, detail])?;
-    Ok(conn.last_insert_rowid().unsigned_abs())
+    let EventHead { seq, kind, at } = head;
+    conn.prepare_cached(sql)?.execute(params![seq, kind.as_str(), at.millis(), question, session, detail])?;
+    Ok(())
 }
 
 /// The newest number ever given; a number is not given again, whatever the retention deletes.
 pub(super) fn newest(conn: &Connection) -> StoreResult<Seq> {
-    let sql = "SELECT seq FROM sqlite_sequence WHERE name = 'events'";
-    Ok(conn.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()?.unwrap_or(0))
+    let sql = "SELECT max(coalesce((SELECT max(seq) FROM events), 0), \
+               coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'trimmed_through'), 0))";
+    Ok(conn.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
 fn read(row: &Row<'_>) -> StoreResult<LoggedEvent> {
-    let kind: String = row.get(1)?;
-    let kind = EventType::parse(&kind).ok_or_else(|| corrupt(format!("event {kind:?}")))?;
-    let detail: String = row.get(3)?;
-    let question_id: Option<String> = row.get(4)?;
-    let mut event = Event { seq: row.get(0)?, kind, at: at(row.get(2)?), question: None, session: None };
-    if let Some(id) = question_id {
-        let detail: Detail = from_json(&detail)?;
-        let ask: String = row.get(7)?;
-        event.question = Some(Question {
-            id: parsed(&id)?,
-            ask: from_json(&ask)?,
-            status: detail.status,
-            outcome: detail.outcome,
-            delivery: detail.delivery,
-            created_at: at(row.get(6)?),
-            seq: row.get(5)?,
-            road: None,
-        });
-    } else {
-        event.session = Some(from_json(&detail)?);
+    let text = |column| row.get_ref(column)?.as_str().map_err(corrupt);
+    let optional = |column| row.get::<_, Option<String>>(column);
+    let kind = text(1)?;
+    let kind = EventType::parse(kind).ok_or_else(|| corrupt(format!("event {kind:?}")))?;
+    let head = EventHead { seq: row.get(0)?, kind, at: at(row.get(2)?) };
+    let detail = text(3)?;
+    let Some(id) = optional(4)? else { return LoggedEvent::of_session(head, from_json(detail)?) };
+    #[derive(Deserialize)]
+    struct Stands {
+        status: Status,
     }
-    LoggedEvent::new(&event)
+    let told = QuestionTold {
+        id: parsed(&id)?,
+        seq: row.get(5)?,
+        created_at: at(row.get(6)?),
+        ask: text(7)?,
+        agent: row.get(8)?,
+        call_id: optional(9)?,
+        session: optional(10)?.as_deref().map(parsed).transpose()?,
+        status: from_json::<Stands>(detail)?.status,
+        detail,
+    };
+    LoggedEvent::of_question(head, told)
 }
 
 #[async_trait]
@@ -97,7 +100,8 @@ impl EventLog for SqliteStore {
         // Not beyond what is published, so that no cursor is ever ahead of `newest`.
         let newest = self.tail.newest();
         let work = move |conn: &Connection| {
-            let sql = "SELECT e.seq, e.kind, e.at, e.detail, e.question_id, q.seq, q.created_at, q.ask \
+            let sql = "SELECT e.seq, e.kind, e.at, e.detail, e.question_id, q.seq, q.created_at, q.ask, q.agent, q.call_id, \
+                       q.session_id \
                        FROM events e LEFT JOIN questions q ON q.id = e.question_id \
                        WHERE e.seq > ?1 AND e.seq <= ?3 ORDER BY e.seq LIMIT ?2";
             let mut statement = conn.prepare_cached(sql)?;

@@ -99,7 +99,7 @@ fn ask(tx: &mut Tx<'_>, new: NewQuestion, json: &str) -> StoreResult<Asked> {
         seq: 0,
         road: None,
     };
-    tx.log_question(EventType::QuestionRequested, new.at, &mut question)?;
+    tx.log_question(EventType::QuestionRequested, new.at, &mut question, json)?;
     let sql = "INSERT INTO questions (seq, id, status, agent, session_id, source_id, call_id, native_id, asker, created_at, \
                deadline, ask, native) VALUES (?1, ?2, 'requested', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
     let session = question.ask.session_id.as_ref().map(SessionId::as_str);

@@ -61,7 +61,7 @@ pub(super) fn resolve(
             }
             tx.open_questions -= 1;
             transcripts::tell_end(tx, &question, at)?;
-            tx.log_question(EventType::QuestionResolved, at, &mut question)?;
+            tx.log_change(EventType::QuestionResolved, at, &mut question)?;
             Ok(Resolved::Settled(question))
         }
         Decision::Same => Ok(Resolved::Same(question)),
@@ -164,9 +164,9 @@ pub(super) fn step(
     match next.state {
         DeliveryState::Confirmed | DeliveryState::Failed => {
             tx.conn.prepare_cached("DELETE FROM secrets WHERE question_id = ?1")?.execute([id.as_str()])?;
-            tx.log_question(EventType::QuestionDelivered, at, &mut question)?;
+            tx.log_change(EventType::QuestionDelivered, at, &mut question)?;
         }
-        DeliveryState::Sent => tx.log_question(EventType::QuestionUpdated, at, &mut question)?,
+        DeliveryState::Sent => tx.log_change(EventType::QuestionUpdated, at, &mut question)?,
         DeliveryState::Queued => {}
     }
     Ok(Some(question))

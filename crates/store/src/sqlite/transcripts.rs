@@ -58,24 +58,33 @@ fn weight(text: Option<&str>, raw: Option<&str>) -> u64 {
     (text.map_or(0, str::len) + raw.map_or(0, str::len)) as u64
 }
 
-fn append(conn: &Connection, transcript: &str, entries: &[NewEntry]) -> StoreResult<()> {
-    let mut head = head(conn, transcript)?;
+fn append(tx: &mut Tx<'_>, transcript: SessionId, entries: Vec<NewEntry>) -> StoreResult<()> {
+    let (conn, name) = (tx.conn, transcript.as_str());
+    let mut head = head(conn, name)?;
+    let watched = tx.growth.is_watched(&transcript);
+    let mut grown = Vec::new();
     // One line may say several things; they come in one call.
     let stored_through = head.last_line;
     for entry in entries {
         if entry.line.is_some_and(|line| line <= stored_through) {
             continue;
         }
-        insert(conn, transcript, &mut head, entry)?;
-        if let Some(end) = ended_before(conn, entry)? {
-            insert(conn, transcript, &mut head, &end)?;
+        let end = ended_before(conn, &entry)?;
+        for entry in std::iter::once(entry).chain(end) {
+            let number = insert(conn, name, &mut head, &entry)?;
+            if watched {
+                grown.push(entry.numbered(number));
+            }
         }
     }
-    trim(conn, transcript, &mut head)?;
-    keep_head(conn, transcript, &head)
+    trim(conn, name, &mut head)?;
+    keep_head(conn, name, &head)?;
+    tx.transcript_grew(transcript, grown);
+    Ok(())
 }
 
-fn insert(conn: &Connection, transcript: &str, head: &mut Head, entry: &NewEntry) -> StoreResult<()> {
+/// Stores one entry and gives its number.
+fn insert(conn: &Connection, transcript: &str, head: &mut Head, entry: &NewEntry) -> StoreResult<u64> {
     let sql = "INSERT INTO transcript_entries (session_id, number, at, voice, text, raw, about, asks, request) \
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
     conn.prepare_cached(sql)?.execute(params![
@@ -92,7 +101,7 @@ fn insert(conn: &Connection, transcript: &str, head: &mut Head, entry: &NewEntry
     head.next_number += 1;
     head.last_line = head.last_line.max(entry.line.unwrap_or(0));
     head.bytes += weight(entry.text.as_deref(), entry.raw.as_deref());
-    Ok(())
+    Ok(head.next_number - 1)
 }
 
 /// The end of the question that an entry asks, if it was faster than the entry.
@@ -132,9 +141,9 @@ pub(super) fn tell_end(tx: &mut Tx<'_>, question: &Question, now: Timestamp) -> 
     for (transcript, about, request) in places {
         let mut head = head(tx.conn, &transcript)?;
         let end = end(&request, parsed(&about)?, question, now)?;
-        insert(tx.conn, &transcript, &mut head, &end)?;
+        let number = insert(tx.conn, &transcript, &mut head, &end)?;
         keep_head(tx.conn, &transcript, &head)?;
-        tx.transcript_grew(parsed(&transcript)?);
+        tx.transcript_grew(parsed(&transcript)?, vec![end.numbered(number)]);
     }
     Ok(())
 }
@@ -170,12 +179,7 @@ fn trim(conn: &Connection, transcript: &str, head: &mut Head) -> StoreResult<()>
 impl Transcripts for SqliteStore {
     async fn append(&self, transcript: &SessionId, entries: Vec<NewEntry>) -> StoreResult<()> {
         let transcript = transcript.clone();
-        self.write(move |tx| {
-            append(tx.conn, transcript.as_str(), &entries)?;
-            tx.transcript_grew(transcript);
-            Ok(())
-        })
-        .await
+        self.write(move |tx| append(tx, transcript, entries)).await
     }
 
     async fn entries_after(
@@ -184,6 +188,11 @@ impl Transcripts for SqliteStore {
         about: Option<&SessionId>,
         after: u64,
     ) -> StoreResult<TranscriptPage> {
+        if about.is_none()
+            && let Some(page) = self.growth.page(transcript, after)
+        {
+            return Ok(page);
+        }
         let (transcript, about) = (transcript.clone(), about.cloned());
         self.readers
             .read(move |conn| {

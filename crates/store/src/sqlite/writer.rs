@@ -1,31 +1,29 @@
-//! The one writer thread, with group commit, and the teller behind it.
+//! The one writer thread, with group commit.
 //!
-//! In: jobs, each a closure over a transaction. Out: their results, after one fsync for all jobs that were waiting.
-//! The writer only writes; the teller publishes the events of a commit to the tail, brings other memory up to date and then tells
-//! the jobs' callers, while the writer is at the next commit: whoever hears of a change can read it.
+//! In: jobs, each a closure over a transaction. Out: their results, after one fsync for all jobs that were waiting. Events are
+//! published to the tail, and other memory is brought up to date, after the commit and before any job's caller is told: whoever
+//! hears of a change can read it.
 
 use std::sync::Arc;
-use std::sync::mpsc as channel;
 use std::thread;
 
 use rusqlite::{Connection, ErrorCode};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use askd_core::{Event, Question, Session};
-use askd_core::{EventType, Seq, SessionId, Timestamp};
+use askd_core::{EventType, Question, Seq, Session, SessionId, Timestamp};
 
 use super::events;
 use super::growth::Growth;
-use crate::log::Tail;
+use super::rows::to_json;
+use crate::log::{EventHead, LoggedEvent, QuestionTold, Tail};
 use crate::seal::Sealer;
+use crate::transcripts::Entry;
 use crate::{StoreError, StoreResult};
 
 /// Jobs of one commit: bounds the time that the first of them waits for the last.
 const MAX_BATCH: usize = 512;
 /// Jobs waiting for the writer; past it callers wait their turn.
 const QUEUE: usize = 4096;
-/// Commits that wait for the teller; past it the writer waits, so that what is untold stays small.
-const UNTOLD: usize = 1;
 
 /// What a job that fails takes with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,16 +39,18 @@ pub(super) enum Scope {
 pub(super) struct Tx<'a> {
     pub(super) conn: &'a Connection,
     pub(super) sealer: &'a Sealer,
-    growth: &'a Arc<Growth>,
+    pub(super) growth: &'a Arc<Growth>,
     /// Open questions, this transaction's changes included.
     pub(super) open_questions: i64,
+    /// The number of the newest event, this transaction's included.
+    newest: Seq,
     done: Done,
 }
 
 /// What becomes true outside the database once a job is durable.
 #[derive(Default)]
 struct Done {
-    events: Vec<Event>,
+    events: Vec<LoggedEvent>,
     effects: Vec<Box<dyn FnOnce() + Send>>,
 }
 
@@ -67,34 +67,52 @@ impl Tx<'_> {
         self.done.effects.push(Box::new(effect));
     }
 
-    /// Wakes the readers of a transcript once the job is durable.
-    pub(super) fn transcript_grew(&mut self, transcript: SessionId) {
+    /// Tells the readers of a transcript, once the job is durable.
+    pub(super) fn transcript_grew(&mut self, transcript: SessionId, entries: Vec<Entry>) {
         let growth = Arc::clone(self.growth);
-        self.after_commit(move || growth.grew(&transcript));
+        self.after_commit(move || growth.grew(&transcript, entries));
     }
 
-    /// Appends an event about a question; a requested question learns its own place in the log by it.
+    /// Appends an event about a question whose `ask` is written down in `json`; a requested question learns its own place in
+    /// the log by it.
     pub(super) fn log_question(
         &mut self,
         kind: EventType,
         at: Timestamp,
         question: &mut Question,
+        json: &str,
     ) -> StoreResult<()> {
-        let detail = events::question_detail(question)?;
-        let seq = events::insert(
-            self.conn,
-            kind,
-            at,
-            Some(&question.id),
-            question.ask.session_id.as_ref(),
-            &detail,
-        )?;
+        let head = self.next_event(kind, at);
         if kind == EventType::QuestionRequested {
-            question.seq = seq;
+            question.seq = head.seq;
         }
-        let event = Event { seq, kind, at, question: Some(question.clone()), session: None };
-        self.done.events.push(event);
+        let detail = events::question_detail(question)?;
+        let session = question.ask.session_id.clone();
+        events::insert(self.conn, head, Some(&question.id), session.as_ref(), &detail)?;
+        let told = QuestionTold {
+            id: question.id.clone(),
+            seq: question.seq,
+            created_at: question.created_at,
+            session,
+            agent: question.ask.agent.clone(),
+            call_id: question.ask.call_id().map(str::to_owned),
+            status: question.status,
+            ask: json,
+            detail: &detail,
+        };
+        self.done.events.push(LoggedEvent::of_question(head, told)?);
         Ok(())
+    }
+
+    /// Appends an event about a question that was asked before.
+    pub(super) fn log_change(
+        &mut self,
+        kind: EventType,
+        at: Timestamp,
+        question: &mut Question,
+    ) -> StoreResult<()> {
+        let json = to_json(&question.ask)?;
+        self.log_question(kind, at, question, &json)
     }
 
     pub(super) fn log_session(
@@ -103,12 +121,15 @@ impl Tx<'_> {
         at: Timestamp,
         session: &Session,
     ) -> StoreResult<Seq> {
-        let detail =
-            serde_json::to_string(session).map_err(|error| StoreError::Corrupt(error.to_string()))?;
-        let seq = events::insert(self.conn, kind, at, None, Some(&session.id), &detail)?;
-        let event = Event { seq, kind, at, question: None, session: Some(session.clone()) };
-        self.done.events.push(event);
-        Ok(seq)
+        let head = self.next_event(kind, at);
+        events::insert(self.conn, head, None, Some(&session.id), &to_json(session)?)?;
+        self.done.events.push(LoggedEvent::of_session(head, session.clone())?);
+        Ok(head.seq)
+    }
+
+    fn next_event(&mut self, kind: EventType, at: Timestamp) -> EventHead {
+        self.newest += 1;
+        EventHead { seq: self.newest, kind, at }
     }
 }
 
@@ -120,13 +141,6 @@ type Work = Box<dyn FnOnce(Option<&mut Tx<'_>>) -> (bool, Finish) + Send>;
 struct Job {
     scope: Scope,
     work: Work,
-}
-
-/// A commit that went through or did not, and everything that hangs on it.
-struct Told {
-    committed: StoreResult<()>,
-    done: Done,
-    finishers: Vec<Finish>,
 }
 
 /// The caller's side of the writer thread.
@@ -145,14 +159,13 @@ impl Writer {
     ) -> StoreResult<Self> {
         let (jobs, queue) = mpsc::channel(QUEUE);
         let (end, ended) = watch::channel(false);
-        let (tell, told) = channel::sync_channel(UNTOLD);
-        let teller = spawn("askd-teller", move || told.into_iter().for_each(|told| tell_all(&tail, told)))?;
-        spawn("askd-writer", move || {
-            WriterThread { conn, tell, growth, sealer, open_questions }.run(queue);
-            // It ends because the writer, which has been consumed, was its only sender.
-            drop(teller.join());
+        let newest = tail.newest();
+        let run = move || {
+            WriterThread { conn, tail, growth, sealer, open_questions, newest }.run(queue);
             end.send_replace(true);
-        })?;
+        };
+        let spawned = thread::Builder::new().name("askd-writer".to_owned()).spawn(run);
+        spawned.map_err(|error| StoreError::Unavailable(error.to_string()))?;
         Ok(Self { jobs, ended })
     }
 
@@ -189,49 +202,31 @@ impl Writer {
     }
 }
 
-fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> StoreResult<thread::JoinHandle<()>> {
-    let spawned = thread::Builder::new().name(name.to_owned()).spawn(run);
-    spawned.map_err(|error| StoreError::Unavailable(error.to_string()))
-}
-
-fn tell_all(tail: &Tail, told: Told) {
-    if told.committed.is_ok() {
-        tail.publish(&told.done.events);
-        told.done.effects.into_iter().for_each(|effect| effect());
-    }
-    for finish in told.finishers {
-        finish(told.committed.clone());
-    }
-}
-
 struct WriterThread {
     conn: Connection,
-    tell: channel::SyncSender<Told>,
+    tail: Arc<Tail>,
     growth: Arc<Growth>,
     sealer: Arc<Sealer>,
     open_questions: i64,
+    newest: Seq,
 }
 
 impl WriterThread {
     fn run(mut self, mut queue: mpsc::Receiver<Job>) {
         let mut batch: Vec<Job> = Vec::new();
         while queue.blocking_recv_many(&mut batch, MAX_BATCH) > 0 {
-            let told = self.commit(batch.drain(..));
-            if self.tell.send(told).is_err() {
-                tracing::error!("the teller of the store has ended");
-                break;
-            }
+            self.commit(batch.drain(..));
         }
         if let Err(error) = self.conn.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)") {
             tracing::warn!(%error, "could not fold the write-ahead log into the store");
         }
     }
 
-    fn commit(&mut self, batch: impl Iterator<Item = Job>) -> Told {
+    fn commit(&mut self, batch: impl Iterator<Item = Job>) {
         let mut begun = self.execute("BEGIN IMMEDIATE");
         let mut finishers = Vec::new();
         let mut all = Done::default();
-        let mut open_questions = self.open_questions;
+        let (mut open_questions, mut newest) = (self.open_questions, self.newest);
         for job in batch {
             if begun.is_ok() && job.scope == Scope::Own {
                 begun = self.execute("SAVEPOINT job");
@@ -246,10 +241,11 @@ impl WriterThread {
                 sealer: &self.sealer,
                 growth: &self.growth,
                 open_questions,
+                newest,
                 done: Done::default(),
             };
             let (keep, finish) = (job.work)(Some(&mut tx));
-            let Tx { open_questions: open_now, done, .. } = tx;
+            let Tx { open_questions: open_now, newest: newest_now, done, .. } = tx;
             begun = match (job.scope, keep) {
                 (Scope::Own, true) => self.execute("RELEASE job"),
                 (Scope::Own, false) => {
@@ -261,18 +257,22 @@ impl WriterThread {
                 (Scope::Commit, _) => Ok(()),
             };
             if keep {
-                open_questions = open_now;
+                (open_questions, newest) = (open_now, newest_now);
                 all.append(done);
             }
             finishers.push(finish);
         }
         let committed = begun.and_then(|()| self.execute("COMMIT"));
         if committed.is_ok() {
-            self.open_questions = open_questions;
+            (self.open_questions, self.newest) = (open_questions, newest);
+            self.tail.publish(all.events);
+            all.effects.into_iter().for_each(|effect| effect());
         } else if !self.conn.is_autocommit() {
             drop(self.execute("ROLLBACK"));
         }
-        Told { committed, done: all, finishers }
+        for finish in finishers {
+            finish(committed.clone());
+        }
     }
 
     fn execute(&self, sql: &'static str) -> StoreResult<()> {

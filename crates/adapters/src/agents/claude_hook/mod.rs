@@ -7,6 +7,7 @@ mod answer;
 mod evidence;
 mod hook;
 mod json_text;
+mod needle;
 mod question;
 mod settings;
 mod transcript;

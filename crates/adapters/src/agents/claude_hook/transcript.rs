@@ -1,20 +1,24 @@
 //! Claude Code's transcripts: which questions are asked in them, and how they ended.
 //!
-//! In: lines of one file, in order, each once. Out: an [`Entry`] for a call that asks and for the result of one that is open.
-//! Most lines are passed over after a search for a few words; only lines that matter are read as JSON. Total on any bytes.
+//! In: lines of one file, in order, each once, as many at a time as the caller has. Out: an [`Entry`] for a call that asks and for the
+//! result of one that is open. The bytes are searched for the few words that matter, as a whole; only lines that have one are read as
+//! JSON. Total on any bytes.
 
 use std::collections::HashMap;
 
-use memchr::memmem;
+use memchr::{memchr, memmem, memrchr};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::needle::Needle;
 use super::question::Tool;
 
-/// Bytes of an assistant's line that is kept, for the words before a question.
-const EXCERPT_LINE: usize = 64 << 10;
+/// Bytes before a question in which the words that lead to it are looked for; the line with them is kept from block to block.
+const EXCERPT_REACH: usize = 64 << 10;
 /// Characters of the words before a question: enough to understand it.
 const EXCERPT_CHARS: usize = 600;
+/// Bytes of a call's id; Anthropic's have 30.
+const MAX_ID: usize = 256;
 /// Open calls of one transcript; a file with more is not one of a living session.
 const MAX_OPEN: usize = 256;
 
@@ -39,6 +43,13 @@ pub enum Entry {
         told: Option<String>,
         result: Option<Value>,
     },
+}
+
+impl Entry {
+    /// The call that is open from now on.
+    fn opened(&self) -> Option<&str> {
+        if let Self::Asked { call_id, .. } = self { Some(call_id) } else { None }
+    }
 }
 
 /// Reads one transcript.
@@ -76,20 +87,40 @@ impl TranscriptReader {
         self.open.keys().map(String::as_str)
     }
 
-    /// Reads one line without its line feed.
-    pub fn line(&mut self, bytes: &[u8]) -> Vec<Entry> {
-        let has = |word: &str| memmem::find(bytes, word.as_bytes()).is_some();
-        if has("\"tool_use\"") && Tool::ALL.into_iter().any(|tool| has(tool.name())) {
-            return self.asked(bytes);
+    /// Reads whole lines; the last one may lack its line feed.
+    pub fn lines(&mut self, block: &[u8]) -> Vec<Entry> {
+        let mut needles: Vec<Needle> = Tool::ALL.iter().map(|tool| Needle::new(tool.name())).collect();
+        needles.extend(self.open.keys().map(|id| Needle::new(id)));
+        let mut entries = Vec::new();
+        let mut at = 0;
+        while let Some(hit) = needles.iter_mut().filter_map(|needle| needle.next(block, at)).min() {
+            let start = memrchr(b'\n', &block[at..hit]).map_or(at, |feed| at + feed + 1);
+            let end = memchr(b'\n', &block[hit..]).map_or(block.len(), |feed| hit + feed);
+            let told = self.line(&block[start..end], &block[..start]);
+            needles.extend(told.iter().filter_map(Entry::opened).map(Needle::new));
+            entries.extend(told);
+            at = end + 1;
         }
-        if !self.open.is_empty() && has("\"tool_result\"") && self.open.keys().any(|id| has(id)) {
-            return self.ended(bytes);
-        }
-        if bytes.len() <= EXCERPT_LINE && has("\"assistant\"") && has("\"type\":\"text\"") {
+        if let Some(line) = said_in(block) {
             self.said.clear();
-            self.said.extend_from_slice(bytes);
+            self.said.extend_from_slice(line);
         }
-        Vec::new()
+        entries
+    }
+
+    /// Reads a line that has one of the words, perhaps by chance.
+    fn line(&mut self, bytes: &[u8], before: &[u8]) -> Vec<Entry> {
+        let has = |word: &str| memmem::find(bytes, word.as_bytes()).is_some();
+        if !has("\"tool_use\"") && !has("\"tool_result\"") {
+            return Vec::new();
+        }
+        let Ok(line) = serde_json::from_slice::<Line>(bytes) else { return Vec::new() };
+        // Records of requests repeat a result without its structure, and may come before it: only the two kinds count.
+        match line.kind.as_deref() {
+            Some("assistant") => self.asked(line, before),
+            Some("user") => self.ended(line),
+            _ => Vec::new(),
+        }
     }
 
     /// The file begins anew: what was open in it is not known any more.
@@ -97,11 +128,8 @@ impl TranscriptReader {
         *self = Self::default();
     }
 
-    fn asked(&mut self, bytes: &[u8]) -> Vec<Entry> {
-        let Ok(line) = serde_json::from_slice::<Line>(bytes) else { return Vec::new() };
-        let (Some("assistant"), Some(message), Some(session), false) =
-            (line.kind.as_deref(), line.message, line.session_id, line.is_sidechain)
-        else {
+    fn asked(&mut self, line: Line, before: &[u8]) -> Vec<Entry> {
+        let (Some(message), Some(session), false) = (line.message, line.session_id, line.is_sidechain) else {
             return Vec::new();
         };
         let mut entries = Vec::new();
@@ -116,7 +144,7 @@ impl TranscriptReader {
             else {
                 continue;
             };
-            if self.open.contains_key(id) || self.open.len() >= MAX_OPEN {
+            if !is_plain(id) || self.open.contains_key(id) || self.open.len() >= MAX_OPEN {
                 continue;
             }
             let input = block.get("input").cloned().unwrap_or(Value::Null);
@@ -129,15 +157,15 @@ impl TranscriptReader {
                 input,
                 session: session.clone(),
                 cwd: line.cwd.clone(),
-                excerpt: here.or_else(|| self.said_before(message.id.as_deref())),
+                excerpt: here.or_else(|| self.said_before(before, message.id.as_deref())),
             });
         }
         entries
     }
 
     /// What the same message said before: each of its blocks is a line of its own.
-    fn said_before(&self, message_id: Option<&str>) -> Option<String> {
-        let line: Line = serde_json::from_slice(&self.said).ok()?;
+    fn said_before(&self, before: &[u8], message_id: Option<&str>) -> Option<String> {
+        let line: Line = serde_json::from_slice(said_in(before).unwrap_or(&self.said)).ok()?;
         let message = line.message?;
         if message.id.is_none() || message.id.as_deref() != message_id {
             return None;
@@ -146,12 +174,8 @@ impl TranscriptReader {
         Some(excerpt_of(&texts.collect::<Vec<_>>().join("\n"))).filter(|text| !text.is_empty())
     }
 
-    fn ended(&mut self, bytes: &[u8]) -> Vec<Entry> {
-        let Ok(line) = serde_json::from_slice::<Line>(bytes) else { return Vec::new() };
-        // Records of requests repeat the result without its structure, and may come before it.
-        let (Some("user"), Some(message), Some(session), false) =
-            (line.kind.as_deref(), line.message, line.session_id, line.is_sidechain)
-        else {
+    fn ended(&mut self, line: Line) -> Vec<Entry> {
+        let (Some(message), Some(session), false) = (line.message, line.session_id, line.is_sidechain) else {
             return Vec::new();
         };
         let mut entries = Vec::new();
@@ -173,6 +197,33 @@ impl TranscriptReader {
         }
         entries
     }
+}
+
+/// The last line of these in which the assistant said something, within the reach of an excerpt.
+fn said_in(lines: &[u8]) -> Option<&[u8]> {
+    let reach = &lines[lines.len().saturating_sub(EXCERPT_REACH)..];
+    // The first piece is the end of a line, unless everything is within reach.
+    let whole = if reach.len() == lines.len() { 0 } else { memchr(b'\n', reach)? + 1 };
+    let words: Vec<usize> = memmem::find_iter(&reach[whole..], b"\"type\":\"text\"").collect();
+    let mut end = reach.len() - whole;
+    for hit in words.into_iter().rev().map(|hit| whole + hit) {
+        let start = memrchr(b'\n', &reach[whole..hit]).map_or(whole, |feed| whole + feed + 1);
+        let stop = memchr(b'\n', &reach[hit..]).map_or(reach.len(), |feed| hit + feed);
+        if start >= end {
+            continue;
+        }
+        end = start;
+        if memmem::find(&reach[start..stop], b"\"assistant\"").is_some() {
+            return Some(&reach[start..stop]);
+        }
+    }
+    None
+}
+
+/// Whether an id stands in the file as it is, so that its result can be searched for.
+fn is_plain(id: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
+    (1..=MAX_ID).contains(&id.len()) && id.bytes().all(plain)
 }
 
 fn blocks(content: &Value) -> &[Value] {
@@ -223,18 +274,18 @@ mod tests {
     #[test]
     fn a_call_is_open_until_its_result() {
         let mut reader = TranscriptReader::default();
-        assert!(reader.line(ends("toolu_1", false).as_bytes()).is_empty());
-        assert!(reader.line(assistant("m", json!({"type":"text","text":"Before."})).as_bytes()).is_empty());
-        let found = reader.line(asks("toolu_1").as_bytes());
+        assert!(reader.lines(ends("toolu_1", false).as_bytes()).is_empty());
+        assert!(reader.lines(assistant("m", json!({"type":"text","text":"Before."})).as_bytes()).is_empty());
+        let found = reader.lines(asks("toolu_1").as_bytes());
         let [Entry::Asked { call_id, excerpt, cwd, .. }] = &found[..] else { panic!("{found:?}") };
         assert_eq!(
             (call_id.as_str(), excerpt.as_deref(), cwd.as_deref()),
             ("toolu_1", Some("Before."), Some("/w"))
         );
-        assert!(reader.line(asks("toolu_1").as_bytes()).is_empty(), "the same call again");
+        assert!(reader.lines(asks("toolu_1").as_bytes()).is_empty(), "the same call again");
         let repeated = ends("toolu_1", false).replace("\"type\":\"user\"", "\"type\":\"api-request-blob\"");
-        assert!(reader.line(repeated.as_bytes()).is_empty(), "a record of the request is not the result");
-        let found = reader.line(ends("toolu_1", false).as_bytes());
+        assert!(reader.lines(repeated.as_bytes()).is_empty(), "a record of the request is not the result");
+        let found = reader.lines(ends("toolu_1", false).as_bytes());
         let [Entry::Ended { is_error: false, result: Some(result), told: Some(told), .. }] = &found[..]
         else {
             panic!()
@@ -247,11 +298,11 @@ mod tests {
     fn side_chains_and_words_that_look_alike_are_no_questions() {
         let mut reader = TranscriptReader::default();
         let side = asks("toolu_2").replace("\"isSidechain\":false", "\"isSidechain\":true");
-        assert!(reader.line(side.as_bytes()).is_empty());
+        assert!(reader.lines(side.as_bytes()).is_empty());
         let quote = assistant("m", json!({"type":"text","text":"a \"tool_use\" of AskUserQuestion"}));
-        assert!(reader.line(quote.as_bytes()).is_empty());
+        assert!(reader.lines(quote.as_bytes()).is_empty());
         let user = json!({"type":"user","sessionId":"s","message":{"content":[{"type":"tool_use","id":"x","name":"AskUserQuestion"}]}});
-        assert!(reader.line(user.to_string().as_bytes()).is_empty());
+        assert!(reader.lines(user.to_string().as_bytes()).is_empty());
     }
 
     #[test]
@@ -259,10 +310,10 @@ mod tests {
         let mut reader = TranscriptReader::default();
         let whole = asks("toolu_3");
         for cut in 0..whole.len() {
-            reader.line(&whole.as_bytes()[..cut]);
+            reader.lines(&whole.as_bytes()[..cut]);
         }
-        reader.line(&[0xff, 0xfe, b'{']);
-        reader.line(b"\"tool_use\" AskUserQuestion");
-        assert_eq!(reader.line(whole.as_bytes()).len(), 1);
+        reader.lines(&[0xff, 0xfe, b'{']);
+        reader.lines(b"\"tool_use\" AskUserQuestion");
+        assert_eq!(reader.lines(whole.as_bytes()).len(), 1);
     }
 }

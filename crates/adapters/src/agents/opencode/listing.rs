@@ -71,7 +71,8 @@ impl OpencodeCodec {
         self.under_way.clear();
         let mut heard = Vec::new();
         if self.start == Start::Observed {
-            let query = vec![("limit".to_owned(), SESSIONS.to_owned())];
+            let mut query = in_directory(self.only_folder().as_deref());
+            query.push(("limit".to_owned(), SESSIONS.to_owned()));
             self.get("/experimental/session".to_owned(), query, Purpose::Sessions, &mut heard);
         } else if self.main.is_none() {
             self.start_session(1, &mut heard);
@@ -80,6 +81,11 @@ impl OpencodeCodec {
             self.list_folders(Vec::new(), &mut heard);
         }
         heard
+    }
+
+    /// The one folder that is heard, where somebody else's server is heard by its plugin.
+    fn only_folder(&self) -> Option<String> {
+        Some(self.cwd.clone()).filter(|cwd| self.start == Start::Observed && !cwd.is_empty())
     }
 
     pub(super) fn expect(&mut self, purpose: Purpose) -> String {
@@ -158,6 +164,10 @@ impl OpencodeCodec {
         }
         for info in infos {
             heard.extend(self.sessions.learn(info));
+        }
+        if let Some(only) = self.only_folder() {
+            // Any other would be loaded by it, into the process of the person who uses it.
+            directories = vec![Some(only)];
         }
         for directory in directories.into_iter().take(MAX_DIRECTORIES) {
             self.list(Way::Question, directory.clone(), 1, heard);

@@ -12,6 +12,7 @@ mod leading;
 mod listing;
 mod open;
 mod permission;
+mod plugin;
 mod question;
 mod session;
 mod talk;
@@ -20,3 +21,4 @@ mod wire;
 
 pub use agent::OpencodeAgent;
 pub use codec::OpencodeCodec;
+pub use plugin::{LOCK_FILE, MODULES_FOLDER, OTHERS, PLUGIN_FILE, is_plugin, lock_text, plugin_text};

@@ -1,5 +1,5 @@
 //! The two programs that are measured, each the real one on a folder of its own: askd, and sandbox-agent from npm. Both start
-//! the same asking agent, `askd mock-agent`, under the name `mock`.
+//! the same asking agent by the same script, which can tell what the agent hears at the moment that it hears it.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -13,27 +13,38 @@ use crate::hub::{Hub, rss_mb};
 use crate::wire::Wire;
 
 const PATIENCE: Duration = Duration::from_secs(20);
+/// The name under which askd knows the agent.
+const ASKER: &str = "asker";
 /// How often a program that starts is asked whether it is healthy.
 const EVERY: Duration = Duration::from_millis(1);
 
 pub enum Program {
-    Askd(Hub),
+    Askd { hub: Hub, _launcher: TempDir },
     SandboxAgent(SandboxAgent),
 }
 
 impl Program {
-    pub async fn askd() -> Result<Self> {
-        Ok(Self::Askd(Hub::start().await?))
+    /// Both, askd first. `ears` are pipes, one for each, into which goes what its agents hear.
+    pub async fn both(other: &Path, ears: [Option<&Path>; 2]) -> Result<[Self; 2]> {
+        let folder = tempfile::tempdir()?;
+        let launcher = folder.path().join("asker");
+        write_launcher(&launcher, ears[0])?;
+        let hub = Hub::start_with(&[format!("--agent={ASKER}={}", launcher.display())], &[]).await?;
+        let askd = Self::Askd { hub, _launcher: folder };
+        Ok([askd, Self::SandboxAgent(SandboxAgent::start(other, ears[1]).await?)])
     }
 
-    /// Both, askd first.
-    pub async fn both(other: &Path) -> Result<[Self; 2]> {
-        Ok([Self::askd().await?, Self::SandboxAgent(SandboxAgent::start(other).await?)])
+    /// The name of the asking agent.
+    pub fn agent(&self) -> &'static str {
+        match self {
+            Self::Askd { .. } => ASKER,
+            Self::SandboxAgent(_) => "mock",
+        }
     }
 
     pub fn start_up_ms(&self) -> f64 {
         let time = match self {
-            Self::Askd(hub) => hub.start_up,
+            Self::Askd { hub, .. } => hub.start_up,
             Self::SandboxAgent(other) => other.start_up,
         };
         time.as_secs_f64() * 1000.0
@@ -41,14 +52,14 @@ impl Program {
 
     pub fn rss_mb(&self) -> Result<f64> {
         match self {
-            Self::Askd(hub) => hub.rss_mb(),
+            Self::Askd { hub, .. } => hub.rss_mb(),
             Self::SandboxAgent(other) => rss_mb(other.child.id()),
         }
     }
 
     pub async fn wire(&self) -> Result<Wire> {
         match self {
-            Self::Askd(hub) => hub.wire().await,
+            Self::Askd { hub, .. } => hub.wire().await,
             Self::SandboxAgent(other) => Wire::connect(&other.url, "none").await,
         }
     }
@@ -62,14 +73,12 @@ pub struct SandboxAgent {
 }
 
 impl SandboxAgent {
-    async fn start(program: &Path) -> Result<Self> {
+    async fn start(program: &Path, ears: Option<&Path>) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         // Its agent `mock` is whatever stands at this place.
         let launchers = folder.path().join("sandbox-agent/bin/agent_processes");
         std::fs::create_dir_all(&launchers)?;
-        let launcher = launchers.join("mock-acp");
-        std::fs::write(&launcher, format!("#!/bin/sh\nexec '{}' mock-agent\n", env!("CARGO_BIN_EXE_askd")))?;
-        std::fs::set_permissions(&launcher, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+        write_launcher(&launchers.join("mock-acp"), ears)?;
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let url = format!("http://127.0.0.1:{port}");
         let began = Instant::now();
@@ -108,6 +117,17 @@ impl Drop for SandboxAgent {
         drop(self.child.kill());
         drop(self.child.wait());
     }
+}
+
+fn write_launcher(path: &Path, ears: Option<&Path>) -> Result {
+    let agent = format!("'{}' mock-agent", env!("CARGO_BIN_EXE_askd"));
+    let script = match ears {
+        Some(ears) => format!("#!/bin/sh\ntee '{}' | {agent}\n", ears.display()),
+        None => format!("#!/bin/sh\nexec {agent}\n"),
+    };
+    std::fs::write(path, script)?;
+    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    Ok(())
 }
 
 /// The program of sandbox-agent, installed from npm into the cache where it is not there yet.

@@ -1,11 +1,13 @@
 //! The load program: the same client for both programs. A server, its sessions, rounds of question and answer, and floods.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::contest::Program;
+use super::ears::Ears;
 use crate::Result;
 use crate::wire::{EventStream, Wire};
 
@@ -13,7 +15,9 @@ const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"
 const NEW: &str = r#"{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}"#;
 /// A stream that says nothing for so long after the turn has ended has no more to say.
 const SILENCE: Duration = Duration::from_secs(3);
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Every request has its own id: sandbox-agent confuses clients that use the same.
+static NEXT_ID: AtomicU64 = AtomicU64::new(10);
 
 /// One ACP server of a program.
 pub struct Server<'a> {
@@ -24,7 +28,8 @@ pub struct Server<'a> {
 impl<'a> Server<'a> {
     pub async fn open(program: &'a Program, name: &str) -> Result<Self> {
         let path = format!("/v1/acp/{name}");
-        let (status, body) = program.wire().await?.call("POST", &format!("{path}?agent=mock"), HELLO).await?;
+        let (status, body) =
+            program.wire().await?.call("POST", &format!("{path}?agent={}", program.agent()), HELLO).await?;
         expect(200, status, &body)?;
         Ok(Self { program, path })
     }
@@ -60,7 +65,8 @@ pub struct Session {
 impl Session {
     async fn prompt(&mut self, text: &str) -> Result {
         let body = format!(
-            r#"{{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{{"sessionId":"{}","prompt":[{{"type":"text","text":"{text}"}}]}}}}"#,
+            r#"{{"jsonrpc":"2.0","id":{},"method":"session/prompt","params":{{"sessionId":"{}","prompt":[{{"type":"text","text":"{text}"}}]}}}}"#,
+            NEXT_ID.fetch_add(1, Ordering::Relaxed),
             self.id
         );
         self.asking.send("POST", &self.path, &body).await
@@ -83,14 +89,21 @@ impl Session {
         expect(202, status, &body)
     }
 
-    /// Prompt, question at the client, answer, end of the turn: the milliseconds of one round.
-    pub async fn round(&mut self, stream: &mut EventStream) -> Result<f64> {
-        let began = Instant::now();
+    /// Prompt, question at the client, answer, end of the turn.
+    pub async fn round(&mut self, stream: &mut EventStream) -> Result {
         self.prompt("question").await?;
         let (_, request) = tokio::time::timeout(PATIENCE, question(stream)).await??;
         self.answer(&request).await?;
-        self.turn_over().await?;
-        Ok(began.elapsed().as_secs_f64() * 1000.0)
+        self.turn_over().await
+    }
+
+    /// The milliseconds of one round: until the agent had the answer, and until its client had the end of the turn.
+    pub async fn timed_round(&mut self, stream: &mut EventStream, ears: &mut Ears) -> Result<(f64, f64)> {
+        let began = Instant::now();
+        let round = async { self.round(stream).await.map(|()| Instant::now()) };
+        let (over, heard) = tokio::try_join!(round, ears.answer())?;
+        let ms = |at: Instant| at.duration_since(began).as_secs_f64() * 1000.0;
+        Ok((ms(heard), ms(over)))
     }
 
     /// The same, with questions that somebody else reads from the stream.

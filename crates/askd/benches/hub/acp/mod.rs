@@ -3,6 +3,7 @@
 
 mod bare;
 mod contest;
+mod ears;
 mod load;
 
 use std::path::Path;
@@ -12,6 +13,7 @@ use tokio::sync::watch;
 use crate::table::{Table, bar, percentile};
 use crate::{Result, raw};
 use contest::{Program, install};
+use ears::Ears;
 use load::{Got, Server, read_flood, servers_at_once, sessions_at_once};
 
 const STARTS: usize = 10;
@@ -28,7 +30,13 @@ const NAMES: [&str; 2] = ["askd", "sandbox-agent"];
 
 pub async fn run(table: &mut Table) -> Result {
     eprintln!("ACP against sandbox-agent 0.4.2");
-    let other = tokio::task::spawn_blocking(install).await??;
+    let other = match tokio::task::spawn_blocking(install).await? {
+        Ok(program) => program,
+        Err(why) => {
+            table.row("ACP against sandbox-agent", "not measured".to_owned(), why.to_string(), "");
+            return Ok(());
+        }
+    };
     start_up(table, &other).await?;
     round_trip(table, &other).await?;
     for (sessions, rounds) in AT_ONCE {
@@ -51,7 +59,7 @@ fn against(table: &mut Table, what: &str, unit: &str, [ours, theirs]: [f64; 2], 
 async fn start_up(table: &mut Table, other: &Path) -> Result {
     let mut samples = [Vec::new(), Vec::new()];
     for _ in 0..STARTS {
-        for (program, samples) in Program::both(other).await?.iter().zip(&mut samples) {
+        for (program, samples) in Program::both(other, [None, None]).await?.iter().zip(&mut samples) {
             samples.push(program.start_up_ms());
         }
     }
@@ -63,26 +71,38 @@ async fn start_up(table: &mut Table, other: &Path) -> Result {
 async fn round_trip(table: &mut Table, other: &Path) -> Result {
     let mut fsyncs = raw::fsyncs_ms()?;
     let mut bare = tokio::task::spawn_blocking(|| bare::rounds_ms(BLOCK * TURNS)).await??;
-    let programs = Program::both(other).await?;
-    let mut samples = [Vec::new(), Vec::new()];
+    let mut ears = [Ears::new()?, Ears::new()?];
+    let programs = Program::both(other, ears.each_ref().map(|ears| Some(ears.path()))).await?;
     let mut places = Vec::new();
-    for program in &programs {
+    for (program, ears) in programs.iter().zip(&mut ears) {
         let server = Server::open(program, "round").await?;
-        places.push((server.session().await?, server.stream().await?));
+        places.push((server.session().await?, server.stream().await?, ears));
     }
+    let mut heard = [Vec::new(), Vec::new()];
+    let mut over = [Vec::new(), Vec::new()];
     for _ in 0..TURNS {
-        for ((session, stream), samples) in places.iter_mut().zip(&mut samples) {
+        for (n, (session, stream, ears)) in places.iter_mut().enumerate() {
             for _ in 0..BLOCK {
-                samples.push(session.round(stream).await?);
+                let (until_heard, until_over) = session.timed_round(stream, ears).await?;
+                heard[n].push(until_heard);
+                over[n].push(until_over);
             }
         }
     }
     fsyncs.append(&mut raw::fsyncs_ms()?);
     for (name, part) in [("p50", 0.5), ("p99", 0.99)] {
-        let [ours, theirs] = samples.each_mut().map(|samples| percentile(samples, part));
         let fsync = percentile(&mut fsyncs, part);
+        let [ours, theirs] = heard.each_mut().map(|samples| percentile(samples, part));
         let held = bar(ours <= theirs + 2.0 * fsync, &format!("<= theirs + 2 fsyncs ({fsync:.2} ms each)"));
-        against(table, &format!("question round trip, {name}"), "ms", [ours, theirs], &held);
+        against(
+            table,
+            &format!("prompt -> question -> answer -> agent, {name}"),
+            "ms",
+            [ours, theirs],
+            &held,
+        );
+        let ends = over.each_mut().map(|samples| percentile(samples, part));
+        against(table, &format!("the same until the client has the end of the turn, {name}"), "ms", ends, "");
         let limit = percentile(&mut bare, part);
         let factors = format!("askd {:.1} times, sandbox-agent {:.1} times it", ours / limit, theirs / limit);
         table.row(&format!("the same agent over bare stdio, {name}"), format!("{limit:.3} ms"), factors, "");
@@ -95,20 +115,22 @@ async fn at_once(table: &mut Table, other: &Path, sessions: usize, rounds: usize
     let mut memory = [0.0, 0.0];
     // In turns, each on a fresh server of its own.
     for turn in 0..3 {
-        let programs = Program::both(other).await?;
+        let programs = Program::both(other, [None, None]).await?;
         for ((program, rates), memory) in programs.iter().zip(&mut rates).zip(&mut memory) {
             let idle = program.rss_mb()?;
             let server = Server::open(program, "many").await?;
             match sessions_at_once(&server, sessions, rounds).await {
                 Ok(rate) => rates.push(rate),
-                Err(error) => eprintln!("  turn {turn}, {sessions} sessions: {error}"),
+                Err(error) => {
+                    eprintln!("  turn {turn}, {sessions} sessions of {}: {error}", program.agent());
+                }
             }
             *memory = (program.rss_mb()? - idle) * 1024.0 / sessions as f64;
         }
     }
     let what = format!("rounds/s, {sessions} sessions of one server asking at once");
     if let Some(lost) = rates.iter().position(Vec::is_empty) {
-        table.row(&what, format!("{} did not get through", NAMES[lost]), String::new(), "");
+        table.row(&what, format!("{} did not get through", NAMES[lost]), format!("{rates:.0?}"), "");
         return Ok(());
     }
     let rates = rates.map(|mut rates| percentile(&mut rates, 0.5));
@@ -122,7 +144,7 @@ async fn servers(table: &mut Table, other: &Path) -> Result {
     let (count, rounds) = SERVERS;
     let mut rates = [0.0, 0.0];
     let mut memory = [0.0, 0.0];
-    let programs = Program::both(other).await?;
+    let programs = Program::both(other, [None, None]).await?;
     let idle = [programs[0].rss_mb()?, programs[1].rss_mb()?];
     for (n, program) in programs.iter().enumerate() {
         let mut places = Vec::new();
@@ -137,7 +159,7 @@ async fn servers(table: &mut Table, other: &Path) -> Result {
     against(table, "RSS of the program, idle", "MB", idle, "");
     against(table, &format!("RSS of the program for each of {count} servers"), "kB", memory, "");
     let holders = match &programs[0] {
-        Program::Askd(hub) => crate::sessions::holders(hub).await?,
+        Program::Askd { hub, .. } => crate::sessions::holders(hub).await?,
         Program::SandboxAgent(_) => return Ok(()),
     };
     let own = format!("sandbox-agent has none; {:.2} MB of it its own, the rest shared", holders.own_mb);
@@ -148,7 +170,7 @@ async fn servers(table: &mut Table, other: &Path) -> Result {
 async fn flood(table: &mut Table, other: &Path, events: u64, readers: usize, pausing: bool) -> Result {
     let mut rates = [0.0, 0.0];
     let mut got = [Got::default(), Got::default()];
-    let programs = Program::both(other).await?;
+    let programs = Program::both(other, [None, None]).await?;
     for (n, program) in programs.iter().enumerate() {
         let server = Server::open(program, "flood").await?;
         let mut session = server.session().await?;

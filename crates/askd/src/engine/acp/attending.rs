@@ -1,7 +1,6 @@
 //! How an attendant serves an ACP server: the agent's lines become stream and questions, the clients' messages go to the agent.
 //!
-//! A question and its line in the stream are stored in this order and, with what came before, in one commit: no client sees a
-//! question that is not durable. Its end is put into the stream by the store, with the outcome, whatever ended it. A response
+//! A question and its line in the stream are stored in this order: no client sees a question that is not durable. Its end is put into the stream by the store, with the outcome, whatever ended it. A response
 //! is given to its client after everything that the agent said before it is in the stream: a turn that is over has been told.
 
 use bytes::Bytes;
@@ -10,13 +9,13 @@ use askd_adapters::splice;
 use askd_adapters::transport::holder::HolderConnection;
 use askd_adapters::transport::jsonrpc::Message;
 use askd_adapters::{Asked, Heard};
-use askd_core::Cause;
+use askd_core::{Cause, Question};
 use askd_store::{AsksHere, NewEntry};
 
 use super::ids::{canonical, id_of};
 use super::notice;
 use super::relay::Relayed;
-use crate::engine::managed::Attendant;
+use crate::engine::managed::{Attendant, Stored};
 use crate::engine::{EngineError, now};
 
 /// The voice of a response that the client has got as the answer to its request.
@@ -87,7 +86,7 @@ impl Attendant {
         }
         for value in heard {
             match value {
-                Heard::Asked(asked) => self.relay_asked(*asked, entry.take()).await?,
+                Heard::Asked(asked) => self.relay_asked(*asked, entry.take()).await,
                 // The client is told by the response itself, and decides what comes next.
                 Heard::Failed { .. } => {}
                 value => self.apply_all(vec![value], Some(n)).await?,
@@ -104,40 +103,45 @@ impl Attendant {
         }
     }
 
-    async fn relay_asked(&mut self, asked: Asked, entry: Option<NewEntry>) -> Result<(), EngineError> {
-        let Some(stream) = self.relay.as_ref().map(|relay| relay.server.stream.clone()) else {
-            return Ok(());
-        };
+    /// A question and its line: the line after the question, and with it what was said before. Other lines of the batch may
+    /// share their commit.
+    async fn relay_asked(&mut self, asked: Asked, entry: Option<NewEntry>) {
+        let Some(stream) = self.relay.as_ref().map(|relay| relay.server.stream.clone()) else { return };
         let native_id = asked.native_id.clone();
         let request = id_of(asked.native.get());
         let question = self.question_from(asked);
-        let engine = self.engine.clone();
-        let before: Vec<NewEntry> =
-            std::mem::take(&mut self.unsaved).into_iter().map(|(_, entry)| entry).collect();
-        let store = engine.store();
-        let earlier = async { if before.is_empty() { Ok(()) } else { store.append(&stream, before).await } };
-        let asks = request.clone().map(|request| AsksHere { native_id: question.native_id.clone(), request });
         let about = Some(question.session.clone());
-        let line = async {
-            match entry {
-                Some(entry) => store.append(&stream, vec![NewEntry { about, asks, ..entry }]).await,
-                None => Ok(()),
-            }
-        };
-        // Queued in this order, so that one commit takes them all.
-        let (earlier, taken, line) = tokio::join!(biased; earlier, engine.hear(question), line);
-        match (&self.relay, request, &taken) {
-            (Some(relay), Some(request), Ok(question)) => {
-                relay.server.add_question(request, question.id.clone())
-            }
+        let asks = request.clone().map(|request| AsksHere { native_id: native_id.clone(), request });
+        let line = entry.map(|entry| NewEntry { about, asks, ..entry });
+        let said = std::mem::take(&mut self.unsaved).into_iter().map(|(_, entry)| entry);
+        let said: Vec<NewEntry> = said.chain(line).collect();
+        let engine = self.engine.clone();
+        self.submit(async move {
+            let taken = engine.hear(question).await;
+            Ok(Stored::Question { native_id, request, taken })
+        })
+        .await;
+        let engine = self.engine.clone();
+        self.submit(async move {
+            engine.store().append(&stream, said).await?;
+            Ok(Stored::Done)
+        })
+        .await;
+    }
+
+    /// The clients' name of a question that was stored, or could not be.
+    pub(in crate::engine) fn relay_took(
+        &self,
+        request: Option<String>,
+        taken: &Result<Question, EngineError>,
+    ) {
+        let (Some(relay), Some(request)) = (&self.relay, request) else { return };
+        match taken {
+            Ok(question) => relay.server.add_question(request, question.id.clone()),
             // It cannot be shown in the inbox; its clients can still answer it.
-            (Some(relay), Some(request), Err(EngineError::Invalid(_))) => relay.server.add_request(request),
-            _ => {}
+            Err(EngineError::Invalid(_)) => relay.server.add_request(request),
+            Err(_) => {}
         }
-        self.took_question(native_id, taken)?;
-        earlier?;
-        line?;
-        Ok(())
     }
 
     /// A message of a client.
@@ -169,6 +173,11 @@ impl Attendant {
             }
             Relayed::Note { text } => {
                 self.push_notice(text);
+                return Ok(());
+            }
+            // Whatever was heard before is known by now.
+            Relayed::CatchUp { done } => {
+                let _ = done.send(());
                 return Ok(());
             }
         };

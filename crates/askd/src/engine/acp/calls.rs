@@ -70,6 +70,10 @@ impl Engine {
     /// Where the stream of a server is read.
     pub async fn acp_stream(&self, caller: &Caller, id: &str) -> Result<AcpStream, AcpError> {
         caller.needs(Right::Read)?;
+        // Clients open the stream together with the request that starts the server.
+        while let Some(Slot::Starting(mut starting)) = self.inner.acp.get(id) {
+            let _ = starting.changed().await;
+        }
         let (transcript, over) = match self.inner.acp.get(id) {
             Some(Slot::Running(server)) => (server.stream.clone(), Some(server.over())),
             _ => match self.last_agent(id).await? {

@@ -39,6 +39,10 @@ pub(in crate::engine) enum Relayed {
         body: String,
         done: oneshot::Sender<()>,
     },
+    /// Nothing; `done` when everything that the agent said until then is known.
+    CatchUp {
+        done: oneshot::Sender<()>,
+    },
     /// Something about a question that is to be seen in the stream.
     Note {
         text: String,

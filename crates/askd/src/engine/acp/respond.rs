@@ -26,6 +26,12 @@ impl Engine {
             Some(Slot::Running(server)) => server,
             _ => return self.late_response(caller, id, &request).await,
         };
+        if !server.knows(&request) {
+            // A client can be faster than the attendant, which learns from the same commit.
+            let (done, caught_up) = tokio::sync::oneshot::channel();
+            self.relay(&server, Relayed::CatchUp { done }).await?;
+            let _ = caught_up.await;
+        }
         let question = match server.question(&request) {
             Some(question) => Some(question),
             None if server.take_request(&request) => {

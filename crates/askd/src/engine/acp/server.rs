@@ -76,6 +76,12 @@ impl AcpServer {
         shared.questions.iter().rev().find(|(known, _)| known == request).map(|(_, id)| id.clone())
     }
 
+    /// Whether a request of the agent was heard by this hub and waits, or is a question.
+    pub(super) fn knows(&self, request: &str) -> bool {
+        let shared = self.shared();
+        shared.requests.contains(request) || shared.questions.iter().any(|(known, _)| known == request)
+    }
+
     pub(super) fn add_request(&self, request: String) {
         let mut shared = self.shared();
         shared.questions.retain(|(known, _)| *known != request);

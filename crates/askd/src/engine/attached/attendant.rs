@@ -24,7 +24,7 @@ pub(super) struct Attendant {
     pub(super) source: Source,
     pub(super) codec: Box<dyn Codec>,
     redeliver: Redeliver,
-    link: Link,
+    pub(super) link: Link,
     /// askd's sessions by the agent's own names.
     pub(super) sessions: HashMap<String, SessionId>,
     /// Questions whose end the codec watches for, by the agent's own names.
@@ -55,6 +55,9 @@ impl Attendant {
         mut wishes: mpsc::Receiver<Speak>,
         stop: CancellationToken,
     ) {
+        for native_id in self.questions.keys() {
+            self.engine.inner.attached.told.claim(&self.source, native_id);
+        }
         let heard = self.codec.begin(begin);
         if let Err(error) = self.apply_all(heard).await {
             self.cannot_store(&error);

@@ -3,31 +3,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures_util::StreamExt as _;
 use reqwest::{Client, Method, RequestBuilder, redirect};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
-use askd_adapters::transport::http_sse::CONNECT_TIMEOUT;
+use askd_adapters::transport::http_sse::{CONNECT_TIMEOUT, SseLimits, SseSignal, listen};
 use askd_adapters::{Call, CallMethod};
 
 use super::AttachedSettings;
+use super::wire::{CALL_TIMEOUT, Reply, Wire};
 
-/// From the request to the last byte of the reply.
-const CALL_TIMEOUT: Duration = Duration::from_secs(15);
+/// A server that has a port and is not up yet takes the connection and never answers; it is tried again soon.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+/// Servers that tell they are alive do so every 10 s.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(35);
 /// Bytes of a reply: a list of sessions, a message with the output of its tools.
 const MAX_REPLY_BYTES: usize = 32 << 20;
-
-/// What came of a call.
-#[derive(Debug)]
-pub(super) enum Reply {
-    Answered {
-        status: u16,
-        body: Vec<u8>,
-    },
-    /// Certainly not sent.
-    NotSent(String),
-    /// Sent, and then nothing was heard.
-    Broken(String),
-}
 
 #[derive(Clone)]
 pub(super) struct Server {
@@ -55,12 +48,22 @@ impl Server {
             None => request,
         }
     }
+}
 
-    pub(super) fn stream(&self) -> RequestBuilder {
-        self.request(Method::GET, self.events)
+#[async_trait]
+impl Wire for Server {
+    fn road(&self) -> &'static str {
+        "http"
     }
 
-    pub(super) async fn call(&self, call: &Call) -> Reply {
+    fn listen(&self, stop: CancellationToken) -> mpsc::Receiver<SseSignal> {
+        let limits =
+            SseLimits { head_timeout: HEAD_TIMEOUT, idle_timeout: IDLE_TIMEOUT, ..SseLimits::default() };
+        let server = self.clone();
+        listen(move || server.request(Method::GET, server.events), limits, None, stop)
+    }
+
+    async fn call(&self, call: &Call) -> Reply {
         let method = match call.method {
             CallMethod::Get => Method::GET,
             CallMethod::Post => Method::POST,

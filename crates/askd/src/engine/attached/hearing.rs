@@ -8,15 +8,35 @@ use askd_store::SessionSeen;
 use super::attendant::Attendant;
 use crate::engine::{AgentQuestion, EngineError, new_bits, now};
 
-/// The road by which an attached server's questions are sighted.
-const ROAD: &str = "http";
-
 impl Attendant {
-    pub(super) async fn apply_all(&mut self, heard: Vec<Heard>) -> Result<(), EngineError> {
+    pub(super) async fn apply_all(&mut self, mut heard: Vec<Heard>) -> Result<(), EngineError> {
+        self.leave_to_others(&mut heard);
         for value in heard {
             self.apply(value).await?;
         }
         Ok(())
+    }
+
+    /// A server with a plugin may be heard by its port too: what the other road has told is not told again.
+    fn leave_to_others(&mut self, heard: &mut Vec<Heard>) {
+        let told = &self.engine.inner.attached.told;
+        let others = |value: &Heard| match value {
+            Heard::Asked(asked) if !told.claim(&self.source, &asked.native_id) => {
+                Some(asked.native_id.clone())
+            }
+            _ => None,
+        };
+        let others: Vec<String> = heard.iter().filter_map(others).collect();
+        if others.is_empty() {
+            return;
+        }
+        heard.retain(|value| match value {
+            Heard::Asked(asked) => !others.contains(&asked.native_id),
+            // Announced for the question's sake.
+            Heard::SessionStarted { .. } => false,
+            _ => true,
+        });
+        others.iter().for_each(|native_id| self.codec.forget(native_id));
     }
 
     async fn apply(&mut self, heard: Heard) -> Result<(), EngineError> {
@@ -79,7 +99,7 @@ impl Attendant {
             source: self.source.id.clone(),
             session,
             native_id: asked.native_id.clone(),
-            road: ROAD.to_owned(),
+            road: self.link.road().to_owned(),
             native: asked.native.get().to_owned(),
             ask,
         };

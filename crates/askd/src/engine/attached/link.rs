@@ -4,30 +4,26 @@
 //! and an answer does not wait behind lists.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use askd_adapters::transport::http_sse::{LostWhy, SseLimits, SseSignal, listen};
+use askd_adapters::transport::http_sse::{LostWhy, SseSignal};
 use askd_adapters::{Call, Codec, Heard, ServerWay};
 use askd_core::delivery::DeliveryInput;
 
 use super::AttachedSettings;
-use super::calls::{Reply, Server};
+use super::calls::Server;
+use super::wire::{Reply, Wire};
 use crate::engine::Said;
 
-/// A server that has a port and is not up yet takes the connection and never answers; it is tried again soon.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
-/// Servers that tell they are alive do so every 10 s.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(35);
 /// Calls to one server at one time.
 const MAX_CALLS: usize = 4;
 /// The status that a codec is given for a call that had no reply.
 const NO_REPLY: u16 = 0;
 
 pub(in crate::engine) struct Link {
-    server: Server,
+    wire: Arc<dyn Wire>,
     signals: mpsc::Receiver<SseSignal>,
     places: Arc<Semaphore>,
     done: mpsc::UnboundedSender<Done>,
@@ -50,20 +46,25 @@ pub(in crate::engine) struct Done {
 }
 
 impl Link {
-    /// Listens from now on, until it is dropped or stopped.
+    /// Listens to the port of a server from now on, until it is dropped or stopped.
     pub(in crate::engine) fn open(
         settings: AttachedSettings,
         way: ServerWay,
         stop: CancellationToken,
     ) -> Result<Self, String> {
-        let server = Server::new(settings, way.events)?;
-        let limits =
-            SseLimits { head_timeout: HEAD_TIMEOUT, idle_timeout: IDLE_TIMEOUT, ..SseLimits::default() };
-        let listener = server.clone();
-        let signals = listen(move || listener.stream(), limits, None, stop.clone());
+        Ok(Self::over(Arc::new(Server::new(settings, way.events)?), stop))
+    }
+
+    /// The same by whichever way the server is reached.
+    pub(super) fn over(wire: Arc<dyn Wire>, stop: CancellationToken) -> Self {
+        let signals = wire.listen(stop.clone());
         let (done, finished) = mpsc::unbounded_channel();
         let places = Arc::new(Semaphore::new(MAX_CALLS));
-        Ok(Self { server, signals, places, done, finished, _stop: stop.drop_guard() })
+        Self { wire, signals, places, done, finished, _stop: stop.drop_guard() }
+    }
+
+    pub(super) fn road(&self) -> &'static str {
+        self.wire.road()
     }
 
     /// None once the line is stopped.
@@ -82,11 +83,11 @@ impl Link {
 
     /// Makes a call; `said` waits for what it means for an outcome.
     pub(in crate::engine) fn call(&self, call: Call, said: Option<oneshot::Sender<Said>>) {
-        let (server, done, places) = (self.server.clone(), self.done.clone(), Arc::clone(&self.places));
+        let (wire, done, places) = (Arc::clone(&self.wire), self.done.clone(), Arc::clone(&self.places));
         let urgent = said.is_some();
         tokio::spawn(async move {
             let _place = if urgent { None } else { places.acquire_owned().await.ok() };
-            let reply = server.call(&call).await;
+            let reply = wire.call(&call).await;
             drop(done.send(Done { tag: call.tag, reply, said }));
         });
     }

@@ -1,6 +1,7 @@
-//! Attached sources: agents' own HTTP servers with a stream of events, each attended by one task.
+//! Attached sources: agents' own HTTP servers with a stream of events, each attended by one task. A server without a port is
+//! reached by its plugin (`plugin/`), which dials in.
 //!
-//! In: an address with credentials, events, replies to calls. Out: sessions and questions in the store, answers posted to the
+//! In: an address with credentials, or a plugin's greeting; events, replies to calls. Out: sessions and questions in the store, answers posted to the
 //! server, and the state of the connection. Which server it is, only its codec knows. The credentials are in the store's
 //! settings of the source and nowhere else.
 
@@ -9,10 +10,13 @@ mod calls;
 mod hearing;
 mod link;
 mod mouth;
+mod plugin;
 mod resume;
+mod told;
+mod wire;
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
@@ -26,6 +30,9 @@ use super::questions::Caller;
 use super::{Engine, EngineError, NewSource};
 use attendant::Attendant;
 pub(super) use link::{Link, News, lost_text};
+use plugin::Plugged;
+pub use plugin::{PluginCall, PluginHello, PluginMessage, PluginMessages, PluginReply, PluginStream};
+use told::Told;
 
 /// Wishes that wait for one attendant.
 const COMMANDS: usize = 256;
@@ -55,6 +62,9 @@ pub(super) struct AttachedSettings {
 #[derive(Default)]
 pub(super) struct Attached {
     attended: Mutex<HashMap<SourceId, CancellationToken>>,
+    told: Told,
+    /// The plugins that are known, by the names of their links.
+    plugins: tokio::sync::Mutex<HashMap<String, Arc<Plugged>>>,
 }
 
 impl Attached {
@@ -68,6 +78,7 @@ impl Attached {
         if let Some(stop) = stop {
             stop.cancel();
         }
+        self.told.release(source);
     }
 }
 

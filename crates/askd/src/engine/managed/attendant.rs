@@ -20,6 +20,7 @@ use askd_store::NewEntry;
 
 use super::command::Command;
 use super::mouth::HeldMouth;
+use super::pipeline::UnderWay;
 use super::served::{Served, next_news};
 use super::speaking::{said_of, was_written};
 use crate::engine::acp::Relay;
@@ -50,6 +51,8 @@ pub(in crate::engine) struct Attendant {
     pub(in crate::engine) questions: HashMap<String, QuestionId>,
     /// What was said and is not yet stored, in order.
     pub(in crate::engine) unsaved: Vec<(SessionId, NewEntry)>,
+    /// What was given to the store and is not yet known to be stored, in order.
+    pub(super) under_way: Vec<UnderWay>,
     /// Bytes that the codec wants written.
     pub(in crate::engine) to_write: Vec<Bytes>,
     /// Why the agent is being ended, if it is.
@@ -90,6 +93,7 @@ impl Attendant {
             sessions: HashMap::new(),
             questions: HashMap::new(),
             unsaved: Vec::new(),
+            under_way: Vec::new(),
             to_write: Vec::new(),
             ending: None,
             writes: HashMap::new(),
@@ -139,6 +143,7 @@ impl Attendant {
                 Err(error) => {
                     tracing::error!(%error, source = %self.source.id, "cannot store what an agent said; trying again");
                     self.unsaved.clear();
+                    self.under_way.clear();
                 }
             }
             tokio::time::sleep(ATTACH_AGAIN).await;
@@ -146,13 +151,13 @@ impl Attendant {
     }
 
     /// The agent can be spoken to from now on.
-    pub(super) async fn reachable(&self, commands: &mpsc::Sender<Command>) {
+    pub(super) async fn reachable(&mut self, commands: &mpsc::Sender<Command>) {
         let mouth = HeldMouth { commands: commands.clone(), redeliver: self.redeliver };
         self.engine.connect_mouth(self.source.id.clone(), std::sync::Arc::new(mouth));
         self.set_state(SourceState::Connected, None).await;
     }
 
-    pub(super) async fn set_state(&self, state: SourceState, error: Option<String>) {
+    pub(super) async fn set_state(&mut self, state: SourceState, error: Option<String>) {
         if let Err(error) = self.engine.source_state(&self.source.id, state, error).await {
             tracing::error!(%error, source = %self.source.id, "cannot store the state of a source");
         }
@@ -368,7 +373,7 @@ impl Attendant {
         self.relay_gone(&cause).await
     }
 
-    async fn forget_holder(&self) {
+    async fn forget_holder(&mut self) {
         for _ in 0..50 {
             if forget(&self.folder).is_ok() {
                 return;

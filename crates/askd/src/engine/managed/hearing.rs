@@ -9,6 +9,7 @@ use askd_core::{Question, QuestionId, SessionId};
 use askd_store::{NewEntry, SessionSeen};
 
 use super::attendant::Attendant;
+use super::pipeline::Stored;
 use crate::engine::{AgentQuestion, EngineError, new_bits, now};
 
 /// The road by which a managed agent's questions are sighted.
@@ -126,9 +127,14 @@ impl Attendant {
             while let Some((_, entry)) = unsaved.next_if(|(next, _)| *next == session) {
                 entries.push(entry);
             }
-            self.engine.store().append(&session, entries).await?;
+            let engine = self.engine.clone();
+            self.submit(async move {
+                engine.store().append(&session, entries).await?;
+                Ok(Stored::Done)
+            })
+            .await;
         }
-        Ok(())
+        self.stored().await
     }
 
     pub(in crate::engine) async fn apply_all(
@@ -143,6 +149,17 @@ impl Attendant {
     }
 
     async fn apply(&mut self, heard: Heard, line: Option<u64>) -> Result<(), EngineError> {
+        let waits_for_nothing = matches!(
+            heard,
+            Heard::Confirmed { .. }
+                | Heard::NotTaken { .. }
+                | Heard::TurnEnded { .. }
+                | Heard::Chatter { .. }
+                | Heard::Unrecognised { .. }
+        );
+        if !waits_for_nothing {
+            self.stored().await?;
+        }
         match heard {
             Heard::Asked(asked) => self.asked(*asked).await?,
             Heard::Withdrawn { native_id, cause } => {
@@ -246,14 +263,22 @@ impl Attendant {
     }
 
     async fn evidence(&mut self, native_id: &str, input: DeliveryInput) -> Result<(), EngineError> {
+        if !self.questions.contains_key(native_id) {
+            self.stored().await?;
+        }
         if let Some(id) = self.question_of(native_id).await? {
-            self.engine.store().step(&id, input, now()).await?;
+            let engine = self.engine.clone();
+            self.submit(async move {
+                engine.store().step(&id, input, now()).await?;
+                Ok(Stored::Done)
+            })
+            .await;
             self.questions.remove(native_id);
         }
         Ok(())
     }
 
-    async fn question_of(&self, native_id: &str) -> Result<Option<QuestionId>, EngineError> {
+    async fn question_of(&mut self, native_id: &str) -> Result<Option<QuestionId>, EngineError> {
         if let Some(id) = self.questions.get(native_id) {
             return Ok(Some(id.clone()));
         }

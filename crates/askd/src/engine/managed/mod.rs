@@ -7,6 +7,7 @@ mod attendant;
 mod command;
 mod hearing;
 mod mouth;
+mod pipeline;
 mod resume;
 mod served;
 mod speaking;
@@ -23,6 +24,7 @@ use askd_core::{SessionId, SourceId};
 
 pub(super) use attendant::Attendant;
 pub(super) use command::Command;
+pub(super) use pipeline::Stored;
 pub use resume::HeldAgent;
 pub(super) use start::{HeldSettings, ServerSettings};
 pub use start::{StartError, StartRequest};

@@ -68,7 +68,7 @@ impl Files {
         loop {
             let reader = &mut watched.reader;
             let looked = watched.tail.look_at_most(ONE_LOOK, |event| match event {
-                TailEvent::Line { bytes, .. } => entries.extend(reader.line(bytes)),
+                TailEvent::Lines { bytes, .. } => entries.extend(reader.lines(bytes)),
                 TailEvent::Truncated | TailEvent::Replaced => reader.reset(),
                 TailEvent::Oversized { .. } => {}
             });

@@ -45,7 +45,7 @@ impl Engine {
 }
 
 /// Whether the process is there and is the one that was seen. Where nothing can be known it counts as alive.
-fn is_alive(pid: u32, started: Option<u64>) -> bool {
+pub(in crate::engine) fn is_alive(pid: u32, started: Option<u64>) -> bool {
     let Ok(pid) = i32::try_from(pid) else { return false };
     match process::facts(pid) {
         Ok(Some(facts)) => !facts.is_zombie() && started.is_none_or(|started| started == facts.start_time),

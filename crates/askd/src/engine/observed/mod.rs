@@ -30,6 +30,7 @@ use askd_core::{Question, QuestionId, SessionId, SourceId};
 use crate::engine::now;
 
 pub use hooks::{HookHeard, HookReport, HookWord};
+pub(super) use liveness::is_alive;
 
 /// The kind of the source that stands for the hooks and transcripts of this machine.
 pub(super) const HOOK: &str = "hook";

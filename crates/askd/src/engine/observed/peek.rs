@@ -37,7 +37,7 @@ fn look(path: &Path, session: &str, tool: Tool, like: &str) -> Option<Vec<Peeked
     file.take(LOOKED_AT).read_to_end(&mut bytes).ok()?;
     let mut reader = TranscriptReader::default();
     // The first piece may be the end of a line; the last one may be half a line: neither is read as JSON then.
-    let entries: Vec<Entry> = bytes.split(|byte| *byte == b'\n').flat_map(|line| reader.line(line)).collect();
+    let entries: Vec<Entry> = reader.lines(&bytes);
     let open: Vec<&str> = reader.open().collect();
     let found = entries.iter().filter_map(|entry| match entry {
         Entry::Asked { tool: asked, call_id, message_id, input, session: of, excerpt, .. }
