@@ -157,6 +157,13 @@ async fn another_screen() -> Result<()> {
     stage.key("1").await?;
     let seen = stage.model_saw("AskUserQuestion").await?;
     ensure!(seen.text.contains("\"Which auth?\"=\"JWT\""), "{seen:?}");
+    // And what it got instead is told.
+    let told = until("what the agent got", || {
+        let question = stage.question(&asked)?;
+        Ok(Some(question).filter(|question| question["delivery"]["error"]["reason"] == "overtaken"))
+    });
+    let question = told.await?;
+    ensure!(question["outcome"]["agentReceived"]["answers"] == json!([["JWT"]]), "{question}");
     Ok(())
 }
 

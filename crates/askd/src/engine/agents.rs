@@ -1,9 +1,10 @@
 //! The agents that askd knows, and what of them is on this machine.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use askd_adapters::AgentListing;
@@ -12,8 +13,9 @@ use askd_core::Right;
 use super::questions::Caller;
 use super::{Engine, EngineError};
 
-/// How long a program may take to say its version.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a program may take to say its version, and how long a list waits for it: a later list has it.
+const PATIENCE: Duration = Duration::from_secs(30);
+const AT_ONCE: Duration = Duration::from_secs(3);
 /// Programs of one agent that are asked; the rest is listed without a version.
 const MAX_ASKED: usize = 4;
 /// Characters of what a program says.
@@ -21,7 +23,9 @@ const MAX_VERSION: usize = 100;
 
 /// What programs said of their versions, as long as their files are the same.
 #[derive(Default)]
-pub(super) struct Versions(Mutex<HashMap<(PathBuf, SystemTime), Option<String>>>);
+pub(super) struct Versions(Mutex<Known>);
+
+type Known = HashMap<(PathBuf, SystemTime), Option<String>>;
 
 impl Engine {
     pub async fn agents(&self, caller: &Caller) -> Result<Vec<AgentListing>, EngineError> {
@@ -43,16 +47,25 @@ impl Engine {
 }
 
 impl Versions {
-    async fn of(&self, program: &Path, argument: &str) -> Option<String> {
+    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a program says of its version. Each file is asked once; who asks while it has not said yet is told nothing.
+    async fn of(self: &Arc<Self>, program: &Path, argument: &'static str) -> Option<String> {
         let changed = std::fs::metadata(program).and_then(|meta| meta.modified()).ok()?;
         let key = (program.to_owned(), changed);
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
-        if let Some(known) = known {
-            return known;
-        }
-        let version = ask(program, argument).await;
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, version.clone());
-        version
+        match self.known().entry(key.clone()) {
+            Entry::Occupied(known) => return known.get().clone(),
+            Entry::Vacant(place) => place.insert(None),
+        };
+        let (versions, program) = (Arc::clone(self), program.to_owned());
+        let asking = tokio::spawn(async move {
+            let version = ask(&program, argument).await;
+            versions.known().insert(key, version.clone());
+            version
+        });
+        tokio::time::timeout(AT_ONCE, asking).await.ok()?.ok()?
     }
 }
 

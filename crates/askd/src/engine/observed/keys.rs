@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use askd_adapters::agents::claude_keys::{Goal, Key, Screen, Steering, Step};
+use askd_adapters::agents::claude_keys::{Goal, Key, Screen, Steering, Step, Stop};
 use askd_adapters::process_names::agent_of;
 use askd_adapters::transport::process;
 use askd_adapters::transport::tmux::{Pane, TmuxError, is_in_tmux, pane_of};
@@ -123,7 +123,12 @@ impl Hand {
                     if let Some(back) = stop.way_back(&screen) {
                         self.pane.press(&name(back)).await.map_err(before)?;
                     }
-                    return Err(NotTyped::before(stop, Some(&text)));
+                    let why = NotTyped::before(stop, Some(&text));
+                    // Hidden, or answered at that very moment: then the transcript will tell with what.
+                    return Err(match stop {
+                        Stop::NotShown => NotTyped { reason: FailReason::Unknown, ..why },
+                        _ => why,
+                    });
                 }
             }
             match self.changed(&screen).await.map_err(|error| NotTyped::before(error, Some(&text)))? {

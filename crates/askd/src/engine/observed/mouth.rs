@@ -51,6 +51,8 @@ impl HookMouth {
         };
         Ok(match type_answer(&session, goal).await {
             Ok(()) => Said::Written,
+            // A hook has come after all, and brings it.
+            Err(_) if !is_hooked && self.store.is_sighted(&question.id, HOOK).await? => Said::Unknown,
             Err(error) => {
                 let why =
                     format!("no hook waits in that terminal, and it was not typed there: {}", error.detail());
