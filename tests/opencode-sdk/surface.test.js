@@ -16,7 +16,7 @@ const env = { ...process.env, ASKD_ALLOW_INSIDE_AGENT: "1" }
 let hub, url, token
 
 before(async () => {
-  hub = spawn(askd, ["up", "--listen", "127.0.0.1:0", "--data", join(folder, "data"), "--end-agents"], {
+  hub = spawn(askd, ["up", "--listen", "127.0.0.1:0", "--data", join(folder, "data"), "--end-agents", "--no-discovery"], {
     env, stdio: ["ignore", "pipe", "inherit"],
   })
   url = await new Promise((resolve, reject) => {

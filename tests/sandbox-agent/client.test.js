@@ -18,7 +18,7 @@ const folder = mkdtempSync(join(tmpdir(), "askd-sandbox-agent-"))
 let hub, baseUrl, token
 
 before(async () => {
-  hub = spawn(askd, ["up", "--listen", "127.0.0.1:0", "--data", join(folder, "data"), "--end-agents"], {
+  hub = spawn(askd, ["up", "--listen", "127.0.0.1:0", "--data", join(folder, "data"), "--end-agents", "--no-discovery"], {
     stdio: ["ignore", "pipe", "inherit"],
   })
   baseUrl = await new Promise((resolve, reject) => {

@@ -58,6 +58,8 @@ pub struct ServerWay {
     pub user: &'static str,
     /// Where such a server usually listens.
     pub url: &'static str,
+    /// A path that every such server knows, with or without a password.
+    pub health: &'static str,
     /// What it prints before its address as soon as it can be asked.
     pub listening: &'static str,
     /// The variables from which it takes its user name and its password.

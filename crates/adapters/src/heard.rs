@@ -60,6 +60,10 @@ pub enum Heard {
         step: &'static str,
         detail: String,
     },
+    /// The agent is connected, and something of it stays unheard; for people to see.
+    Incomplete {
+        detail: String,
+    },
     /// Ordinary messages, for showing. The raw line is with the caller, who passed it in: it is not copied here.
     Chatter {
         native_session: Option<String>,

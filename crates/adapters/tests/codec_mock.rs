@@ -60,7 +60,7 @@ impl Duel {
                 Heard::TurnEnded { end, .. } => self.log.ends.push(end),
                 Heard::Unrecognised { why } => self.log.unrecognised.push(why),
                 Heard::SessionEnded { native_id, .. } => self.log.closed.push(native_id),
-                Heard::SessionStarted { .. } | Heard::SessionUpdated { .. } => {}
+                Heard::SessionStarted { .. } | Heard::SessionUpdated { .. } | Heard::Incomplete { .. } => {}
                 Heard::Failed { step, detail } => self.log.failed.push(format!("{step}: {detail}")),
             }
         }

@@ -195,3 +195,23 @@ fn a_demo_is_answered_in_its_own_terminal_and_left_at_any_question() {
     let (_, screen) = terminal.end();
     assert!(screen.trim_end().ends_with("code=0"), "{screen}");
 }
+
+#[test]
+fn the_password_of_a_server_is_asked_for_and_not_shown() {
+    let hub = Hub::start(ASKD).unwrap();
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", server.local_addr().unwrap());
+    let mut terminal = Terminal::start(&hub, &format!("$ASKD attach opencode {url}; {ECHO}"));
+    terminal.see("Password of the server (Enter if it has none): ");
+    terminal.keys("hunter2\n");
+    let mut head = [0; 4096];
+    let (mut connection, _) = server.accept().unwrap();
+    let count = connection.read(&mut head).unwrap();
+    let head = String::from_utf8_lossy(&head[..count]).to_lowercase();
+    // opencode:hunter2
+    assert!(head.contains("authorization: basic b3blbmnvzgu6ahvudgvymg=="), "{head}");
+    connection.write_all(b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n").unwrap();
+    terminal.see("the server refuses the user name or password");
+    let (_, screen) = terminal.end();
+    assert!(!screen.contains("hunter2") && screen.trim_end().ends_with("\necho"), "{screen:?}");
+}

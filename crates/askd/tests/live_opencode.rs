@@ -9,7 +9,7 @@ use askd_testkit::programs::live::Live;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use opencode::{Stage, id};
+use opencode::{Stage, id, servers};
 
 fn main() -> ExitCode {
     Live::new()
@@ -21,6 +21,9 @@ fn main() -> ExitCode {
         .test("a_wrong_password_is_told_and_mended_and_a_source_can_be_let_go", &["opencode"], credentials)
         .test("a_killed_server_ends_its_questions_when_it_is_back", &["opencode"], server_killed)
         .test("a_killed_hub_finds_the_question_and_delivers", &["opencode"], hub_killed)
+        .test("two_servers_and_their_folders_do_not_mix", &["opencode"], servers::two_servers)
+        .test("a_server_is_found_and_its_end_is_told", &["opencode"], servers::discovered)
+        .test("a_found_password_needs_leave", &["opencode"], servers::discovered_with_a_password)
         .run()
 }
 

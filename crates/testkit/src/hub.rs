@@ -193,6 +193,8 @@ impl Hub {
             .arg("--data")
             .arg(&self.data)
             .args(&self.how.args);
+        // Other tests' servers are none of its business, unless a test says otherwise.
+        command.env("ASKD_NO_DISCOVERY", "1");
         command.envs(self.how.env.iter().map(|(name, value)| (name, value)));
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn()?;
         let stdout = child.stdout.take().context("no stdout")?;

@@ -38,7 +38,7 @@ export class TestHub {
 
   /** Starts the process; again after `kill`, on the same port and data. */
   async run() {
-    const args = ["up", "--listen", `127.0.0.1:${this.port}`, "--data", this.data, ...this.args];
+    const args = ["up", "--listen", `127.0.0.1:${this.port}`, "--data", this.data, "--no-discovery", ...this.args];
     this.process = spawn(BINARY, args, { stdio: ["ignore", "pipe", "pipe"] });
     this.output = "";
     for (const stream of [this.process.stdout, this.process.stderr]) stream.on("data", (bytes) => (this.output += bytes));

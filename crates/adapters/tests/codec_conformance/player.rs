@@ -341,6 +341,7 @@ fn show(heard: &Heard) -> Value {
             let voice = format!("{voice:?}").to_lowercase();
             json!({ "heard": "chatter", "nativeSession": native_session, "voice": voice, "text": text })
         }
+        Heard::Incomplete { detail } => json!({ "heard": "incomplete", "detail": detail }),
         Heard::Write(_) => json!({ "heard": "write" }),
         Heard::Unrecognised { why } => json!({ "heard": "unrecognised", "why": why }),
     }

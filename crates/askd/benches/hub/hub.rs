@@ -32,7 +32,7 @@ impl Hub {
         let folder = tempfile::tempdir()?;
         let began = Instant::now();
         let mut child = Command::new(env!("CARGO_BIN_EXE_askd"))
-            .args(["up", "--listen", "127.0.0.1:0", "--end-agents", "--data"])
+            .args(["up", "--listen", "127.0.0.1:0", "--end-agents", "--no-discovery", "--data"])
             .arg(folder.path())
             .args(args)
             .envs(environment.iter().copied())

@@ -8,6 +8,7 @@ mod hub;
 mod latency;
 mod lists;
 mod memory;
+mod opencode;
 mod page;
 mod raw;
 mod sessions;
@@ -31,6 +32,7 @@ const SECTIONS: &[&str] = &[
     "sessions",
     "transcripts",
     "acp",
+    "opencode",
     "page",
     "history",
 ];
@@ -53,7 +55,12 @@ async fn main() -> Result {
             "sessions" => sessions::run(&mut table).await?,
             "transcripts" => transcripts::run(&mut table).await?,
             "acp" => acp::run(&mut table).await?,
-            // Only who names it is told that it cannot be had.
+            // Only who names one is told that it cannot be had.
+            "opencode" if given.is_empty() && opencode::missing().is_some() => {
+                let why = opencode::missing().unwrap_or_default();
+                table.row("opencode", "not measured".to_owned(), why, "");
+            }
+            "opencode" => opencode::run(&mut table).await?,
             "page" if given.is_empty() && page::missing().is_some() => {
                 let why = page::missing().unwrap_or_default().to_owned();
                 table.row("page", "not measured".to_owned(), why, "");

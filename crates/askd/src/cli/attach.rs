@@ -13,16 +13,19 @@ use serde_json::json;
 use super::exit::{Exit, Failure, Outcome};
 use super::inside_agent::refuse_inside_agent;
 use super::screen::{Screen, say};
+use super::terminal;
 use super::text::one_line;
 use crate::client::Client;
 
 /// How long the first connection may take before it is left to the hub.
 const PATIENCE: Duration = Duration::from_secs(8);
 const LOOK: Duration = Duration::from_millis(100);
+/// Holds the password; set and empty it says that there is none.
+const PASSWORD: &str = "ASKD_SOURCE_PASSWORD";
 
 pub(super) const EXAMPLES: &str = "\
-The password is read from ASKD_SOURCE_PASSWORD, or from standard input with --password-stdin. The hub keeps it, shows it to
-nobody, and attaches again whenever the server or the hub was away.
+The password is read from ASKD_SOURCE_PASSWORD, from standard input with --password-stdin, or asked for at the terminal. The hub
+keeps it, shows it to nobody, and attaches again whenever the server or the hub was away.
 
 Examples:
   askd attach opencode
@@ -50,9 +53,11 @@ pub(super) struct AttachArgs {
 pub(super) async fn attach(args: AttachArgs, client: &Client, screen: Screen) -> Outcome {
     refuse_inside_agent("attach a server")?;
     let mut body = json!({ "kind": args.kind });
-    for (name, value) in
-        [("url", args.server), ("username", args.username), ("password", password(args.password_stdin)?)]
-    {
+    for (name, value) in [
+        ("url", args.server),
+        ("username", args.username),
+        ("password", password(args.password_stdin).await?),
+    ] {
         if let Some(value) = value {
             body[name] = value.into();
         }
@@ -77,19 +82,34 @@ pub(super) async fn attach(args: AttachArgs, client: &Client, screen: Screen) ->
     }
 }
 
-fn password(from_stdin: bool) -> Outcome<Option<String>> {
+async fn password(from_stdin: bool) -> Outcome<Option<String>> {
     if !from_stdin {
-        return Ok(std::env::var("ASKD_SOURCE_PASSWORD").ok().filter(|password| !password.is_empty()));
+        return match std::env::var(PASSWORD) {
+            Ok(password) => Ok(Some(password).filter(|password| !password.is_empty())),
+            Err(_) if terminal::is_interactive() => asked().await,
+            Err(_) => Ok(None),
+        };
     }
     if std::io::stdin().is_terminal() {
         return Err(Failure::new(
             Exit::Usage,
-            "--password-stdin reads a pipe; use ASKD_SOURCE_PASSWORD here",
+            "--password-stdin reads a pipe; leave it out to be asked for the password here",
         ));
     }
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;
-    Ok(Some(line.trim_end_matches(['\n', '\r']).to_owned()))
+    Ok(Some(without_line_end(&line)))
+}
+
+/// The password as it is typed, without being shown.
+async fn asked() -> Outcome<Option<String>> {
+    let line = terminal::read_line("Password of the server (Enter if it has none): ", true).await?;
+    let Some(line) = line else { return Err(Failure::new(Exit::Interrupted, "")) };
+    Ok(Some(without_line_end(&line)).filter(|password| !password.is_empty()))
+}
+
+fn without_line_end(line: &str) -> String {
+    line.trim_end_matches(['\n', '\r']).to_owned()
 }
 
 /// The source when it is connected or known not to be.

@@ -9,6 +9,8 @@ use super::exit::{Failure, Outcome};
 
 /// 2753 spells ASKD on a phone.
 pub const DEFAULT_PORT: u16 = 2753;
+/// Switches discovery off for every hub that is started with it.
+const NO_DISCOVERY: &str = "ASKD_NO_DISCOVERY";
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// How to run the hub.
@@ -28,6 +30,10 @@ pub struct UpOptions {
     pub end_agents: bool,
     /// Whether Claude Code's transcripts are watched.
     pub observe: bool,
+    /// Whether servers of agents are looked for on this machine.
+    pub discovery: bool,
+    /// Whether a password found in the environment of such a server is used.
+    pub discovery_passwords: bool,
 }
 
 /// How to run the demo.
@@ -72,6 +78,12 @@ pub(super) struct UpArgs {
     /// Do not watch Claude Code's transcripts; its hooks and the agents that askd starts still ask
     #[arg(long)]
     no_observe: bool,
+    /// Do not look for your own agents' servers on this machine (OpenCode); ASKD_NO_DISCOVERY=1 says the same
+    #[arg(long, conflicts_with = "discovery_passwords")]
+    no_discovery: bool,
+    /// Let the hub use a password that it finds in the environment of such a server; without it you attach those yourself
+    #[arg(long)]
+    discovery_passwords: bool,
 }
 
 #[derive(Debug, Args)]
@@ -102,6 +114,9 @@ impl UpArgs {
             keep_days: self.keep_days,
             end_agents: self.end_agents,
             observe: !self.no_observe,
+            discovery: !self.no_discovery
+                && std::env::var_os(NO_DISCOVERY).is_none_or(|word| word.is_empty()),
+            discovery_passwords: self.discovery_passwords,
         })
     }
 }
@@ -160,6 +175,8 @@ mod tests {
             keep_days: None,
             end_agents: false,
             no_observe: false,
+            no_discovery: false,
+            discovery_passwords: false,
         }
     }
 

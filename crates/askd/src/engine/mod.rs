@@ -31,7 +31,8 @@ use askd_store::Store;
 pub use access::{LoginCode, NewToken};
 pub use acp::{AcpError, AcpServer, AcpStream, acp_event};
 pub use attached::{
-    AttachRequest, PluginCall, PluginHello, PluginMessage, PluginMessages, PluginReply, PluginStream,
+    AttachRequest, Discovery, PluginCall, PluginHello, PluginMessage, PluginMessages, PluginReply,
+    PluginStream,
 };
 pub use clock::{new_bits, now};
 pub use deliver::{Mouth, Said};

@@ -53,6 +53,7 @@ async fn start(listen: Option<SocketAddr>, folder: &std::path::Path) -> anyhow::
         agents: Vec::new(),
         linger: LINGER,
         observe: None,
+        discovery: None,
     };
     let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, DEFAULT_PORT));
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));

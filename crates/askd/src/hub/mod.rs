@@ -18,7 +18,7 @@ use askd_core::{Right, Rights};
 use askd_store::sqlite::SqliteStore;
 
 use crate::data::{DataFolder, FolderLock, HubInfo, read_secret, write_secret};
-use crate::engine::{Engine, EngineSettings, ManagedSettings};
+use crate::engine::{Discovery, Engine, EngineSettings, ManagedSettings};
 use crate::http::{AppState, Doors};
 
 pub use demo::demo;
@@ -40,6 +40,8 @@ pub struct HubOptions {
     pub linger: Duration,
     /// The config folder of Claude Code whose transcripts are watched, if any.
     pub observe: Option<PathBuf>,
+    /// How servers of this user are found, if they are looked for.
+    pub discovery: Option<Discovery>,
 }
 
 /// A hub that answers.
@@ -102,6 +104,9 @@ impl Hub {
         let attached = engine.resume_attached().await?;
         if attached > 0 {
             tracing::info!(attached, "attached again to the servers of an earlier hub");
+        }
+        if let Some(discovery) = options.discovery {
+            engine.discover(discovery);
         }
         let stop = CancellationToken::new();
         let serving = tokio::spawn(crate::http::serve(listener, router, stop.clone()));

@@ -12,7 +12,7 @@ use anyhow::Context;
 use super::{Hub, HubOptions, asked_to_stop};
 use crate::cli::up::{AgentCommand, UpOptions, parse_agents};
 use crate::data::DataFolder;
-use crate::engine::EngineSettings;
+use crate::engine::{Discovery, EngineSettings};
 use crate::http::Doors;
 
 /// A managed agent that no hub asked for in a week, and that has no open question, is ended by its holder.
@@ -34,6 +34,7 @@ pub async fn up(options: UpOptions) -> anyhow::Result<()> {
         agents: agents.into_iter().map(|agent| (agent.name, agent.command)).collect(),
         linger: LINGER,
         observe: if options.observe { claude_config() } else { None },
+        discovery: options.discovery.then_some(Discovery { passwords: options.discovery_passwords }),
     })
     .await?;
     say(&format!("inbox: {}", hub.url))?;

@@ -82,6 +82,7 @@ impl Starting {
         for name in ["ASKD_DATA", "ASKD_URL", "ASKD_TOKEN", "ASKD_SESSION", "ASKD_LOG"] {
             command.env_remove(name);
         }
+        command.env("ASKD_NO_DISCOVERY", "1");
         command.args(&self.args).envs(self.env.iter().cloned());
         if let Some(path) = &self.log {
             command.stderr(fs::File::create(path).unwrap());

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::claude::ClaudeCast;
 use super::live::Stage;
 use super::mock::MockCast;
+use super::opencode::OpencodeCast;
 
 /// How many numbered lines (`flood 0`, `flood 1`, ..) an agent says for a reader that is slow: more than the pipes between hold.
 pub const FLOOD: usize = 20_000;
@@ -42,10 +43,13 @@ pub const CASTS: &[Casting] = &[
         cannot: super::claude::CANNOT,
         ready: |scene| Box::new(ClaudeCast::new(scene)),
     },
+    Casting {
+        agent: "opencode",
+        needs: &["opencode"],
+        cannot: super::opencode::CANNOT,
+        ready: |scene| Box::new(OpencodeCast::new(scene)),
+    },
 ];
-
-/// Agents that askd cannot start yet, whose live claims are played by a test file of their own.
-pub const ELSEWHERE: &[(&str, &str)] = &[("opencode", "live_opencode.rs")];
 
 pub fn casting(agent: &str) -> Option<&'static Casting> {
     CASTS.iter().find(|casting| casting.agent == agent)

@@ -1,10 +1,12 @@
 //! A hub attached to a real OpenCode server whose model is scripted. Everything waits with a limit and ends with the test.
 
+pub mod servers;
+
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use askd_testkit::hub::Hub;
+use askd_testkit::hub::{Hub, HubBuilder};
 use askd_testkit::model::{Script, ScriptedModel};
 use askd_testkit::programs::{AgentEnv, OpencodeEnv, Running, required};
 use reqwest::{Client, Method, StatusCode};
@@ -40,6 +42,8 @@ pub struct Stage {
     client: Client,
     server: Option<Running>,
     env: OpencodeEnv,
+    /// Whether the server has a password.
+    guarded: bool,
 }
 
 impl Stage {
@@ -53,13 +57,17 @@ impl Stage {
 
     /// A server and a hub that do not know each other.
     pub async fn apart() -> Result<Self> {
+        Self::with(true, |hub| hub).await
+    }
+
+    async fn with(guarded: bool, how: impl FnOnce(HubBuilder) -> HubBuilder) -> Result<Self> {
         let model = ScriptedModel::start(script()?).await?;
         let env = OpencodeEnv::new(&model.openai_base_url())?;
         let directory = env.directory().to_string_lossy().into_owned();
         let other: PathBuf = env.directory().with_file_name("other");
         std::fs::create_dir(&other)?;
         std::fs::copy(env.directory().join("opencode.json"), other.join("opencode.json"))?;
-        let hub = Hub::builder(env!("CARGO_BIN_EXE_askd")).env("ASKD_LOG", "info").start()?;
+        let hub = how(Hub::builder(env!("CARGO_BIN_EXE_askd")).env("ASKD_LOG", "info")).start()?;
         let mut stage = Self {
             hub,
             model,
@@ -69,6 +77,7 @@ impl Stage {
             client: Client::builder().no_proxy().build()?,
             server: None,
             env,
+            guarded,
         };
         stage.serve("0").await?;
         Ok(stage)
@@ -77,6 +86,9 @@ impl Stage {
     async fn serve(&mut self, port: &str) -> Result<()> {
         let mut command = self.env.command(&required("opencode")?);
         command.args(["serve", "--hostname", "127.0.0.1", "--port", port]);
+        if !self.guarded {
+            command.env_remove("OPENCODE_SERVER_PASSWORD");
+        }
         let mut server = Running::start(command)?;
         let address = |line: &str| Some(line.split_once(OpencodeEnv::READY)?.1.trim().to_owned());
         self.url = server.line("its address", STEP, address).await?;

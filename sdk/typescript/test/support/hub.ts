@@ -85,7 +85,7 @@ export class Hub {
 }
 
 async function run(folder: string, port: string, more: string[]): Promise<[ChildProcess, string]> {
-  const args = ["up", "--listen", `127.0.0.1:${port}`, "--data", folder, ...more];
+  const args = ["up", "--listen", `127.0.0.1:${port}`, "--data", folder, "--no-discovery", ...more];
   const child = spawn(BINARY, args, { stdio: ["ignore", "pipe", "pipe"] });
   running.add(child);
   child.once("exit", () => running.delete(child));

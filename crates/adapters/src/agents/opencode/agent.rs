@@ -25,9 +25,7 @@ impl Default for OpencodeAgent {
 }
 
 fn descriptor() -> Descriptor {
-    use Capability::{
-        AgentExit, CancelReject, Decline, Form, Link, Notes, Oversized, Plan, PlanEdits, Secret, SlowReader,
-    };
+    use Capability::{AgentExit, CancelReject, Decline, Form, Link, Notes, Plan, PlanEdits, Secret};
     let no = |claims: Claims, capability, why: &str| claims.but(capability, ClaimState::No, why);
     let mut claims = Claims::all(ClaimState::Proven);
     for (capability, why) in [
@@ -37,22 +35,21 @@ fn descriptor() -> Descriptor {
         (Plan, "OpenCode asks about a plan by an ordinary question with Yes and No"),
         (PlanEdits, "OpenCode has no place for an edited plan"),
         (CancelReject, "a rejection ends the turn; OpenCode knows no other"),
-        (
-            AgentExit,
-            "a server that goes away is a lost source; its questions end when it is back without them",
-        ),
-        (Oversized, "not judged yet"),
-        (SlowReader, "not judged yet"),
     ] {
         claims = no(claims, capability, why);
     }
     let claims = claims
         .but(Decline, ClaimState::Proven, "permissions only, by a rejection with a message")
-        .but(Notes, ClaimState::Proven, "a note becomes one more entry of its answer");
+        .but(Notes, ClaimState::Proven, "a note becomes one more entry of its answer")
+        .but(
+            AgentExit,
+            ClaimState::Proven,
+            "of a server that askd started; one that was attached is a lost source",
+        );
     Descriptor {
         name: NAME.to_owned(),
         title: "OpenCode".to_owned(),
-        questions: Claim::proven("seen with OpenCode 1.18.33 over its server"),
+        questions: Claim::proven("seen with OpenCode 1.18.33, started by askd and attached to"),
         kinds: vec![Kind::Choice, Kind::Permission],
         reject_modes: vec![RejectMode::Interrupt, RejectMode::Decline],
         // The first reply wins at the server and every later one is a 404: a second copy does no harm.
@@ -86,6 +83,7 @@ impl Adapter for OpencodeAgent {
             events: "/global/event",
             user: NAME,
             url: "http://127.0.0.1:4096",
+            health: "/global/health",
             listening: "listening on ",
             user_variable: "OPENCODE_SERVER_USERNAME",
             password_variable: "OPENCODE_SERVER_PASSWORD",

@@ -205,12 +205,9 @@ impl Codec for OpencodeCodec {
     fn judge(&self, status: u16, body: &[u8]) -> DeliveryInput {
         let said = String::from_utf8_lossy(&body[..body.len().min(512)]).into_owned();
         match status {
-            200..=299 => DeliveryInput::Written,
-            // Answered there before, lost by a restart, or written by a hub that died: the tool part tells, if it can.
-            404 => DeliveryInput::Failed {
-                reason: FailReason::Unknown,
-                detail: Some(format!("OpenCode does not wait for this answer any more: {said}")),
-            },
+            // 404: answered there before, lost by a restart, or written by a hub that died. The tool part tells which, and it is
+            // looked at after every reply; until then nobody knows more than that it was posted.
+            200..=299 | 404 => DeliveryInput::Written,
             401 | 403 | 408 | 425 | 429 | 500..=599 => {
                 DeliveryInput::NotWritten { detail: format!("OpenCode answered {status}: {said}") }
             }

@@ -17,7 +17,8 @@ use crate::heard::{Call, CallMethod, Heard};
 
 /// Sessions that are looked at for the folders they are in, newest first.
 const SESSIONS: &str = "100";
-/// Folders whose requests are listed. Listing makes the server load a folder, so not everything it ever knew.
+/// Folders whose requests are listed, those of open questions and of the newest sessions first. Nobody tells which folders a server
+/// has loaded, and listing makes it load one (its plugins, language servers and watchers), so not everything it ever knew.
 const MAX_DIRECTORIES: usize = 24;
 /// How often a list is asked for that did not come.
 const MAX_ATTEMPTS: u32 = 3;
@@ -168,6 +169,13 @@ impl OpencodeCodec {
         if let Some(only) = self.only_folder() {
             // Any other would be loaded by it, into the process of the person who uses it.
             directories = vec![Some(only)];
+        }
+        if directories.len() > MAX_DIRECTORIES {
+            let detail = format!(
+                "only {MAX_DIRECTORIES} of {} folders were asked for what waited in them already; whatever is asked from now on is heard in all",
+                directories.len()
+            );
+            heard.push(Heard::Incomplete { detail });
         }
         for directory in directories.into_iter().take(MAX_DIRECTORIES) {
             self.list(Way::Question, directory.clone(), 1, heard);

@@ -114,7 +114,7 @@ fn all() -> io::Result<Vec<ProcessFacts>> {
     Ok(found)
 }
 
-fn of(pid: i32) -> PathBuf {
+pub(super) fn of(pid: i32) -> PathBuf {
     Path::new("/proc").join(pid.to_string())
 }
 

@@ -117,7 +117,11 @@ impl Attendant {
         }
     }
 
-    async fn tell(&mut self, state: SourceState, error: Option<String>) -> Result<(), EngineError> {
+    pub(super) async fn tell(
+        &mut self,
+        state: SourceState,
+        error: Option<String>,
+    ) -> Result<(), EngineError> {
         let now = Some((state, error.clone()));
         if self.told != now {
             self.engine.source_state(&self.source.id, state, error).await?;

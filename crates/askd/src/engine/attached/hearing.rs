@@ -2,7 +2,7 @@
 
 use askd_adapters::{Asked, Heard, Speech};
 use askd_core::delivery::DeliveryInput;
-use askd_core::{QuestionId, SessionId};
+use askd_core::{QuestionId, SessionId, SourceState};
 use askd_store::SessionSeen;
 
 use super::attendant::Attendant;
@@ -72,6 +72,7 @@ impl Attendant {
             Heard::Failed { step, detail } => {
                 tracing::warn!(source = %self.source.id, step, detail, "a server could not do what was wanted");
             }
+            Heard::Incomplete { detail } => self.tell(SourceState::Connected, Some(detail)).await?,
             Heard::Write(Speech::Call(call)) => self.to_call.push(call),
             Heard::Write(Speech::Bytes(_)) => {
                 tracing::error!(source = %self.source.id, "a server takes calls and no lines");

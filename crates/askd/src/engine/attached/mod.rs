@@ -3,10 +3,11 @@
 //!
 //! In: an address with credentials, or a plugin's greeting; events, replies to calls. Out: sessions and questions in the store, answers posted to the
 //! server, and the state of the connection. Which server it is, only its codec knows. The credentials are in the store's
-//! settings of the source and nowhere else.
+//! settings of the source and nowhere else. A server is named by a person, or found (`discovery`).
 
 mod attendant;
 mod calls;
+mod discovery;
 mod hearing;
 mod link;
 mod mouth;
@@ -24,11 +25,13 @@ use tokio_util::sync::CancellationToken;
 
 use askd_adapters::{Begin, Start};
 use askd_core::field::Collector;
-use askd_core::{FieldErrors, Right, Source, SourceId, SourceState};
+use askd_core::{Cause, FieldErrors, Right, Source, SourceId, SourceState};
 
 use super::questions::Caller;
 use super::{Engine, EngineError, NewSource};
 use attendant::Attendant;
+pub use discovery::Discovery;
+use discovery::FoundProcess;
 pub(super) use link::{Link, News, lost_text};
 use plugin::Plugged;
 pub use plugin::{PluginCall, PluginHello, PluginMessage, PluginMessages, PluginReply, PluginStream};
@@ -56,6 +59,27 @@ pub(super) struct AttachedSettings {
     pub(super) url: String,
     pub(super) username: String,
     pub(super) password: Option<String>,
+    /// The process, where nobody named the server but it was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) found: Option<FoundProcess>,
+}
+
+impl AttachedSettings {
+    /// A server without a password.
+    fn open(url: String, username: String) -> Self {
+        Self { url, username, password: None, found: None }
+    }
+
+    fn label(&self) -> String {
+        match self.found {
+            Some(found) => format!("{} (found, process {})", self.url, found.pid),
+            None => self.url.clone(),
+        }
+    }
+
+    fn same_access(&self, other: &Self) -> bool {
+        self.url == other.url && self.username == other.username && self.password == other.password
+    }
 }
 
 /// The servers that are attended at this moment.
@@ -90,6 +114,14 @@ impl Engine {
         request: AttachRequest,
     ) -> Result<Source, EngineError> {
         caller.needs(Right::Manage)?;
+        self.attach_server(request, None).await
+    }
+
+    async fn attach_server(
+        &self,
+        request: AttachRequest,
+        found: Option<FoundProcess>,
+    ) -> Result<Source, EngineError> {
         let registry = &self.inner.managed.settings.registry;
         let adapter = registry.get(&request.kind).cloned();
         let way = adapter.as_ref().and_then(|adapter| adapter.server());
@@ -105,6 +137,7 @@ impl Engine {
             url: address(request.url.as_deref().unwrap_or(way.url))?,
             username: request.username.unwrap_or_else(|| way.user.to_owned()),
             password: request.password.filter(|password| !password.is_empty()),
+            found,
         };
         check_credentials(&settings)?;
         if let Some(known) = self.known_source(&request.kind, &settings).await? {
@@ -114,7 +147,7 @@ impl Engine {
         let new = NewSource {
             kind: request.kind.clone(),
             agent: request.kind,
-            label: settings.url.clone(),
+            label: settings.label(),
             settings: serde_json::to_string(&settings).unwrap_or_default(),
         };
         let stop = self.inner.stop.child_token();
@@ -134,17 +167,25 @@ impl Engine {
     ) -> Result<Option<Source>, EngineError> {
         for record in self.store().sources().await? {
             let source = record.source;
-            if source.kind != kind || source.state == SourceState::Ended || source.label != settings.url {
+            if source.kind != kind || source.state == SourceState::Ended {
                 continue;
             }
-            if serde_json::from_str::<AttachedSettings>(&record.settings)
-                .is_ok_and(|known| known == *settings)
-            {
+            let Ok(known) = serde_json::from_str::<AttachedSettings>(&record.settings) else { continue };
+            if known.url != settings.url {
+                continue;
+            }
+            if known.same_access(settings) || settings.found.is_some() {
                 return Ok(Some(source));
+            }
+            if known.found.is_some() {
+                // Whoever names a server that was found knows better how to get in.
+                let detail = Some("attached again by hand".to_owned());
+                self.end_source(&source.id, Cause::SourceLost { detail }).await?;
+                return Ok(None);
             }
             let mut errors = Collector::default();
             let message =
-                format!("{} is attached with other credentials; detach {} first", source.label, source.id);
+                format!("{} is attached with other credentials; detach {} first", known.url, source.id);
             errors.add("url", "already_attached", message);
             return Err(errors.into_errors().into());
         }

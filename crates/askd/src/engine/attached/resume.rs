@@ -6,6 +6,7 @@ use askd_adapters::{Begin, KnownSession, Start};
 use askd_core::{Cause, SourceState};
 use askd_store::SourceRecord;
 
+use super::AttachedSettings;
 use super::attendant::Attendant;
 use super::link::Link;
 use super::plugin::KIND as PLUGIN;
@@ -36,7 +37,11 @@ impl Engine {
     }
 
     async fn resume_server(&self, record: &SourceRecord) -> Result<(), String> {
-        let settings = serde_json::from_str(&record.settings).map_err(|error| error.to_string())?;
+        let settings: AttachedSettings =
+            serde_json::from_str(&record.settings).map_err(|error| error.to_string())?;
+        if settings.found.is_some_and(|found| !found.is_alive()) {
+            return Err("the server that was found has ended".to_owned());
+        }
         let adapter = self.inner.managed.settings.registry.get(&record.source.kind);
         let way = adapter.and_then(|adapter| adapter.server()).ok_or("its agent has no server any more")?;
         let stop = self.inner.stop.child_token();

@@ -5,15 +5,16 @@ use bytes::Bytes;
 use askd_adapters::transport::holder::protocol::ToHub;
 use askd_adapters::{Asked, Heard, Speech, TurnEnd, Voice};
 use askd_core::delivery::DeliveryInput;
-use askd_core::{Question, QuestionId, SessionId};
+use askd_core::{Question, QuestionId, SessionId, SourceState};
 use askd_store::{NewEntry, SessionSeen};
 
 use super::attendant::Attendant;
 use super::pipeline::Stored;
 use crate::engine::{AgentQuestion, EngineError, new_bits, now};
 
-/// The road by which a managed agent's questions are sighted.
+/// The roads by which a managed agent's questions are sighted: its own lines, or its own server.
 const ROAD: &str = "control";
+const SERVED_ROAD: &str = "http";
 
 impl Attendant {
     pub(super) async fn hear_line(&mut self, n: u64, bytes: &[u8]) -> Result<(), EngineError> {
@@ -189,6 +190,9 @@ impl Attendant {
                 }
             }
             Heard::Failed { step, detail } => self.ending = Some(format!("{step}: {detail}")),
+            Heard::Incomplete { detail } => {
+                self.engine.source_state(&self.source.id, SourceState::Connected, Some(detail)).await?;
+            }
             Heard::Write(Speech::Bytes(bytes)) => self.to_write.push(Bytes::from(bytes)),
             Heard::Write(Speech::Call(call)) => self.want_call(call),
             Heard::Unrecognised { why } => {
@@ -225,7 +229,7 @@ impl Attendant {
             source: self.source.id.clone(),
             session,
             native_id: asked.native_id,
-            road: ROAD.to_owned(),
+            road: if self.served.is_some() { SERVED_ROAD } else { ROAD }.to_owned(),
             native: asked.native.get().to_owned(),
             ask,
         }

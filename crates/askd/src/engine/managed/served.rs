@@ -101,7 +101,7 @@ impl Attendant {
         let Some(served) = &mut self.served else { return };
         let Some(url) = served.settings.url.clone().filter(|_| served.link.is_none()) else { return };
         let (username, password) = (served.way.user.to_owned(), Some(served.settings.password.clone()));
-        let settings = AttachedSettings { url, username, password };
+        let settings = AttachedSettings { url, username, password, found: None };
         match Link::open(settings, served.way, self.engine.stopping().child_token()) {
             Ok(link) => served.link = Some(link),
             Err(why) => self.ending = Some(format!("talk to its server: {why}")),

@@ -1,0 +1,110 @@
+//! Which processes of this user listen on this machine. In: nothing, or a process id. Out: processes by name, the ports on which one
+//! can be reached over loopback, and a variable of its environment. Where there is no `/proc` nothing is found.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::{fs, io};
+
+use super::proc_fs::{command_line, of};
+
+/// State "listen" in `/proc/net/tcp`.
+const LISTEN: &str = "0A";
+/// 127.0.0.1 and 0.0.0.0 as `/proc/net/tcp` writes them.
+const REACHABLE: [&str; 2] = ["0100007F", "00000000"];
+
+/// A process of this user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedProcess {
+    pub pid: i32,
+    pub name: String,
+    pub arguments: Vec<String>,
+}
+
+/// The processes of the user whose process this is.
+pub fn own_processes() -> io::Result<Vec<NamedProcess>> {
+    let user = fs::metadata("/proc/self")?.uid();
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc")? {
+        let entry = entry?;
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
+            continue;
+        };
+        // A process may end while the folder is read; then it is not there.
+        if !entry.metadata().is_ok_and(|metadata| metadata.uid() == user) {
+            continue;
+        }
+        let Ok(name) = fs::read_to_string(of(pid).join("comm")) else { continue };
+        let arguments = command_line(pid).ok().flatten().unwrap_or_default();
+        found.push(NamedProcess { pid, name: name.trim_end().to_owned(), arguments });
+    }
+    Ok(found)
+}
+
+/// The TCP ports on which a process can be reached over loopback.
+pub fn listening_ports(pid: i32) -> io::Result<Vec<u16>> {
+    let mut inodes = Vec::new();
+    for entry in fs::read_dir(of(pid).join("fd"))? {
+        let Ok(target) = fs::read_link(entry?.path()) else { continue };
+        let target = target.to_string_lossy();
+        inodes.extend(
+            target.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']')).map(str::to_owned),
+        );
+    }
+    if inodes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let table = fs::read_to_string(of(pid).join("net/tcp"))?;
+    let mut ports: Vec<u16> = table.lines().skip(1).filter_map(|row| port_in(row, &inodes)).collect();
+    ports.sort_unstable();
+    ports.dedup();
+    Ok(ports)
+}
+
+/// `sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode ...`
+fn port_in(row: &str, inodes: &[String]) -> Option<u16> {
+    let fields: Vec<&str> = row.split_ascii_whitespace().collect();
+    let (address, port) = fields.get(1)?.split_once(':')?;
+    let ours = fields.get(9).is_some_and(|inode| inodes.iter().any(|own| own == inode));
+    let listens = *fields.get(3)? == LISTEN && REACHABLE.contains(&address);
+    if ours && listens { u16::from_str_radix(port, 16).ok() } else { None }
+}
+
+/// A variable of the environment with which a process was started.
+pub fn variable(pid: i32, name: &str) -> io::Result<Option<String>> {
+    let environment = fs::read(of(pid).join("environ"))?;
+    let value = environment.split(|byte| *byte == 0).find_map(|pair| {
+        pair.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"=")).map(<[u8]>::to_vec)
+    });
+    Ok(value.and_then(|value| String::from_utf8(value).ok()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_port_of_a_listener_of_this_process_is_found_and_no_other() {
+        let here = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let elsewhere = std::net::TcpListener::bind("127.0.0.2:0").unwrap();
+        let own = i32::try_from(std::process::id()).unwrap();
+        let ports = listening_ports(own).unwrap();
+        assert!(ports.contains(&here.local_addr().unwrap().port()), "{ports:?}");
+        assert!(!ports.contains(&elsewhere.local_addr().unwrap().port()), "{ports:?}");
+        assert!(own_processes().unwrap().iter().any(|process| process.pid == own));
+    }
+
+    #[test]
+    fn a_variable_is_found_by_its_whole_name() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .env("ASKD_TEST_WORD", "a=b")
+            .env("ASKD_TEST_WORDS", "other")
+            .spawn()
+            .unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let word = variable(pid, "ASKD_TEST_WORD").unwrap();
+        let none = variable(pid, "ASKD_TEST").unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!((word.as_deref(), none), (Some("a=b"), None));
+    }
+}

@@ -1,0 +1,170 @@
+//! Finding the servers that this user runs on this machine, and telling when one has gone.
+//!
+//! In: the table of processes, again and again. Out: sources like those that a person attached, which remember the process that was
+//! found. A password is taken from a process only where the user allowed it; a server that wants one is shown as refusing.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use askd_adapters::transport::holder::SESSION_VARIABLE;
+use askd_adapters::transport::process;
+use askd_adapters::{Call, CallMethod, ServerWay};
+use askd_core::{Cause, SourceState};
+
+use super::calls::Server;
+use super::wire::{Reply, Wire as _};
+use super::{AttachRequest, AttachedSettings};
+use crate::engine::{Engine, EngineError};
+
+/// How often processes are looked at: a new server is asked about nothing in its first seconds.
+const EVERY: Duration = Duration::from_secs(3);
+/// Servers that are attached to by discovery. More are no person's doing.
+const MAX_FOUND: usize = 32;
+
+/// What may be done to find servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Discovery {
+    /// Whether a password that is found in the environment of a server's process is used.
+    pub passwords: bool,
+}
+
+/// The process of a server that was found. A pid alone is not an identity, pid and start time are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(in crate::engine) struct FoundProcess {
+    pub(in crate::engine) pid: i32,
+    started: u64,
+}
+
+impl FoundProcess {
+    pub(super) fn is_alive(self) -> bool {
+        let facts = process::facts(self.pid).ok().flatten();
+        facts.is_some_and(|facts| !facts.is_zombie() && facts.start_time == self.started)
+    }
+}
+
+/// A process of an agent that listens.
+#[derive(Debug, Clone)]
+struct Listener {
+    agent: String,
+    process: FoundProcess,
+    url: String,
+}
+
+impl Engine {
+    /// Looks for servers until the hub stops.
+    pub fn discover(&self, discovery: Discovery) {
+        self.spawn(move |engine| async move {
+            // A server that a person let go of is not attached again while its process lives.
+            let mut met: HashSet<(FoundProcess, String)> = HashSet::new();
+            loop {
+                if let Err(error) = engine.look_for_servers(discovery, &mut met).await {
+                    tracing::error!(%error, "cannot look for servers; trying again");
+                }
+                tokio::time::sleep(EVERY).await;
+            }
+        });
+    }
+
+    async fn look_for_servers(
+        &self,
+        discovery: Discovery,
+        met: &mut HashSet<(FoundProcess, String)>,
+    ) -> Result<(), EngineError> {
+        self.let_go_of_the_dead().await?;
+        met.retain(|(process, _)| process.is_alive());
+        let registry = self.inner.managed.settings.registry.clone();
+        let agent_of = move |process: &process::NamedProcess| {
+            let agent = registry.agent_of_process(&process.name, &process.arguments)?;
+            registry.get(&agent)?.server()?;
+            Some(agent)
+        };
+        let listeners = tokio::task::spawn_blocking(move || listeners(agent_of)).await.unwrap_or_default();
+        for listener in listeners {
+            let key = (listener.process, listener.url.clone());
+            if met.contains(&key) || met.len() >= MAX_FOUND {
+                continue;
+            }
+            if self.attach_found(discovery, &listener).await? {
+                met.insert(key);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether this listener needs no further look: it is a server that is attached now, or it is none.
+    async fn attach_found(&self, discovery: Discovery, found: &Listener) -> Result<bool, EngineError> {
+        let adapter = self.inner.managed.settings.registry.get(&found.agent).cloned();
+        let Some(way) = adapter.and_then(|adapter| adapter.server()) else { return Ok(true) };
+        match health(way, &found.url).await {
+            Some(true) => {}
+            Some(false) => return Ok(true),
+            // Not up yet: it takes connections before it answers.
+            None => return Ok(false),
+        }
+        let variable = |name: &str| process::variable(found.process.pid, name).ok().flatten();
+        let (mut username, mut password) = (None, None);
+        if discovery.passwords {
+            username = variable(way.user_variable).filter(|name| !name.is_empty());
+            password = variable(way.password_variable).filter(|password| !password.is_empty());
+        }
+        let request =
+            AttachRequest { kind: found.agent.clone(), url: Some(found.url.clone()), username, password };
+        match self.attach_server(request, Some(found.process)).await {
+            Ok(source) => {
+                tracing::info!(url = found.url, pid = found.process.pid, source = %source.id, "found a server")
+            }
+            Err(EngineError::Invalid(errors)) => tracing::debug!(url = found.url, %errors, "not attached"),
+            Err(error) => return Err(error),
+        }
+        Ok(true)
+    }
+
+    /// Ends the sources whose servers were found and have gone.
+    async fn let_go_of_the_dead(&self) -> Result<(), EngineError> {
+        for record in self.store().sources().await? {
+            if record.source.state == SourceState::Ended {
+                continue;
+            }
+            let settings = serde_json::from_str::<AttachedSettings>(&record.settings).ok();
+            if let Some(found) = settings.and_then(|settings| settings.found)
+                && !found.is_alive()
+            {
+                let detail = format!("the server that was found has ended (process {})", found.pid);
+                self.end_source(&record.source.id, Cause::SourceLost { detail: Some(detail) }).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The listeners of this user that are agents with a server; what a hub started, this one or another, is that hub's.
+fn listeners(agent_of: impl Fn(&process::NamedProcess) -> Option<String>) -> Vec<Listener> {
+    let mut found = Vec::new();
+    for named in process::own_processes().unwrap_or_default() {
+        let Some(agent) = agent_of(&named) else { continue };
+        let Ok(Some(started)) = process::start_time(named.pid) else { continue };
+        if !matches!(process::variable(named.pid, SESSION_VARIABLE), Ok(None)) {
+            continue;
+        }
+        let process = FoundProcess { pid: named.pid, started };
+        let ports = process::listening_ports(named.pid).unwrap_or_default();
+        let listener =
+            |port: u16| Listener { agent: agent.clone(), process, url: format!("http://127.0.0.1:{port}") };
+        found.extend(ports.into_iter().map(listener));
+    }
+    found
+}
+
+/// Whether it is such a server, as far as it can be told without its password; none where it does not answer.
+async fn health(way: ServerWay, url: &str) -> Option<bool> {
+    let settings = AttachedSettings::open(url.to_owned(), way.user.to_owned());
+    let server = Server::new(settings, way.events).ok()?;
+    let path = way.health.to_owned();
+    let call = Call { tag: String::new(), method: CallMethod::Get, path, query: Vec::new(), body: None };
+    match server.call(&call).await {
+        Reply::Answered { status, .. } => Some(matches!(status, 200 | 401)),
+        Reply::NotSent(_) | Reply::Broken(_) => None,
+    }
+}

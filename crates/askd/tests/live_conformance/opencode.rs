@@ -1,0 +1,114 @@
+//! Real OpenCode, its server started by askd: a scripted model makes it ask, and what counts is what that model received.
+
+use std::fmt::Write as _;
+
+use askd_adapters::transport::process;
+use serde_json::{Value, json};
+
+use super::cast::{Cast, FLOOD};
+use super::live::Stage;
+use super::managed_opencode::{Opencode, asks, bash, item, single_item};
+
+const HAS_NONE: &str = "its protocol has no such thing to ask for";
+const WELL_BEHAVED: &str = "nothing makes the real program send such events; the scripts do";
+
+pub const CANNOT: &[(&str, &str)] = &[
+    ("secret", HAS_NONE),
+    ("form", HAS_NONE),
+    ("link", HAS_NONE),
+    ("plan", HAS_NONE),
+    ("plan-edits", HAS_NONE),
+    ("duplicate-input", WELL_BEHAVED),
+    ("malformed", WELL_BEHAVED),
+    ("unknown-messages", WELL_BEHAVED),
+];
+
+/// Bytes of a message of the model: beyond the longest event that is heard, within what the model's server takes back.
+const OVERSIZED: usize = 17 << 20;
+
+pub struct OpencodeCast {
+    opencode: Opencode,
+    scene: String,
+}
+
+/// What the model says in a scene.
+fn turns(scene: &str) -> Value {
+    let several = item("Which of these?", &["Logging", "Metrics", "Alerts"], true);
+    let ask = |items: &[Value]| json!([{ "calls": [asks(items)] }, { "text": "Done." }]);
+    let ask_after =
+        |text: String| json!([{ "text": text, "calls": [asks(&[single_item()])] }, { "text": "Done." }]);
+    match scene {
+        "multi-select" => ask(&[several]),
+        "several-items" => ask(&[single_item(), several]),
+        "two-open-at-once" => {
+            let other = item("Which name?", &["x", "y"], false);
+            json!([{ "calls": [asks(&[single_item()]), asks(&[other])] }, { "text": "Done." }])
+        }
+        // It tells a decline from the end of the turn only for permissions.
+        "permission" | "decline" => json!([{ "calls": [bash("touch made")] }, { "text": "Done." }]),
+        "withdrawn" => json!([{ "calls": [bash("touch made"), bash("ls /")] }, { "text": "Done." }]),
+        "oversized" => ask_after("x".repeat(OVERSIZED)),
+        "slow-reader" => ask_after((0..FLOOD).fold(String::new(), |mut text, n| {
+            writeln!(text, "flood {n}").unwrap();
+            text
+        })),
+        _ => ask(&[single_item()]),
+    }
+}
+
+impl OpencodeCast {
+    pub fn new(scene: &str) -> Self {
+        let opencode = Opencode::playing(json!({ "scenarios": { scene: turns(scene) } }));
+        Self { opencode, scene: scene.to_owned() }
+    }
+
+    /// Another client of the same server answers: it knows where that listens and its password.
+    fn answer_there(&self, stage: &Stage, session: &str) {
+        stage.open_question(session);
+        let pid = i32::try_from(stage.session(session)["pid"].as_i64().unwrap()).unwrap();
+        let password = process::variable(pid, "OPENCODE_SERVER_PASSWORD").unwrap().unwrap();
+        let port = process::listening_ports(pid).unwrap()[0];
+        let directory = self.opencode.env.directory().display().to_string();
+        let answer = async move {
+            let client = reqwest::Client::builder().no_proxy().build()?;
+            let request = |method, path: String| {
+                let request = client.request(method, format!("http://127.0.0.1:{port}{path}"));
+                request.query(&[("directory", &directory)]).basic_auth("opencode", Some(&password))
+            };
+            let open: Value = serde_json::from_str(
+                &request(reqwest::Method::GET, "/question".to_owned()).send().await?.text().await?,
+            )
+            .unwrap();
+            let path = format!("/question/{}/reply", open[0]["id"].as_str().unwrap());
+            let body = json!({ "answers": [["Green"]] });
+            request(reqwest::Method::POST, path).json(&body).send().await?.error_for_status()
+        };
+        // The scenes know no runtime of their own.
+        let apart = std::thread::spawn(move || {
+            tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(answer)
+        });
+        apart.join().unwrap().unwrap();
+    }
+}
+
+impl Cast for OpencodeCast {
+    fn session(&self) -> Value {
+        self.opencode.request(&self.scene)
+    }
+
+    fn saw(&self, _stage: &Stage, _session: &str) -> String {
+        self.opencode.received()
+    }
+
+    fn act(&self, stage: &Stage, session: &str) {
+        match self.scene.as_str() {
+            // The rejection of one permission takes back every other one of the session.
+            "withdrawn" => {
+                let first = stage.open_questions(session, 2).remove(0);
+                stage.reject(&first, &json!({ "mode": "interrupt" }));
+            }
+            "answered-elsewhere" => self.answer_there(stage, session),
+            _ => {}
+        }
+    }
+}
