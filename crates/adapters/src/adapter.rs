@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::codec::Codec;
-use crate::descriptor::Descriptor;
+use crate::descriptor::{Descriptor, RoadHere};
 
 pub trait Adapter: Send + Sync {
     fn descriptor(&self) -> &Descriptor;
@@ -24,6 +24,23 @@ pub trait Adapter: Send + Sync {
 
     /// A codec for one conversation; none where the adapter is not built.
     fn codec(&self) -> Result<Box<dyn Codec>, AdapterError>;
+
+    /// The argument with which its program says its version; none where nobody needs to know it.
+    fn version_argument(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// The roads that a version of it has, where they differ by version.
+    fn roads_of(&self, version: &str) -> Vec<RoadHere> {
+        let _ = version;
+        Vec::new()
+    }
+
+    /// What a person types to go on with a conversation whose process is gone.
+    fn resume_command(&self, native_id: &str) -> Option<String> {
+        let _ = native_id;
+        None
+    }
 
     /// How a running server of this agent is attached to; none where it has no server.
     fn server(&self) -> Option<ServerWay> {
@@ -58,6 +75,9 @@ pub struct FoundProgram {
     pub path: PathBuf,
     /// Filled in by whoever has asked the program.
     pub version: Option<String>,
+    /// What this version can do, where that differs by version.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub roads: Vec<RoadHere>,
 }
 
 /// What somebody wants started.
@@ -110,7 +130,7 @@ pub fn find_programs(names: &[String], path_var: &OsStr) -> Vec<FoundProgram> {
     let mut found: Vec<FoundProgram> = Vec::new();
     let mut add = |path: PathBuf| {
         if is_executable(&path) && found.iter().all(|known| known.path != path) {
-            found.push(FoundProgram { path, version: None });
+            found.push(FoundProgram { path, version: None, roads: Vec::new() });
         }
     };
     for name in names {
@@ -153,7 +173,7 @@ mod tests {
         let path = std::env::join_paths([&a, &b]).unwrap();
         let names = ["folder-agent", "agent", "agent"].map(str::to_owned);
         let found = find_programs(&names, &path);
-        assert_eq!(found, [FoundProgram { path: b.join("agent"), version: None }]);
+        assert_eq!(found, [FoundProgram { path: b.join("agent"), version: None, roads: Vec::new() }]);
         let absolute = [b.join("agent").to_string_lossy().into_owned()];
         assert_eq!(find_programs(&absolute, OsStr::new("")), found);
     }

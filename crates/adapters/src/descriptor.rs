@@ -60,6 +60,16 @@ pub enum Road {
     Acp,
 }
 
+/// A road in one version of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RoadHere {
+    pub road: Road,
+    pub works: bool,
+    /// Why not, or what to know, in a sentence for people.
+    pub why: String,
+}
+
 /// Everything that askd says about one agent.
 #[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]

@@ -18,6 +18,6 @@ pub mod transport;
 pub use adapter::{Adapter, AdapterError, FoundProgram, Launch, LaunchRequest, ServerWay};
 pub use capability::{Capability, CapabilityClaim, Claims, Level};
 pub use codec::{Begin, ClientSays, Codec, KnownSession, Pending, Settlement, Start, Unspeakable};
-pub use descriptor::{Claim, ClaimState, Descriptor, Road};
+pub use descriptor::{Claim, ClaimState, Descriptor, Road, RoadHere};
 pub use heard::{Asked, Call, CallMethod, Heard, Speech, TurnEnd, Voice};
 pub use registry::{AcpListing, AgentListing, Registry};

@@ -1,6 +1,7 @@
 //! Real Claude Code in a real terminal, hooked by `askd install`, with the scripted model as its model: whoever answers first, the
 //! inbox or the terminal, the model sees that answer, and the hub tells the truth about it.
 
+#[expect(dead_code, reason = "the stage is shared, and not every test needs all of it")]
 #[path = "live_claude_hook/terminal.rs"]
 mod terminal;
 
@@ -28,6 +29,8 @@ fn main() -> ExitCode {
         .test("escaped_in_the_terminal", &["claude"], escaped)
         .test("hub_absent", &["claude"], hub_absent)
         .test("hub_killed_while_the_hook_waits", &["claude"], hub_killed)
+        .test("hook_cut_off_by_its_timeout", &["claude"], hook_timeout)
+        .test("skip_permissions", &["claude"], skip_permissions)
         .test("plan_approved", &["claude"], plan_approved)
         .test("plan_sent_back", &["claude"], plan_sent_back)
         .test("terminal_closed_while_it_asks", &["claude"], closed)
@@ -201,6 +204,35 @@ async fn hub_killed() -> Result<()> {
     stage.no_hook_left().await
 }
 
+/// Claude Code ends the hook when its time is over; the dialog and the question stay.
+async fn hook_timeout() -> Result<()> {
+    let mut stage = Stage::prepare(asks(&[question("Which auth?")])).await?;
+    stage.install()?;
+    stage.change_settings("604800", "3")?;
+    stage.open_terminal(&[]).await?;
+    let asked = stage.asked().await?;
+    stage.shows("Enter to select").await?;
+    stage.no_hook_left().await?;
+    ensure!(stage.asked().await?["id"] == asked["id"], "the question went with its hook");
+    stage.key("2").await?;
+    let seen = stage.model_saw("AskUserQuestion").await?;
+    ensure!(seen.text.contains("\"Which auth?\"=\"Session cookies\""), "{seen:?}");
+    let settled = stage.settled(&asked).await?;
+    ensure!(settled["outcome"]["by"]["surface"] == "agent", "{settled}");
+    Ok(())
+}
+
+async fn skip_permissions() -> Result<()> {
+    let stage = Stage::start(asks(&[question("Which auth?")]), &["--dangerously-skip-permissions"]).await?;
+    let asked = stage.asked().await?;
+    stage.shows("Enter to select").await?;
+    stage.reply(&asked, json!({ "answers": [["Session cookies"]] }))?;
+    let seen = stage.model_saw("AskUserQuestion").await?;
+    ensure!(seen.text.contains("\"Which auth?\"=\"Session cookies\""), "{seen:?}");
+    stage.delivered(&asked, "confirmed").await?;
+    stage.no_hook_left().await
+}
+
 async fn plan_approved() -> Result<()> {
     let stage = Stage::start(plan(), &["--permission-mode", "plan"]).await?;
     let asked = stage.asked().await?;
@@ -235,6 +267,8 @@ async fn closed() -> Result<()> {
         settled["status"] == "cancelled" && settled["outcome"]["cause"]["type"] == "agentExited",
         "{settled}"
     );
+    let resume = settled["outcome"]["cause"]["resume"].as_str().unwrap_or_default();
+    ensure!(resume.starts_with("claude --resume "), "{settled}");
     stage.no_hook_left().await
 }
 

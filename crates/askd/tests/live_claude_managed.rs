@@ -8,13 +8,13 @@ mod live_claude;
 use std::process::ExitCode;
 
 use askd_testkit::programs::live::Live;
-use live_claude::{answers, roads};
+use live_claude::{answers, late, roads};
 
 /// A name, the programs that it needs, and the test.
 type Test = (&'static str, &'static [&'static str], fn());
 
 fn main() -> ExitCode {
-    let tests: [Test; 17] = [
+    let tests: [Test; 21] = [
         ("a_question_is_answered_and_the_session_goes_on", &["claude"], answers::single),
         ("several_picks_and_items_with_commas_and_quotes", &["claude"], answers::several_picks),
         ("own_words_previews_and_notes", &["claude"], answers::own_words_and_notes),
@@ -28,6 +28,14 @@ fn main() -> ExitCode {
         ("four_questions_of_four_options", &["claude"], answers::four_by_four),
         ("questions_in_every_mode", &["claude"], roads::modes),
         ("a_conversation_is_resumed", &["claude"], roads::resumed),
+        ("a_killed_holder_is_told_with_the_way_to_go_on", &["claude"], late::holder_killed),
+        ("a_late_answer_is_sent_as_a_message", &["claude"], late::sent_as_message),
+        ("the_first_prompt_survives_a_killed_hub", &["claude"], late::prompt_survives),
+        (
+            "the_roads_of_the_installed_version",
+            &["claude", "claude-2.1.120", "claude-2.0.76"],
+            roads::versions,
+        ),
         ("portable_2_1_120", &["claude-2.1.120"], || roads::older("claude-2.1.120")),
         ("portable_2_0_76", &["claude-2.0.76"], || roads::older("claude-2.0.76")),
         ("plan_2_1_120", &["claude-2.1.120"], || roads::older_plan("claude-2.1.120")),

@@ -120,7 +120,14 @@ pub enum Cause {
     /// The agent took its question back.
     AgentWithdrew { detail: Option<String> },
     /// The agent's process ended.
-    AgentExited { code: Option<i32>, signal: Option<i32>, stderr: Vec<String> },
+    AgentExited {
+        code: Option<i32>,
+        signal: Option<i32>,
+        stderr: Vec<String>,
+        /// What to type to go on with the conversation, where the agent can.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        resume: Option<String>,
+    },
     /// The turn that asked was aborted.
     TurnAborted { detail: Option<String> },
     /// The conversation was ended.

@@ -155,6 +155,22 @@ pub struct Question {
     pub created_at: Timestamp,
     /// The place of its `question.requested` in the log.
     pub seq: Seq,
+    /// By which road an answer would go now, where that can change: an open question of an agent in a terminal of its user's.
+    /// Found out when the question is read, so it is in no event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub road: Option<AnswerRoad>,
+}
+
+/// How an answer gets to an agent that askd did not start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AnswerRoad {
+    /// A hook waits for it.
+    Hook,
+    /// It would be typed into the agent's dialog, in its tmux pane.
+    Keys,
+    /// No road: only somebody at that terminal can answer there. An answer is stored and given back as a text to send.
+    Terminal,
 }
 
 impl Question {

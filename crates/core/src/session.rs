@@ -22,6 +22,9 @@ pub struct Session {
     pub ended_at: Option<Timestamp>,
     /// Why it ended.
     pub end: Option<Cause>,
+    /// Whether answers may be typed into its terminal (tmux) where the hook that should bring them is gone.
+    #[serde(default)]
+    pub tmux: bool,
 }
 
 /// How well askd hears a source.

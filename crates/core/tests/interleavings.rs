@@ -142,7 +142,12 @@ impl World {
             Op::Confirm if self.copies_at_agent > 0 => self.step(&DeliveryInput::Confirmed, at),
             Op::AgentGone => {
                 self.resolve(
-                    Resolution::Cancel(Cause::AgentExited { code: Some(1), signal: None, stderr: vec![] }),
+                    Resolution::Cancel(Cause::AgentExited {
+                        code: Some(1),
+                        signal: None,
+                        stderr: vec![],
+                        resume: None,
+                    }),
                     at,
                 );
                 self.step(&DeliveryInput::AgentGone { detail: None }, at);

@@ -208,6 +208,7 @@ mod tests {
             delivery: None,
             created_at: at,
             seq: 3,
+            road: None,
         };
         let detail = serde_json::json!({ "outcome": question.outcome, "delivery": null });
         let detail = format!(r#"{{"status":"expired",{}}}"#, members(&detail.to_string()).unwrap());

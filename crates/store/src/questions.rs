@@ -158,6 +158,9 @@ pub trait Questions: Send + Sync {
         question: &QuestionId,
     ) -> StoreResult<()>;
 
+    /// Whether a road has seen it.
+    async fn is_sighted(&self, question: &QuestionId, road: &str) -> StoreResult<bool>;
+
     async fn question(&self, id: &QuestionId) -> StoreResult<Option<Record>>;
 
     /// The question that a session knows by `native_id`, by whichever road.

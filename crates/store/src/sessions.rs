@@ -56,6 +56,9 @@ pub trait Sessions: Send + Sync {
     /// A session that askd started has learnt its name in the agent's own protocol.
     async fn name_session(&self, id: &SessionId, native_id: &str) -> StoreResult<Option<Session>>;
 
+    /// Whether answers may be typed into its terminal where a better road fails.
+    async fn set_tmux(&self, id: &SessionId, tmux: bool) -> StoreResult<Option<Session>>;
+
     async fn session(&self, id: &SessionId) -> StoreResult<Option<Session>>;
 
     /// The sessions of a source, oldest first.

@@ -225,10 +225,32 @@ impl Hub {
         self.http_as(&self.token()?, method, path, body)
     }
 
+    /// The same from another surface, such as `web`.
+    pub fn http_on(
+        &self,
+        surface: &str,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> anyhow::Result<(u16, Value)> {
+        self.request(&self.token()?, &format!("Askd-Surface: {surface}\r\n"), method, path, body)
+    }
+
     /// The same with another token.
     pub fn http_as(
         &self,
         token: &str,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> anyhow::Result<(u16, Value)> {
+        self.request(token, "", method, path, body)
+    }
+
+    fn request(
+        &self,
+        token: &str,
+        more: &str,
         method: &str,
         path: &str,
         body: Option<&Value>,
@@ -241,7 +263,7 @@ impl Hub {
         let body = body.unwrap_or_default();
         // HTTP/1.0: the answer ends with the connection and is not in chunks.
         let head = format!(
-            "{method} {path} HTTP/1.0\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n{content}Content-Length: {}\r\n\r\n",
+            "{method} {path} HTTP/1.0\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n{more}{content}Content-Length: {}\r\n\r\n",
             body.len()
         );
         stream.write_all(head.as_bytes())?;

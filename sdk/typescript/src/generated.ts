@@ -326,6 +326,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/questions/{id}/send-as-message": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send an answer that did not reach its agent as the next message of its conversation: the call that asked is gone, and its session, or
+         *     one that took the conversation up again, is managed by askd. Otherwise 409, with the answer as a text to send by hand.
+         */
+        post: operations["sendAnswerAsMessage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/questions/{id}/withdraw": {
         parameters: {
             query?: never;
@@ -376,7 +396,8 @@ export interface paths {
         delete: operations["endSession"];
         options?: never;
         head?: never;
-        patch?: never;
+        /** Change what askd may do with a session that it did not start. */
+        patch: operations["changeSession"];
         trace?: never;
     };
     "/v1/sessions/{id}/events/sse": {
@@ -560,6 +581,11 @@ export interface components {
             /** @description By which way it got it, such as `terminal`. */
             via: string;
         };
+        /**
+         * @description How an answer gets to an agent that askd did not start.
+         * @enum {string}
+         */
+        AnswerRoad: "hook" | "keys" | "terminal";
         /** @description What was asked. It never changes after it is stored. */
         Ask: {
             agent: string;
@@ -633,6 +659,8 @@ export interface components {
         } | {
             /** Format: int32 */
             code?: number | null;
+            /** @description What to type to go on with the conversation, where the agent can. */
+            resume?: string | null;
             /** Format: int32 */
             signal?: number | null;
             stderr: string[];
@@ -764,6 +792,8 @@ export interface components {
         /** @description A program of an agent on this machine. */
         FoundProgram: {
             path: string;
+            /** @description What this version can do, where that differs by version. */
+            roads?: components["schemas"]["RoadHere"][];
             /** @description Filled in by whoever has asked the program. */
             version?: string | null;
         };
@@ -980,6 +1010,7 @@ export interface components {
             delivery?: components["schemas"]["Delivery"] | null;
             id: components["schemas"]["QuestionId"];
             outcome?: components["schemas"]["Outcome"] | null;
+            road?: components["schemas"]["AnswerRoad"] | null;
             /** @description The place of its `question.requested` in the log. */
             seq: components["schemas"]["u64"];
             status: components["schemas"]["Status"];
@@ -1046,6 +1077,13 @@ export interface components {
          * @enum {string}
          */
         Road: "controlProtocol" | "hook" | "transcript" | "keys" | "http" | "acp";
+        /** @description A road in one version of an agent. */
+        RoadHere: {
+            road: components["schemas"]["Road"];
+            /** @description Why not, or what to know, in a sentence for people. */
+            why: string;
+            works: boolean;
+        };
         /** @description One conversation of one agent, seen through a source. */
         Session: {
             agent: string;
@@ -1064,6 +1102,12 @@ export interface components {
             sourceId: components["schemas"]["SourceId"];
             startedAt: components["schemas"]["Timestamp"];
             title?: string | null;
+            /** @description Whether answers may be typed into its terminal (tmux) where the hook that should bring them is gone. */
+            tmux?: boolean;
+        };
+        SessionChange: {
+            /** @description Whether answers may be typed into its terminal (tmux) where the hook that should bring them is gone. */
+            tmux: boolean;
         };
         /** @description One conversation of one agent. */
         SessionId: string;
@@ -2076,6 +2120,37 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    sendAnswerAsMessage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the question. */
+                id: components["schemas"]["QuestionId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The session that got the message. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            405: components["responses"]["Problem405"];
+            414: components["responses"]["Problem414"];
+            431: components["responses"]["Problem431"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     withdrawQuestion: {
         parameters: {
             query?: never;
@@ -2240,6 +2315,43 @@ export interface operations {
             404: components["responses"]["Problem404"];
             405: components["responses"]["Problem405"];
             414: components["responses"]["Problem414"];
+            431: components["responses"]["Problem431"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    changeSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the session. */
+                id: components["schemas"]["SessionId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SessionChange"];
+            };
+        };
+        responses: {
+            /** @description What was asked for. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            405: components["responses"]["Problem405"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
             431: components["responses"]["Problem431"];
             503: components["responses"]["Problem503"];
         };

@@ -3,6 +3,7 @@
 pub mod acp;
 pub mod claude;
 pub mod claude_hook;
+pub mod claude_keys;
 pub mod mock;
 pub mod opencode;
 pub mod unbuilt;

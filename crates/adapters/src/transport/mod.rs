@@ -8,3 +8,4 @@ pub mod lines;
 pub mod process;
 pub mod sse;
 pub mod tail;
+pub mod tmux;

@@ -31,6 +31,7 @@ values with spaces; commas and line breaks in them are safe. After `--` a value 
   askd answer ID --stdin < words.txt           one question, from a file or another program
   askd answer ID --answers '[[\"JWT\"],[]]'      the API's own form; `--answers -` reads it from stdin
   askd answer --oldest JWT                     the question that has waited longest
+  askd answer ID --as-message                  an answer that came too late for its call, as the next message
 
 The same answer again is the same success (0); another one gets 5 and the answer that won. Inside a known agent's process \
 tree, or where ASKD_SESSION is set, it refuses (6).";
@@ -64,12 +65,21 @@ pub(super) struct AnswerArgs {
     /// The mode in which the agent goes on after a plan
     #[arg(long, value_name = "MODE")]
     next_mode: Option<String>,
+    /// Send the answer that was given, and did not reach the agent, as the next message of its conversation
+    #[arg(long, conflicts_with_all = ["oldest", "items", "picks", "answers", "stdin", "notes", "edited_plan", "next_mode"])]
+    as_message: bool,
 }
 
 pub(super) async fn answer(args: AnswerArgs, client: &Client, screen: Screen) -> Outcome {
     refuse_inside_agent("answer a question")?;
     let mut words = args.words.clone();
     let target = if args.oldest || words.is_empty() { None } else { Some(words.remove(0)) };
+    if let (true, Some(id)) = (args.as_message, &target) {
+        if !words.is_empty() {
+            return Err(Failure::usage("--as-message sends the answer that was given; give no other"));
+        }
+        return send_as_message(id, client, screen).await;
+    }
     let given = given(args, words)?;
     let question = match &target {
         Some(id) => ids::find(client, id).await?.value,
@@ -88,6 +98,15 @@ pub(super) async fn answer(args: AnswerArgs, client: &Client, screen: Screen) ->
         Decided::Reject(rejection) => client.reject(&question.id, &rejection).await?,
     };
     report(&settled, screen)
+}
+
+async fn send_as_message(id: &str, client: &Client, screen: Screen) -> Outcome {
+    let question = ids::find(client, id).await?.value;
+    let session = client.send_as_message(&question.id).await?;
+    if screen.json {
+        return Ok(screen.json(&session.json)?);
+    }
+    Ok(screen.line(&format!("sent as the next message of {}", session.value.id))?)
 }
 
 fn given(args: AnswerArgs, words: Vec<String>) -> Outcome<Given> {

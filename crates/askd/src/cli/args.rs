@@ -14,6 +14,7 @@ use super::open::OpenArgs;
 use super::reject::RejectArgs;
 use super::run_agent::{self, RunArgs};
 use super::show::ShowArgs;
+use super::tmux::{self, TmuxArgs};
 use super::token::TokenArgs;
 use super::up::{DemoArgs, UpArgs};
 use super::watch::WatchArgs;
@@ -133,6 +134,9 @@ Examples:
     /// Open the inbox in a browser, by a log-in link for one use
     #[command(after_help = "Examples:\n  askd open\n  askd open --print")]
     Open(OpenArgs),
+    /// Let answers be typed into the terminal of a session when its hook is gone
+    #[command(after_help = tmux::EXAMPLES)]
+    Tmux(TmuxArgs),
     /// Make, list and revoke tokens
     #[command(after_help = "\
 Examples:

@@ -5,6 +5,7 @@
 
 use serde_json::json;
 
+use super::doctor_claude;
 use super::doctor_folder::{self, Check, State};
 use super::exit::{Exit, Failure, Outcome};
 use super::inside_agent::refuse_inside_agent;
@@ -62,6 +63,7 @@ async fn examine(given: &Where, checks: &mut Vec<Check>) -> Option<Exit> {
         return Some(exit);
     }
     places(&client, checks).await;
+    checks.extend(doctor_claude::settings(given.data.as_deref()));
     None
 }
 
@@ -146,7 +148,10 @@ async fn token(client: &Client, found: &Found, checks: &mut Vec<Check>) -> Optio
 /// Agents, sources and sessions: what is attached. None of it is needed for the inbox to work.
 async fn places(client: &Client, checks: &mut Vec<Check>) {
     match client.agents().await {
-        Ok(agents) => checks.extend(super::doctor_folder::agents(&agents.value)),
+        Ok(agents) => {
+            checks.extend(doctor_folder::agents(&agents.value));
+            checks.extend(doctor_claude::roads(&agents.value));
+        }
         Err(error) if error.problem().is_some_and(|problem| problem.status == 404) => {
             checks.push(Check::ok("agents", "this hub lists none; programs can ask through the API"));
         }

@@ -2,6 +2,7 @@
 //!
 //! In: values of the hub. Out: clean text. Everything that an agent wrote goes through `clean`.
 
+use askd_core::delivery::FailReason;
 use askd_core::{Cause, Delivery, DeliveryState, Kind, Outcome, Question, RejectMode, Status};
 
 use super::ids::short;
@@ -35,13 +36,14 @@ fn cause_text(cause: &Cause) -> String {
     };
     match cause {
         Cause::AgentWithdrew { detail } => with("the agent took it back", detail),
-        Cause::AgentExited { code, signal, stderr } => {
+        Cause::AgentExited { code, signal, stderr, resume } => {
             let how = match (code, signal) {
                 (Some(code), _) => format!("the agent exited with code {code}"),
                 (None, Some(signal)) => format!("the agent was ended by signal {signal}"),
                 (None, None) => "the agent exited".to_owned(),
             };
-            with(&how, &stderr.last().cloned())
+            let how = with(&how, &stderr.last().cloned());
+            resume.as_ref().map_or(how.clone(), |resume| format!("{how}; go on with: {}", one_line(resume)))
         }
         Cause::TurnAborted { detail } => with("the turn was aborted", detail),
         Cause::SessionEnded { detail } => with("the session ended", detail),
@@ -103,7 +105,14 @@ pub(super) fn delivery(delivery: Option<&Delivery>, of_agent: bool) -> String {
     });
     let attempts =
         if delivery.attempts > 1 { format!(", attempt {}", delivery.attempts) } else { String::new() };
-    format!("  {text}{}{attempts}\n", error.unwrap_or_default())
+    let is_late = delivery.state == DeliveryState::Failed
+        && delivery.error.as_ref().is_some_and(|error| error.reason != FailReason::Overtaken);
+    let late = if is_late {
+        "  as the next message of a session that askd started: askd answer ID --as-message\n"
+    } else {
+        ""
+    };
+    format!("  {text}{}{attempts}\n{late}", error.unwrap_or_default())
 }
 
 /// What a rejection does, before it does it.

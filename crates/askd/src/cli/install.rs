@@ -141,12 +141,8 @@ impl InstallArgs {
         } else if self.local {
             PathBuf::from(".claude/settings.local.json")
         } else {
-            let set =
-                |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-            let config = set("CLAUDE_CONFIG_DIR").or_else(|| set("HOME").map(|home| home.join(".claude")));
-            config
+            user_settings()
                 .ok_or_else(|| Failure::usage("there is no HOME; give the file with --settings"))?
-                .join("settings.json")
         };
         // A link is followed: what it points to is changed, and it stays a link.
         let path = fs::canonicalize(&path).or_else(|_| std::path::absolute(&path))?;
@@ -154,7 +150,15 @@ impl InstallArgs {
     }
 }
 
-fn command(data: Option<&Path>) -> Outcome<String> {
+/// The user's own settings of Claude Code.
+pub(super) fn user_settings() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let config = set("CLAUDE_CONFIG_DIR").or_else(|| set("HOME").map(|home| home.join(".claude")));
+    config.map(|config| config.join("settings.json"))
+}
+
+/// What the hooks run.
+pub(super) fn command(data: Option<&Path>) -> Outcome<String> {
     let text = |path: PathBuf| {
         path.into_os_string()
             .into_string()

@@ -2,7 +2,7 @@
 //!
 //! In: values of the hub. Out: clean text with colour where wanted. Everything that an agent wrote goes through `clean`.
 
-use askd_core::question::{BodyFormat, Choice, Input};
+use askd_core::question::{AnswerRoad, BodyFormat, Choice, Input};
 use askd_core::{Item, Kind, Question, Status};
 
 use super::ending::{answers, delivery, ended, picks_text};
@@ -65,10 +65,24 @@ fn heading(question: &Question, paint: Paint) -> String {
     if let Some(session) = &ask.session_id {
         out.push_str(&format!("{}\n", paint.dim(&format!("  session {session}"))));
     }
+    if let Some(road) = question.road {
+        out.push_str(&format!("  {}\n", road_text(road)));
+    }
     if let Some(deadline) = ask.deadline {
         out.push_str(&format!("  the asker gives up at {deadline}\n"));
     }
     out
+}
+
+/// What will be done with an answer.
+fn road_text(road: AnswerRoad) -> &'static str {
+    match road {
+        AnswerRoad::Hook => "answer here or in its terminal",
+        AnswerRoad::Keys => "no hook waits: an answer is typed into its dialog, in its tmux pane",
+        AnswerRoad::Terminal => {
+            "no hook waits: answer it in its terminal; an answer from here does not reach it"
+        }
+    }
 }
 
 /// The plan, command or diff that it is about.

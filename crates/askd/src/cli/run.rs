@@ -11,7 +11,7 @@ use clap::{CommandFactory, Parser};
 use super::args::{Cli, Command, Global};
 use super::exit::{Exit, Failure, Outcome};
 use super::screen::Screen;
-use super::{answer, attach, doctor, hook, install, list, open, reject, run_agent, show, token, watch};
+use super::{answer, attach, doctor, hook, install, list, open, reject, run_agent, show, tmux, token, watch};
 use crate::client::{Client, discover};
 
 pub fn main() -> ExitCode {
@@ -114,6 +114,7 @@ async fn command_of(command: Command, global: &Global) -> Outcome {
         Command::Reject(args) => reject::reject(args, &client, screen).await,
         Command::Watch(args) => watch::watch(args, &client, screen).await,
         Command::Open(args) => open::open(args, &client, screen).await,
+        Command::Tmux(args) => tmux::tmux(args, &client, screen).await,
         Command::Token(args) => token::token(args, &client, screen).await,
         Command::Up(_)
         | Command::Demo(_)

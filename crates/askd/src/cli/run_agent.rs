@@ -102,7 +102,7 @@ fn verdict(over: TurnOver) -> Outcome {
             Some(Cause::AgentExited { code: Some(0), .. } | Cause::SessionEnded { detail: None }) | None => {
                 Ok(())
             }
-            Some(Cause::AgentExited { code, signal, stderr }) => {
+            Some(Cause::AgentExited { code, signal, stderr, .. }) => {
                 let how = match (code, signal) {
                     (Some(code), _) => format!("exited with code {code}"),
                     (None, Some(signal)) => format!("was ended by signal {signal}"),

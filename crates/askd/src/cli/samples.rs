@@ -13,6 +13,7 @@ pub(super) fn asked(json: &str) -> Question {
         delivery: None,
         created_at: Timestamp::from_millis(0),
         seq: 1,
+        road: None,
     }
 }
 

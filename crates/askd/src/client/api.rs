@@ -75,6 +75,12 @@ impl Client {
         self.post(&format!("/v1/questions/{id}/reject"), rejection).await
     }
 
+    /// Sends an answer that did not reach its agent as the next message; gives the session that got it.
+    pub async fn send_as_message(&self, id: &QuestionId) -> Result<Received<Session>, ClientError> {
+        let path = format!("/v1/questions/{id}/send-as-message");
+        self.call(Method::POST, &path, &[], NO_BODY, Patience::Ordinary).await
+    }
+
     /// What each agent can do; its form grows with the adapters, so it is read leniently.
     pub async fn agents(&self) -> Result<Received<Value>, ClientError> {
         self.get("/v1/agents", &[]).await
@@ -95,6 +101,12 @@ impl Client {
     pub async fn prompt(&self, id: &SessionId, text: &str) -> Result<(), ClientError> {
         let path = format!("/v1/sessions/{id}/messages");
         self.post::<Value>(&path, &json!({ "text": text })).await.map(drop)
+    }
+
+    /// Lets answers be typed into a session's terminal, or no longer.
+    pub async fn set_tmux(&self, id: &SessionId, tmux: bool) -> Result<Received<Session>, ClientError> {
+        let (path, body) = (format!("/v1/sessions/{id}"), json!({ "tmux": tmux }));
+        self.call(Method::PATCH, &path, &[], Some(&body), Patience::Ordinary).await
     }
 
     pub async fn session(&self, id: &SessionId) -> Result<Received<Session>, ClientError> {

@@ -1,15 +1,83 @@
 //! The agents that askd knows, and what of them is on this machine.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
 use askd_adapters::AgentListing;
 use askd_core::Right;
 
 use super::questions::Caller;
 use super::{Engine, EngineError};
 
+/// How long a program may take to say its version, and how long a list waits for it: a later list has it.
+const PATIENCE: Duration = Duration::from_secs(30);
+const AT_ONCE: Duration = Duration::from_secs(3);
+/// Programs of one agent that are asked; the rest is listed without a version.
+const MAX_ASKED: usize = 4;
+/// Characters of what a program says.
+const MAX_VERSION: usize = 100;
+
+/// What programs said of their versions, as long as their files are the same.
+#[derive(Default)]
+pub(super) struct Versions(Mutex<Known>);
+
+type Known = HashMap<(PathBuf, SystemTime), Option<String>>;
+
 impl Engine {
-    pub fn agents(&self, caller: &Caller) -> Result<Vec<AgentListing>, EngineError> {
+    pub async fn agents(&self, caller: &Caller) -> Result<Vec<AgentListing>, EngineError> {
         caller.needs(Right::Read)?;
         let path = std::env::var_os("PATH").unwrap_or_default();
-        Ok(self.inner.managed.settings.registry.list(&path))
+        let registry = &self.inner.managed.settings.registry;
+        let mut list = registry.list(&path);
+        for listing in &mut list {
+            let Some(adapter) = registry.get(&listing.descriptor.name) else { continue };
+            let Some(argument) = adapter.version_argument() else { continue };
+            for found in listing.found.iter_mut().take(MAX_ASKED) {
+                found.version = self.inner.versions.of(&found.path, argument).await;
+                found.roads =
+                    found.version.as_deref().map(|version| adapter.roads_of(version)).unwrap_or_default();
+            }
+        }
+        Ok(list)
     }
+}
+
+impl Versions {
+    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a program says of its version. Each file is asked once; who asks while it has not said yet is told nothing.
+    async fn of(self: &Arc<Self>, program: &Path, argument: &'static str) -> Option<String> {
+        let changed = std::fs::metadata(program).and_then(|meta| meta.modified()).ok()?;
+        let key = (program.to_owned(), changed);
+        match self.known().entry(key.clone()) {
+            Entry::Occupied(known) => return known.get().clone(),
+            Entry::Vacant(place) => place.insert(None),
+        };
+        let (versions, program) = (Arc::clone(self), program.to_owned());
+        let asking = tokio::spawn(async move {
+            let version = ask(&program, argument).await;
+            versions.known().insert(key, version.clone());
+            version
+        });
+        tokio::time::timeout(AT_ONCE, asking).await.ok()?.ok()?
+    }
+}
+
+/// The first line that a program prints; it gets nothing of askd's own.
+async fn ask(program: &Path, argument: &str) -> Option<String> {
+    let mut command = tokio::process::Command::new(program);
+    command.arg(argument).stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("ASKD_")) {
+        command.env_remove(name);
+    }
+    let output = tokio::time::timeout(PATIENCE, command.output()).await.ok()?.ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let line: String = text.lines().next()?.trim().chars().take(MAX_VERSION).collect();
+    (output.status.success() && !line.is_empty()).then_some(line)
 }

@@ -13,6 +13,7 @@ mod deliver;
 mod error;
 mod health;
 mod housekeeping;
+mod late;
 mod managed;
 mod observed;
 mod questions;
@@ -73,6 +74,7 @@ struct Inner {
     waiters: Waiters,
     mouths: Mouths,
     managed: Managed,
+    versions: Arc<agents::Versions>,
     acp: acp::Servers,
     observed: Arc<Observed>,
     attached: Attached,
@@ -93,6 +95,7 @@ impl Engine {
             waiters: Waiters::default(),
             mouths: Mouths::default(),
             managed: Managed::new(managed),
+            versions: Arc::default(),
             acp: acp::Servers::default(),
             observed: Arc::new(Observed::new()),
             attached: Attached::default(),

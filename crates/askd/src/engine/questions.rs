@@ -161,6 +161,7 @@ impl Engine {
         if owns && withheld {
             question.outcome = self.store().reveal(id, now()).await?;
         }
+        self.with_roads(std::slice::from_mut(&mut question)).await?;
         Ok(question)
     }
 
@@ -199,7 +200,9 @@ impl Engine {
         limit: usize,
     ) -> Result<QuestionPage, EngineError> {
         caller.needs(Right::Read)?;
-        Ok(self.store().list(filter, order, after, limit).await?)
+        let mut page = self.store().list(filter, order, after, limit).await?;
+        self.with_roads(&mut page.questions).await?;
+        Ok(page)
     }
 
     /// The agent's own words for a question.

@@ -26,5 +26,5 @@ struct AgentList {
 /// The agents that askd knows. `proven` was seen working with that very program, `declared` is what it says of itself.
 #[utoipa::path(get, path = "/v1/agents", operation_id = "listAgents", tag = "agents", responses((status = 200, body = AgentList)))]
 async fn agents(State(state): State<AppState>, caller: Caller) -> Result<Response, Problem> {
-    Ok(json(StatusCode::OK, &AgentList { agents: state.engine.agents(&caller)? }))
+    Ok(json(StatusCode::OK, &AgentList { agents: state.engine.agents(&caller).await? }))
 }

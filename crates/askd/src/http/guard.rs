@@ -11,7 +11,7 @@ use super::limits::{MAX_HEADER_BYTES, MAX_URI_BYTES};
 use super::problem::{Code, Problem};
 use super::state::{AppState, Doors};
 
-const CORS_METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE");
+const CORS_METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PATCH, DELETE");
 const CORS_HEADERS: HeaderValue =
     HeaderValue::from_static("authorization, content-type, idempotency-key, last-event-id, askd-surface");
 const CORS_MAX_AGE: HeaderValue = HeaderValue::from_static("600");

@@ -87,7 +87,7 @@ pub fn complete(mut api: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
         components.responses.insert(component(status), RefOr::T(problem(description)));
     }
     for (path, item) in &mut api.paths.paths {
-        let operations = [&mut item.get, &mut item.post, &mut item.delete];
+        let operations = [&mut item.get, &mut item.post, &mut item.patch, &mut item.delete];
         for operation in operations.into_iter().flatten() {
             complete_operation(path, operation);
         }

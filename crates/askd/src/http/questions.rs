@@ -11,7 +11,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use askd_core::answer::Rejection;
-use askd_core::{AskInput, Question, QuestionId, Reply, Right, SessionId, Status, Timestamp};
+use askd_core::{AskInput, Question, QuestionId, Reply, Right, Session, SessionId, Status, Timestamp};
 use askd_store::{Order, QuestionFilter};
 
 use super::cursor::Cursor;
@@ -30,6 +30,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(reply))
         .routes(routes!(reject))
         .routes(routes!(withdraw))
+        .routes(routes!(send_as_message))
 }
 
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
@@ -259,6 +260,18 @@ async fn reject(
     OptionalJson(rejection): OptionalJson<Rejection>,
 ) -> Result<Response, Problem> {
     Ok(json(StatusCode::OK, &state.engine.reject(&caller, &id, rejection, key).await?))
+}
+
+/// Send an answer that did not reach its agent as the next message of its conversation: the call that asked is gone, and its session, or
+/// one that took the conversation up again, is managed by askd. Otherwise 409, with the answer as a text to send by hand.
+#[utoipa::path(post, path = "/v1/questions/{id}/send-as-message", operation_id = "sendAnswerAsMessage", params(("id" = QuestionId, Path, description = "The id of the question.")), tag = "questions",
+    responses((status = 202, description = "The session that got the message.", body = Session)))]
+async fn send_as_message(
+    State(state): State<AppState>,
+    caller: Caller,
+    Id(id): Id<QuestionId>,
+) -> Result<Response, Problem> {
+    Ok(json(StatusCode::ACCEPTED, &state.engine.send_as_message(&caller, &id).await?))
 }
 
 #[derive(Debug, Default, Deserialize, utoipa::ToSchema)]

@@ -19,7 +19,7 @@ use crate::engine::{AttachRequest, Caller};
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(list_sessions))
-        .routes(routes!(show_session))
+        .routes(routes!(show_session, change_session))
         .routes(routes!(list_sources))
         .routes(routes!(attach))
         .routes(routes!(end_source))
@@ -64,6 +64,25 @@ async fn show_session(
     Id(id): Id<SessionId>,
 ) -> Result<Response, Problem> {
     Ok(json(StatusCode::OK, &state.engine.get_session(&caller, &id).await?))
+}
+
+#[derive(Debug, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+struct SessionChange {
+    /// Whether answers may be typed into its terminal (tmux) where the hook that should bring them is gone.
+    tmux: bool,
+}
+
+/// Change what askd may do with a session that it did not start.
+#[utoipa::path(patch, path = "/v1/sessions/{id}", operation_id = "changeSession", params(("id" = SessionId, Path, description = "The id of the session.")), tag = "sessions",
+    request_body = SessionChange, responses((status = 200, body = Session)))]
+async fn change_session(
+    State(state): State<AppState>,
+    caller: Caller,
+    Id(id): Id<SessionId>,
+    Json(change): Json<SessionChange>,
+) -> Result<Response, Problem> {
+    Ok(json(StatusCode::OK, &state.engine.set_tmux(&caller, &id, change.tmux).await?))
 }
 
 #[derive(Serialize, utoipa::ToSchema)]

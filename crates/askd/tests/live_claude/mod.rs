@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
 pub mod answers;
+pub mod late;
 pub mod roads;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -145,6 +146,7 @@ fn script() -> Value {
         "multi-select": [{ "calls": [asks(std::slice::from_ref(&several))] }, { "text": "Done." }],
         "several-items": [{ "calls": [asks(&[single.clone(), several, second.clone()])] }, { "text": "Done." }],
         "two-open-at-once": [{ "calls": [asks(&[single]), asks(&[second])] }, { "text": "Done." }],
+        "talk": [{ "text": "Hello." }],
         "preview": [{ "calls": [asks(&[preview])] }, { "text": "Done." }],
         "plan": plan(),
         "four": [{ "calls": [asks(&four())] }, { "text": "Done." }],

@@ -1,5 +1,7 @@
 //! MCP servers, permission modes, resumed conversations and older versions.
 
+use askd_testkit::hub::Hub;
+use askd_testkit::programs::AgentEnv as _;
 use serde_json::json;
 
 use super::{Claude, asked, say};
@@ -112,4 +114,42 @@ pub fn older_plan(program: &str) {
     let (told, is_error) = claude.told(2);
     // 2.0.76 says it as a message within the result, 2.1.120 as the approved plan itself.
     assert!(!is_error && told.contains("approved your plan") && told.contains("1. Only B"), "{told}");
+}
+
+/// The hub tells the roads of the version that is installed, and doctor says them to a person.
+pub fn versions() {
+    for (program, version) in
+        [("claude", "2.1.325"), ("claude-2.1.120", "2.1.120"), ("claude-2.0.76", "2.0.76")]
+    {
+        let claude = Claude::new(program);
+        let bin = claude.env.place().home().join("bin");
+        let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+        let builder = Hub::builder(env!("CARGO_BIN_EXE_askd")).arg("--no-observe");
+        let hub =
+            builder.env("PATH", path).env("CLAUDE_CONFIG_DIR", claude.env.config_dir()).start().unwrap();
+        let found = eventually("its version", || {
+            let (_, mut list) = hub.http("GET", "/v1/agents", None).unwrap();
+            let agents = list["agents"].as_array_mut().unwrap();
+            let claude = agents.iter_mut().find(|agent| agent["name"] == "claude").unwrap();
+            Some(claude["found"][0].take()).filter(|found| found["version"].is_string())
+        });
+        assert!(
+            found["version"].as_str().is_some_and(|said| said.starts_with(version)),
+            "{program}: {found}"
+        );
+        let works = |road: &serde_json::Value| {
+            (road["works"] == true).then(|| road["road"].as_str().unwrap().to_owned())
+        };
+        let works: Vec<String> = found["roads"].as_array().unwrap().iter().filter_map(works).collect();
+        assert_eq!(works, ["controlProtocol", "hook", "transcript", "keys"], "{found}");
+        let data = hub.data.to_string_lossy().into_owned();
+        let said = hub.run(["--data", &data, "doctor"]).unwrap().stdout;
+        for part in [
+            &format!("works with {version}"),
+            "none of askd's hooks is installed",
+            "every permission mode but dontAsk",
+        ] {
+            assert!(said.contains(part), "{part:?} is not in {said}");
+        }
+    }
 }

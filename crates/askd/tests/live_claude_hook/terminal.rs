@@ -46,10 +46,18 @@ impl Stage {
         let model =
             ScriptedModel::start(Script::from_value(json!({ "scenarios": { "it": turns } }))?).await?;
         let env = ClaudeEnv::new(&model.base_url())?;
-        let hub =
-            Hub::builder(env!("CARGO_BIN_EXE_askd")).env("CLAUDE_CONFIG_DIR", env.config_dir()).start()?;
+        let hub = Hub::builder(env!("CARGO_BIN_EXE_askd"))
+            .env("CLAUDE_CONFIG_DIR", env.config_dir())
+            .env("HOME", env.place().home())
+            .start()?;
         let socket = format!("askd-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
         Ok(Self { hub, model, env, socket, program: "claude" })
+    }
+
+    /// The same with another version.
+    pub fn with(mut self, program: &'static str) -> Self {
+        self.program = program;
+        self
     }
 
     /// A hooked terminal that plays the scenario.
@@ -62,8 +70,7 @@ impl Stage {
 
     /// The same with another version.
     pub async fn start_with(program: &'static str, turns: Value) -> Result<Self> {
-        let mut stage = Self::prepare(turns).await?;
-        stage.program = program;
+        let mut stage = Self::prepare(turns).await?.with(program);
         stage.install()?;
         stage.open_terminal(&[]).await?;
         Ok(stage)
@@ -82,6 +89,23 @@ impl Stage {
         ])?;
         ensure!(ran.code == 0 && ran.stdout.contains("PermissionRequest"), "{ran:?}");
         Ok(())
+    }
+
+    /// Changes a word of the installed settings.
+    pub fn change_settings(&self, from: &str, to: &str) -> Result<()> {
+        let path = self.env.config_dir().join("settings.json");
+        let text = std::fs::read_to_string(&path)?;
+        ensure!(text.contains(from), "{from} is not in {text}");
+        Ok(std::fs::write(path, text.replace(from, to))?)
+    }
+
+    /// Where Claude Code works.
+    pub fn cwd(&self) -> &std::path::Path {
+        self.env.cwd()
+    }
+
+    pub fn home(&self) -> &std::path::Path {
+        self.env.place().home()
     }
 
     pub async fn open_terminal(&mut self, args: &[&str]) -> Result<()> {
@@ -116,7 +140,7 @@ impl Stage {
         Ok(())
     }
 
-    fn tmux(&self, args: &[&str]) -> Result<String> {
+    pub fn tmux(&self, args: &[&str]) -> Result<String> {
         let out = Command::new("tmux").arg("-L").arg(&self.socket).args(args).env_remove("TMUX").output()?;
         ensure!(out.status.success(), "tmux {args:?}: {}", String::from_utf8_lossy(&out.stderr));
         Ok(String::from_utf8_lossy(&out.stdout).into_owned())
@@ -164,7 +188,7 @@ impl Stage {
         found.await.with_context(|| format!("{}\n{}", self.screen(), self.hub.log()))
     }
 
-    fn question(&self, asked: &Value) -> Result<Value> {
+    pub fn question(&self, asked: &Value) -> Result<Value> {
         let id = asked["id"].as_str().context("no id")?;
         Ok(self.hub.http("GET", &format!("/v1/questions/{id}"), None)?.1)
     }

@@ -21,6 +21,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0001_start.sql"),
     include_str!("../../migrations/0002_transcripts.sql"),
     include_str!("../../migrations/0003_streams.sql"),
+    include_str!("../../migrations/0004_tmux.sql"),
 ];
 /// Prepared statements that each connection keeps.
 const STATEMENTS: usize = 64;

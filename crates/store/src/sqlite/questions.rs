@@ -97,6 +97,7 @@ fn ask(tx: &mut Tx<'_>, new: NewQuestion, json: &str) -> StoreResult<Asked> {
         delivery: None,
         created_at: new.at,
         seq: 0,
+        road: None,
     };
     tx.log_question(EventType::QuestionRequested, new.at, &mut question, json)?;
     let sql = "INSERT INTO questions (seq, id, status, agent, session_id, source_id, call_id, native_id, asker, created_at, \
@@ -313,6 +314,15 @@ impl Questions for SqliteStore {
         let (session, native_id, road, question) =
             (session.clone(), native_id.to_owned(), road.to_owned(), question.clone());
         self.write(move |tx| sight(tx.conn, session.as_str(), &native_id, &road, &question)).await
+    }
+
+    async fn is_sighted(&self, question: &QuestionId, road: &str) -> StoreResult<bool> {
+        let (question, road) = (question.clone(), road.to_owned());
+        let sql = "SELECT EXISTS (SELECT 1 FROM sightings WHERE question_id = ?1 AND road = ?2)";
+        let read = move |conn: &Connection| {
+            Ok(conn.prepare_cached(sql)?.query_row(params![question.as_str(), road], |row| row.get(0))?)
+        };
+        self.readers.read(read).await
     }
 
     async fn question(&self, id: &QuestionId) -> StoreResult<Option<Record>> {

@@ -70,6 +70,7 @@ pub(super) fn record(row: &Row<'_>) -> StoreResult<Record> {
         ask: from_json(&text(4)?)?,
         outcome: optional_json(optional(5)?)?,
         delivery: optional_json::<Delivery>(optional(6)?)?,
+        road: None,
     };
     Ok(Record {
         question,

@@ -18,7 +18,7 @@ use crate::StoreResult;
 use crate::sessions::{SessionSeen, Sessions, SourceRecord};
 
 const SESSION: &str = "SELECT id, source_id, agent, native_id, cwd, title, parent_id, live, pid, managed, started_at, \
-     ended_at, ending FROM sessions";
+     ended_at, ending, tmux FROM sessions";
 const SOURCE: &str = "SELECT id, kind, agent, label, state, since, last_error, settings FROM sources";
 
 fn state_text(state: SourceState) -> &'static str {
@@ -65,6 +65,7 @@ fn read_session(row: &Row<'_>) -> StoreResult<Session> {
         started_at: at(row.get(10)?),
         ended_at: row.get::<_, Option<i64>>(11)?.map(at),
         end: optional_json(row.get(12)?)?,
+        tmux: row.get(13)?,
     })
 }
 
@@ -255,6 +256,15 @@ impl Sessions for SqliteStore {
         self.write(move |tx| {
             let sql = "UPDATE sessions SET native_id = ?2 WHERE id = ?1";
             tx.conn.execute(sql, params![id.as_str(), native_id])?;
+            load_session(tx.conn, &id)
+        })
+        .await
+    }
+
+    async fn set_tmux(&self, id: &SessionId, tmux: bool) -> StoreResult<Option<Session>> {
+        let id = id.clone();
+        self.write(move |tx| {
+            tx.conn.execute("UPDATE sessions SET tmux = ?2 WHERE id = ?1", params![id.as_str(), tmux])?;
             load_session(tx.conn, &id)
         })
         .await

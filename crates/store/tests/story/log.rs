@@ -31,7 +31,8 @@ pub(crate) async fn events_read_the_same_from_memory_and_from_the_store<S: Stage
     store.step(&question_id(1), DeliveryInput::Written, at(150)).await.unwrap();
     resolve(&**store, &question_id(1), elsewhere(&["1", "2", "3"])).await;
     store.step(&question_id(2), DeliveryInput::Confirmed, at(160)).await.unwrap();
-    let cause = Cause::AgentExited { code: None, signal: Some(9), stderr: vec!["a\"b".to_owned()] };
+    let cause =
+        Cause::AgentExited { code: None, signal: Some(9), stderr: vec!["a\"b".to_owned()], resume: None };
     store.end_session(&agent.session, cause, at(300)).await.unwrap();
     let from_memory = events(&**store, 0).await;
     assert_eq!(from_memory.len(), 1 + 3 + 2 + 1 + 2 + 2);

@@ -22,6 +22,7 @@ pub(crate) async fn asking_gives_a_place_in_the_log_and_its_event_in_one_step<S:
         delivery: None,
         created_at: at(0),
         seq: before + 1,
+        road: None,
     };
     assert_eq!(store.ask(new).await.unwrap(), Asked::New(wanted.clone()));
     let record = Record { question: wanted.clone(), asker: Some(token(1)), source: None, native_id: None };

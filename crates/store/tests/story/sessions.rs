@@ -9,7 +9,7 @@ use super::props::*;
 use super::stage::Stage;
 
 fn exited() -> Cause {
-    Cause::AgentExited { code: Some(3), signal: None, stderr: vec!["out of memory".to_owned()] }
+    Cause::AgentExited { code: Some(3), signal: None, stderr: vec!["out of memory".to_owned()], resume: None }
 }
 
 fn as_session(seen: &SessionSeen) -> Session {
@@ -27,6 +27,7 @@ fn as_session(seen: &SessionSeen) -> Session {
         started_at: seen.at,
         ended_at: None,
         end: None,
+        tmux: false,
     }
 }
 
@@ -275,6 +276,13 @@ pub(crate) async fn a_session_learns_its_own_name<S: Stage>() {
     assert_eq!(store.name_session(&first.session, "own-name").await.unwrap(), Some(named.clone()));
     assert_eq!(store.name_session(&askd_core::SessionId::from_bits(404), "x").await.unwrap(), None);
     assert_eq!(store.newest(), before);
+    // What a person allowed stays when the session is seen again.
+    let typed = Session { tmux: true, ..named.clone() };
+    assert_eq!(store.set_tmux(&first.session, true).await.unwrap(), Some(typed.clone()));
+    let seen = SessionSeen { native_id: "own-name".to_owned(), ..session_seen(99, &first.source) };
+    assert_eq!(store.see_session(seen).await.unwrap(), typed);
+    assert_eq!(store.set_tmux(&first.session, false).await.unwrap(), Some(named.clone()));
+    assert_eq!(store.set_tmux(&askd_core::SessionId::from_bits(404), true).await.unwrap(), None);
     // It is found by that name from now on, and keeps its id and its questions.
     let seen = SessionSeen { native_id: "own-name".to_owned(), ..session_seen(99, &first.source) };
     assert_eq!(store.see_session(seen).await.unwrap(), named);

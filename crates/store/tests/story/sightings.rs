@@ -29,7 +29,9 @@ pub(crate) async fn another_road_joins_its_name_to_the_question<S: Stage>() {
     let store = stage.store();
     let agent = agent(&**store, 1).await;
     let question = ask(&**store, agent.asks(1, plain())).await;
+    assert!(!store.is_sighted(&question.id, "hook").await.unwrap());
     store.sight(&agent.session, "hook-7", "hook", &question.id).await.unwrap();
+    assert!(store.is_sighted(&question.id, "hook").await.unwrap());
     store.sight(&agent.session, "hook-7", "hook", &question.id).await.unwrap();
     let kept = record(&**store, &question.id).await;
     for name in ["toolu_1", "hook-7"] {

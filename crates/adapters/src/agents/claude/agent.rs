@@ -3,11 +3,11 @@
 use askd_core::delivery::Redeliver;
 use askd_core::{Kind, RejectMode};
 
-use super::ClaudeCodec;
+use super::{ClaudeCodec, versions};
 use crate::adapter::{Adapter, AdapterError, Launch, LaunchRequest};
 use crate::capability::{Capability, Claims};
 use crate::codec::Codec;
-use crate::descriptor::{Claim, ClaimState, Descriptor, Road};
+use crate::descriptor::{Claim, ClaimState, Descriptor, Road, RoadHere};
 
 const NAME: &str = "claude";
 
@@ -72,7 +72,7 @@ fn descriptor() -> Descriptor {
         reject_modes: vec![RejectMode::Decline, RejectMode::Cancel, RejectMode::Interrupt],
         // A response to a request that is over is ignored by 2.1.325; the holder's journal makes a guess unnecessary.
         redeliver: Redeliver::Probe,
-        roads: vec![Road::ControlProtocol],
+        roads: vec![Road::ControlProtocol, Road::Hook, Road::Transcript, Road::Keys],
         capabilities: claims.into(),
         process_names: vec![NAME.to_owned()],
         programs: vec![NAME.to_owned()],
@@ -91,6 +91,21 @@ impl Adapter for ClaudeAgent {
         let mut launch = Launch::new(&request.program, args.collect());
         launch.env_remove.extend(INHERITED.map(str::to_owned));
         Ok(launch)
+    }
+
+    fn version_argument(&self) -> Option<&'static str> {
+        Some("--version")
+    }
+
+    fn roads_of(&self, version: &str) -> Vec<RoadHere> {
+        versions::roads(version)
+    }
+
+    /// An id is a word of Claude Code's own; anything else is not put on a command line.
+    fn resume_command(&self, native_id: &str) -> Option<String> {
+        let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+        let is_id = !native_id.starts_with('-') && !native_id.is_empty() && native_id.bytes().all(is_word);
+        is_id.then(|| format!("{NAME} --resume {native_id}"))
     }
 
     fn codec(&self) -> Result<Box<dyn Codec>, AdapterError> {

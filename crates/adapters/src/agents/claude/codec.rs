@@ -2,7 +2,8 @@
 //!
 //! In: lines of stream-json. Out: [`Heard`], and lines for the agent's standard input. This file is the conversation as the
 //! engine leads it: prompts, interrupts, answers. What the agent's lines mean is in `hearing`, and each way to ask has its room.
-//! No greeting is needed by any version, so a restart has nothing to repeat.
+//! No greeting is needed by any version. A hub that takes the agent over before it has a session says the first prompt again: an
+//! opening is written once, whoever says it.
 
 use std::collections::VecDeque;
 
@@ -70,7 +71,7 @@ impl Codec for ClaudeCodec {
         for open in begin.pending.iter().filter_map(Open::known) {
             self.open.push(open);
         }
-        let prompt = begin.prompt.filter(|_| self.start == Start::Fresh && self.sessions.is_empty());
+        let prompt = begin.prompt.filter(|_| self.start != Start::Observed && self.sessions.is_empty());
         prompt.map(|prompt| write(wire::user(&prompt))).into_iter().collect()
     }
 
@@ -165,4 +166,33 @@ fn note(way: Way, settled: &Settlement) -> Vec<u8> {
         return Vec::new();
     }
     wire::user(&format!("(A note beside my answer, from the askd inbox.) {}", notes.join("\n")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_prompt_is_said_by_whichever_hub_comes_before_there_is_a_session() {
+        let said = |start: Start, sessions: &[&str]| {
+            let sessions = sessions.iter().map(|id| KnownSession {
+                native_id: (*id).to_owned(),
+                cwd: None,
+                title: None,
+            });
+            let prompt = Some("go".to_owned());
+            let begin = Begin { start, prompt, sessions: sessions.collect(), ..Begin::default() };
+            let heard = ClaudeCodec::new("claude").begin(begin);
+            let bytes = |heard: &Heard| match heard {
+                Heard::Write(speech) => speech.bytes().map(<[u8]>::to_vec),
+                _ => None,
+            };
+            heard.iter().filter_map(bytes).collect::<Vec<_>>()
+        };
+        // The very same bytes, so that the holder's journal can tell that they were written.
+        assert_eq!(said(Start::Fresh, &[]), [wire::user("go")]);
+        assert_eq!(said(Start::Resumed, &[]), [wire::user("go")]);
+        assert!(said(Start::Resumed, &["known"]).is_empty());
+        assert!(said(Start::Observed, &[]).is_empty());
+    }
 }

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use super::codec::ClaudeCodec;
 use super::evidence::{self, Seen};
 use super::open::{Open, Way};
+use super::versions::{OLDEST, Version};
 use super::wire::{self, Line, Message, Request, ToolResult};
 use crate::codec::{KnownSession, Start};
 use crate::heard::{Asked, Heard, Speech, TurnEnd, Voice};
@@ -265,9 +266,7 @@ fn is_its_call(open: &Open, name: Option<&str>) -> bool {
 }
 
 fn is_too_old(version: &str) -> bool {
-    let mut parts = version.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
-    let (major, minor, patch) = (parts.next(), parts.next(), parts.next());
-    matches!((major, minor, patch), (Some(major), Some(minor), Some(patch)) if (major, minor, patch) < (2, 0, 71))
+    Version::parse(version).is_some_and(|version| version < OLDEST)
 }
 
 #[cfg(test)]

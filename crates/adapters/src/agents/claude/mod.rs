@@ -10,6 +10,7 @@ mod open;
 mod permission;
 mod plan;
 mod question;
+mod versions;
 mod wire;
 
 pub use agent::ClaudeAgent;

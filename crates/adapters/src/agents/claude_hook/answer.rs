@@ -90,7 +90,8 @@ pub fn spoken(picks: &[String]) -> Option<String> {
     }
 }
 
-fn quoted(pick: &str) -> String {
+/// One pick among several.
+pub fn quoted(pick: &str) -> String {
     if pick.contains(", ") || pick.contains('"') {
         Value::String(pick.to_owned()).to_string()
     } else {

@@ -83,7 +83,25 @@ fn picks(question: &Value, given: &Value, ours: Option<&[String]>) -> Vec<String
     let options = question.get("options").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let labels: Vec<&str> = options.iter().filter_map(|option| option.get("label")?.as_str()).collect();
     let multiple = question.get("multiSelect").and_then(Value::as_bool).unwrap_or(false);
-    if !multiple || labels.contains(&given.as_str()) { vec![given.clone()] } else { split(given, &labels) }
+    let picks = if !multiple || labels.contains(&given.as_str()) {
+        vec![given.clone()]
+    } else {
+        split(given, &labels)
+    };
+    // The dialog lists picks in its own order.
+    match ours {
+        Some(ours) if is_same_set(ours, &picks) => ours.to_vec(),
+        _ => picks,
+    }
+}
+
+fn is_same_set(ours: &[String], picks: &[String]) -> bool {
+    let sorted = |picks: &[String]| {
+        let mut picks = picks.to_vec();
+        picks.sort();
+        picks
+    };
+    sorted(ours) == sorted(picks)
 }
 
 /// Takes a joined text apart: quoted labels, plain labels, and own words at the end.

@@ -12,9 +12,9 @@ mod question;
 mod settings;
 mod transcript;
 
-pub use answer::{decision, spoken};
+pub use answer::{decision, quoted, spoken};
 pub use evidence::{Went, went_on};
 pub use hook::{HookEvent, HookInput, hook_output};
-pub use question::{Seen, Tool, ask, likeness};
-pub use settings::{SettingsError, hook_command, install, uninstall};
+pub use question::{AGENT, Seen, Tool, ask, likeness};
+pub use settings::{Installed, SettingsError, hook_command, install, installed, uninstall};
 pub use transcript::{Entry, TranscriptReader};

@@ -50,6 +50,22 @@ fn is_ours(command: &str) -> bool {
     })
 }
 
+/// Whether askd's hooks are in a settings file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Installed {
+    Yes,
+    /// They run another askd, or are of another version.
+    Otherwise,
+    No,
+}
+
+pub fn installed(text: &str, command: &str) -> Result<Installed, SettingsError> {
+    if install(text, command)? == text {
+        return Ok(Installed::Yes);
+    }
+    Ok(if uninstall(text)? == text { Installed::No } else { Installed::Otherwise })
+}
+
 /// The text with askd's hooks. The same text again if they are there already.
 pub fn install(text: &str, command: &str) -> Result<String, SettingsError> {
     let mut text = if text.trim().is_empty() { "{\n}\n".to_owned() } else { text.to_owned() };

@@ -49,7 +49,7 @@ impl Adapter for MockAgent {
         let version = Some(env!("CARGO_PKG_VERSION").to_owned());
         std::env::current_exe()
             .into_iter()
-            .map(|path| FoundProgram { path, version: version.clone() })
+            .map(|path| FoundProgram { path, version: version.clone(), roads: Vec::new() })
             .collect()
     }
 

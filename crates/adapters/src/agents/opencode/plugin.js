@@ -90,13 +90,14 @@ class Line {
   waiting = []
   bytes = 0
   sending = false
+  reached = false
 
   constructor(link) {
     this.link = link
     this.hub = findHub()
   }
 
-  // Lives as long as the connection; whether there was one. Whatever was missed before it, the hub asks for at its beginning.
+  // Lives as long as the connection. Whatever was missed before it, the hub asks for at its beginning.
   async live() {
     let quiet
     const alive = () => {
@@ -105,6 +106,7 @@ class Line {
     }
     const read = (text) => {
       alive()
+      this.reached = true
       this.link.line = this
       const frames = text.split("\n\n")
       const rest = frames.pop()
@@ -114,7 +116,7 @@ class Line {
     try {
       alive()
       const hello = JSON.stringify({ link: this.link.id, pid: process.pid, directory: this.link.directory })
-      return (await request(this.hub, "POST", "", hello, this.stop.signal, read)) === 200
+      await request(this.hub, "POST", "", hello, this.stop.signal, read)
     } finally {
       clearTimeout(quiet)
       this.link.line = undefined
@@ -197,12 +199,13 @@ class Link {
   async keep() {
     let pause = FIRST_PAUSE
     while (!this.left) {
-      let reached = false
+      let line
       try {
-        reached = await new Line(this).live()
+        line = new Line(this)
+        await line.live()
       } catch {}
       if (this.left) return
-      pause = reached ? FIRST_PAUSE : Math.min(pause * 2, LAST_PAUSE)
+      pause = line?.reached ? FIRST_PAUSE : Math.min(pause * 2, LAST_PAUSE)
       await new Promise((done) => setTimeout(done, pause))
     }
   }

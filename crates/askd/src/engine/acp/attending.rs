@@ -118,7 +118,7 @@ impl Attendant {
         let engine = self.engine.clone();
         self.submit(async move {
             let taken = engine.hear(question).await;
-            Ok(Stored::Question { native_id, request, taken })
+            Ok(Stored::Question { native_id, request, taken: Box::new(taken) })
         })
         .await;
         let engine = self.engine.clone();

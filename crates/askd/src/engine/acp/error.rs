@@ -38,7 +38,7 @@ pub(super) fn words(cause: &Cause) -> String {
         None => text.to_owned(),
     };
     match cause {
-        Cause::AgentExited { code, signal, stderr } => {
+        Cause::AgentExited { code, signal, stderr, .. } => {
             let how = match (code, signal) {
                 (Some(code), _) => format!("it exited with code {code}"),
                 (None, Some(signal)) => format!("it was killed by signal {signal}"),

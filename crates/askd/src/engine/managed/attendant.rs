@@ -18,6 +18,7 @@ use askd_core::delivery::Redeliver;
 use askd_core::{Cause, QuestionId, Session, SessionId, Source, SourceState};
 use askd_store::NewEntry;
 
+use super::COMMANDS;
 use super::command::Command;
 use super::mouth::HeldMouth;
 use super::pipeline::UnderWay;
@@ -32,6 +33,8 @@ const END_GRACE: Duration = Duration::from_secs(2);
 const SERVER_END_GRACE: Duration = Duration::from_millis(700);
 /// Pause before a holder that lives but does not answer is tried again.
 const ATTACH_AGAIN: Duration = Duration::from_millis(500);
+/// The name under which the first words to an agent are journaled.
+const OPENING: &str = "opening";
 /// Lines of a dead holder that are read at once.
 const LEFTOVER_LINES: usize = 1024;
 
@@ -170,11 +173,26 @@ impl Attendant {
     ) -> Result<Over, EngineError> {
         let Attached { connection, mut events, .. } = attached;
         self.apply_all(greeting, None).await?;
+        let opening = std::mem::take(&mut self.to_write).concat();
+        if !opening.is_empty() {
+            // Under a name of its own: a hub that was killed before or after this leaves it to the next, and the agent gets it once.
+            let _ = connection.write(0, Some(OPENING), Bytes::from(opening)).await;
+        }
         if self.served.is_none() {
             self.apply_connected().await?;
         }
         self.flush(&connection, None).await?;
+        let mut obeyed = 0;
         loop {
+            // Wishes that wait go first: what they make the agent say then comes together and shares a commit.
+            if obeyed < COMMANDS
+                && let Ok(command) = wishes.try_recv()
+            {
+                obeyed += 1;
+                self.obey(command, &connection).await?;
+                continue;
+            }
+            obeyed = 0;
             tokio::select! {
                 batch = events.next_batch() => {
                     let Some(batch) = batch else { return Ok(Over::Connection) };
@@ -340,7 +358,9 @@ impl Attendant {
         match found.and_then(|found| found.exit) {
             Some(record) => self.agent_gone(&record).await?,
             None => {
-                let detail = "the holder of the agent was killed".to_owned();
+                let resume = self.engine.resume_command(&self.main);
+                let how = resume.map(|resume| format!("; go on with: {resume}")).unwrap_or_default();
+                let detail = format!("the holder of the agent was killed{how}");
                 let cause = Cause::SourceLost { detail: Some(detail) };
                 self.engine.end_source(&self.source.id, cause.clone()).await?;
                 self.relay_gone(&cause).await?;
@@ -357,6 +377,7 @@ impl Attendant {
                 code: record.exit.code,
                 signal: record.exit.signal,
                 stderr: record.stderr_tail.clone(),
+                resume: self.engine.resume_command(&self.main),
             },
         };
         self.engine.end_source(&self.source.id, cause.clone()).await?;

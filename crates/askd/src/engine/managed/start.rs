@@ -284,6 +284,10 @@ impl Engine {
         text: String,
     ) -> Result<(), StartError> {
         caller.needs(Right::Manage)?;
+        self.say(id, text).await
+    }
+
+    pub(in crate::engine) async fn say(&self, id: &SessionId, text: String) -> Result<(), StartError> {
         let (session, attended) = self.attended(id).await?;
         let native = (session.native_id != session.id.as_str()).then_some(session.native_id);
         let (reply, answer) = oneshot::channel();

@@ -30,7 +30,12 @@ impl Engine {
                 self.inner.observed.memory().processes.remove(&pid);
                 self.end_session(
                     &session.id,
-                    Cause::AgentExited { code: None, signal: None, stderr: Vec::new() },
+                    Cause::AgentExited {
+                        code: None,
+                        signal: None,
+                        stderr: Vec::new(),
+                        resume: self.resume_command(&session),
+                    },
                 )
                 .await?;
             }

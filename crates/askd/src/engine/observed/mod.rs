@@ -1,4 +1,5 @@
-//! Claude Code in terminals that askd did not start: heard by its hooks and its transcripts, answered by the hook that waits.
+//! Claude Code in terminals that askd did not start: heard by its hooks and its transcripts, answered by the hook that waits, or by
+//! keys in its tmux pane where no hook is.
 //!
 //! In: reports of hooks and lines of transcripts, in any order, repeated, or lost. Out: one question per tool call, whichever
 //! road saw it first; the decision for the hook; and what the terminal answered. A hook that goes away cancels nothing.
@@ -7,28 +8,34 @@ mod evidence;
 mod files;
 mod hooks;
 mod identity;
+mod keys;
 mod liveness;
 mod mouth;
 mod peek;
 mod registry;
+mod road;
 mod session;
 mod watch;
 mod whose;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-use askd_core::{QuestionId, SourceId};
+use askd_core::{Question, QuestionId, SessionId, SourceId};
+
+use crate::engine::now;
 
 pub use hooks::{HookHeard, HookReport, HookWord};
 pub(super) use liveness::is_alive;
 
 /// The kind of the source that stands for the hooks and transcripts of this machine.
 pub(super) const HOOK: &str = "hook";
+/// How long after a question was seen its hook may still come, also on a busy machine.
+const COMES_WITHIN: Duration = Duration::from_secs(5);
 /// How long after a hook was last there it is still expected back: a hub restarts in less.
 const BACK_WITHIN: Duration = Duration::from_secs(15);
 /// How long things are remembered of which nothing is heard any more; a waiting hook reports every hour.
@@ -51,6 +58,8 @@ struct Place {
 
 #[derive(Default)]
 struct Memory {
+    /// The source of all of them, for readers who must not wait for a turn.
+    source: Option<SourceId>,
     /// Calls that were announced and are no question yet, oldest first.
     announced: Vec<Announced>,
     /// Names of calls that were learnt after their question was stored.
@@ -60,6 +69,8 @@ struct Memory {
     processes: HashMap<u32, u64>,
     /// Transcripts in which hooks wait.
     transcripts: HashMap<PathBuf, Instant>,
+    /// Sessions into whose terminals an answer is being typed.
+    typing: HashSet<SessionId>,
 }
 
 struct Announced {
@@ -90,15 +101,18 @@ impl Observed {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a hook waits for this question, or may be back in a moment.
-    fn presence(&self, id: &QuestionId) -> HookPresence {
-        let memory = self.memory();
-        let seen = match memory.hooks.get(id) {
+    /// Whether a hook waits for this question, or may be here in a moment.
+    fn presence(&self, question: &Question) -> HookPresence {
+        let age = u64::try_from(now().millis() - question.created_at.millis()).unwrap_or(0);
+        let age = Duration::from_millis(age);
+        let is_expected = match self.memory().hooks.get(&question.id) {
             Some(presence) if presence.waiting > 0 => return HookPresence::Waits,
-            Some(presence) => presence.seen,
-            None => self.born,
+            Some(presence) => presence.seen.elapsed() < BACK_WITHIN,
+            // Its hook may not have found this hub yet.
+            None if age > self.born.elapsed() => self.born.elapsed() < BACK_WITHIN,
+            None => age < COMES_WITHIN,
         };
-        if seen.elapsed() < BACK_WITHIN { HookPresence::Expected } else { HookPresence::Gone }
+        if is_expected { HookPresence::Expected } else { HookPresence::Gone }
     }
 
     fn join(&self, id: &QuestionId, hook: &str) {
@@ -113,6 +127,12 @@ impl Observed {
     fn wait_for(self: &Arc<Self>, id: &QuestionId) -> Waiting {
         self.memory().hooks.entry(id.clone()).or_insert_with(Presence::new).waiting += 1;
         Waiting { observed: Arc::clone(self), id: id.clone() }
+    }
+
+    /// The turn to type into a session's terminal, unless somebody has it.
+    fn take_keyboard(self: &Arc<Self>, session: &SessionId) -> Option<Keyboard> {
+        let is_free = self.memory().typing.insert(session.clone());
+        is_free.then(|| Keyboard { observed: Arc::clone(self), session: session.clone() })
     }
 
     /// Forgets what nobody has spoken of for long.
@@ -143,6 +163,18 @@ enum HookPresence {
     Waits,
     Expected,
     Gone,
+}
+
+/// The turn to type into one terminal.
+struct Keyboard {
+    observed: Arc<Observed>,
+    session: SessionId,
+}
+
+impl Drop for Keyboard {
+    fn drop(&mut self) {
+        self.observed.memory().typing.remove(&self.session);
+    }
 }
 
 /// A hook that is waiting now.

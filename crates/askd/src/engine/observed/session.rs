@@ -53,7 +53,11 @@ impl Engine {
             }
         };
         self.source_state(&id, SourceState::Connected, None).await?;
-        self.connect_mouth(id.clone(), Arc::new(HookMouth::new(self.inner.observed.clone())));
+        self.connect_mouth(
+            id.clone(),
+            Arc::new(HookMouth::new(self.inner.observed.clone(), self.store().clone())),
+        );
+        self.inner.observed.memory().source = Some(id.clone());
         place.source = Some(id.clone());
         Ok(id)
     }

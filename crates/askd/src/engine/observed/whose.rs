@@ -2,9 +2,8 @@
 //! Panopticon agent whose `state.json` says where it works.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
-use askd_adapters::transport::process::descendants;
+use askd_adapters::transport::tmux;
 use askd_core::{Question, Right, Session, Status};
 use askd_store::{Order, QuestionFilter};
 
@@ -14,8 +13,6 @@ use crate::engine::{Caller, Engine, EngineError};
 const LOOKED_THROUGH: usize = 1000;
 /// Open questions of one agent that are listed.
 const LISTED: usize = 100;
-/// tmux answers at once or is not asked any longer.
-const TMUX_PATIENCE: Duration = Duration::from_secs(1);
 /// Bytes of a `state.json`; they have a few hundred.
 const MAX_STATE: u64 = 1 << 20;
 
@@ -32,12 +29,11 @@ impl Engine {
         if !by_id.is_empty() || !is_plain(name) {
             return Ok(by_id);
         }
-        let in_tmux = tmux_family(name).await;
-        let by_process: Vec<Session> = living
-            .iter()
-            .filter(|session| session.pid.is_some_and(|pid| in_tmux.contains(&pid)))
-            .cloned()
-            .collect();
+        let pids: Vec<u32> = living.iter().filter_map(|session| session.pid).collect();
+        let in_tmux = tmux::sessions_of(&pids).await;
+        let runs_there = |pid: u32| in_tmux.get(&pid).is_some_and(|session| session == name);
+        let by_process: Vec<Session> =
+            living.iter().filter(|session| session.pid.is_some_and(runs_there)).cloned().collect();
         if !by_process.is_empty() {
             return Ok(by_process);
         }
@@ -67,18 +63,6 @@ fn is_plain(name: &str) -> bool {
     !name.starts_with(['.', '-'])
         && name.len() <= 200
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
-}
-
-/// All processes in the panes of a tmux session.
-async fn tmux_family(name: &str) -> Vec<u32> {
-    let mut command = tokio::process::Command::new("tmux");
-    command.args(["list-panes", "-s", "-F", "#{pane_pid}", "-t", &format!("={name}")]).kill_on_drop(true);
-    let Ok(Ok(out)) = tokio::time::timeout(TMUX_PATIENCE, command.output()).await else { return Vec::new() };
-    let panes: Vec<i32> =
-        String::from_utf8_lossy(&out.stdout).lines().filter_map(|line| line.parse().ok()).collect();
-    let family =
-        panes.iter().flat_map(|pane| descendants(*pane).unwrap_or_default()).map(|process| process.pid);
-    panes.iter().copied().chain(family).filter_map(|pid| u32::try_from(pid).ok()).collect()
 }
 
 /// Where a Panopticon agent works, by its own word.

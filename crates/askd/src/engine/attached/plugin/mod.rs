@@ -161,7 +161,7 @@ impl Engine {
         let Some(process) = plugged.settings.process else { return };
         while plugged.wire.is_newest(number) && self.plugged(&plugged.settings.link).await.is_ok() {
             if !is_alive(process.pid, Some(process.started)) {
-                let cause = Cause::AgentExited { code: None, signal: None, stderr: Vec::new() };
+                let cause = Cause::AgentExited { code: None, signal: None, stderr: Vec::new(), resume: None };
                 match self.plug_out(&plugged, cause).await {
                     Ok(()) => return,
                     Err(error) => tracing::error!(%error, "cannot end a source; trying again"),

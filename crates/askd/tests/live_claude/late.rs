@@ -1,0 +1,89 @@
+//! Answers that come too late, agents and hubs that die at the wrong moment.
+
+use askd_testkit::hub::signal;
+use serde_json::json;
+
+use super::{Claude, asked};
+use crate::live::{Stage, eventually};
+
+fn pid(value: &serde_json::Value) -> u32 {
+    u32::try_from(value.as_u64().unwrap()).unwrap()
+}
+
+/// The holder dies while the agent asks: its standard input closes and it ends. The cause says how to go on.
+pub fn holder_killed() {
+    let claude = Claude::new("claude");
+    let (stage, session, id) = asked(&claude, "single");
+    let native = stage.session(&session)["nativeId"].as_str().unwrap().to_owned();
+    let agent = pid(&stage.session(&session)["pid"]);
+    signal(pid(&stage.holders()[0]["holderPid"]), "KILL").unwrap();
+    let question = eventually("the cancelled question", || {
+        Some(stage.question(&id)).filter(|question| question["status"] == "cancelled")
+    });
+    let cause = &question["outcome"]["cause"];
+    assert_eq!(cause["type"], "sourceLost", "{question}");
+    assert!(cause["detail"].as_str().unwrap().contains(&format!("claude --resume {native}")), "{question}");
+    eventually("the end of the agent", || (!crate::live::is_alive(i64::from(agent))).then_some(()));
+}
+
+/// An answer is accepted and its agent dies before it gets it. Resumed, the conversation gets it as a message.
+pub fn sent_as_message() {
+    let claude = Claude::new("claude");
+    let (stage, session, id) = asked(&claude, "single");
+    let native = stage.session(&session)["nativeId"].as_str().unwrap().to_owned();
+    let early =
+        |id: &str| stage.hub.http("POST", &format!("/v1/questions/{id}/send-as-message"), None).unwrap();
+    assert_eq!(early(&id).0, 409, "it is still open");
+    // The holder stands still, so that the answer is on its way when the agent dies.
+    let holder = pid(&stage.holders()[0]["holderPid"]);
+    signal(holder, "STOP").unwrap();
+    stage.answer(&id, &json!([["Session cookies"]]));
+    signal(pid(&stage.session(&session)["pid"]), "KILL").unwrap();
+    signal(holder, "KILL").unwrap();
+    let question = eventually("the failed delivery", || {
+        Some(stage.question(&id)).filter(|question| question["delivery"]["state"] == "failed")
+    });
+    assert_eq!(question["status"], "answered", "{question}");
+    let (status, problem) = early(&id);
+    assert_eq!(status, 409, "{problem}");
+    assert!(problem["detail"].as_str().unwrap().ends_with("Which auth? Session cookies"), "{problem}");
+    let mut request = claude.request("talk");
+    request["args"] = json!(["--resume", native]);
+    let again = stage.start(&request);
+    eventually("the resumed conversation", || {
+        (stage.session(&again)["nativeId"] == native.as_str()).then_some(())
+    });
+    let data = stage.hub.data.to_string_lossy().into_owned();
+    let sent = stage.hub.run(["--data", &data, "answer", &id, "--as-message"]).unwrap();
+    assert_eq!(
+        (sent.code, sent.stdout.trim()),
+        (0, format!("sent as the next message of {again}").as_str()),
+        "{sent:?}"
+    );
+    eventually("the message at the model", || {
+        let has_it = |body: &serde_json::Value| body.to_string().contains("Which auth? Session cookies");
+        claude
+            .model
+            .requests()
+            .iter()
+            .any(|request| request.body.as_ref().is_some_and(|body| has_it(body)))
+            .then_some(())
+    });
+}
+
+/// The hub dies at once after it has started an agent: the next one says the first prompt, and it is said once.
+pub fn prompt_survives() {
+    let claude = Claude::new("claude");
+    let mut stage = Stage::new();
+    let session = stage.start(&claude.request("single"));
+    stage.hub.kill().unwrap();
+    stage.hub.restart().unwrap();
+    let id = stage.open_question(&session);
+    stage.answer(&id, &json!([["JWT"]]));
+    stage.confirmed(&id);
+    assert!(claude.told(1).0.contains("\"Which auth?\"=\"JWT\""));
+    let prompts = |request: &askd_testkit::model::Request| {
+        request.body.as_ref().map_or(0, |body| body.to_string().matches("SCENARIO:single go").count())
+    };
+    assert_eq!(claude.model.requests().iter().map(prompts).max(), Some(1), "said twice");
+}

@@ -1,0 +1,246 @@
+//! Real Claude Code in tmux, without hooks: answers are typed into its dialog, and what counts is what the model received. A
+//! terminal that shows something else gets no key, and what would be submitted wrongly is not submitted.
+
+#[expect(dead_code, reason = "the stage is shared, and not every test needs all of it")]
+#[path = "live_claude_hook/terminal.rs"]
+mod terminal;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use askd_testkit::hub::signal;
+use askd_testkit::programs::live::Live;
+use serde_json::{Value, json};
+
+use terminal::{Stage, until};
+
+fn main() -> ExitCode {
+    Live::new()
+        .test("typed", &["claude"], || typed("claude"))
+        .test("typed_2_1_120", &["claude-2.1.120"], || typed("claude-2.1.120"))
+        .test("typed_2_0_76", &["claude-2.0.76"], || typed("claude-2.0.76"))
+        .test("plan_approved", &["claude"], plan_approved)
+        .test("plan_sent_back_2_0_76", &["claude-2.0.76"], || plan_sent_back("claude-2.0.76"))
+        .test("plan_sent_back", &["claude"], || plan_sent_back("claude"))
+        .test("interrupted", &["claude"], interrupted)
+        .test("another_screen_gets_no_key", &["claude"], another_screen)
+        .test("what_would_be_wrong_is_not_submitted", &["claude-2.1.120"], wrong)
+        .test("not_from_the_page", &["claude"], from_the_page)
+        .test("panopticon", &["claude"], panopticon)
+        .test("hook_is_gone", &["claude"], hook_is_gone)
+        .run()
+}
+
+fn item(text: &str, multiple: bool) -> Value {
+    let options = json!([
+        { "label": "JWT", "description": "Stateless tokens" },
+        { "label": "Session cookies", "description": "Server-side sessions" },
+        { "label": "Metrics, \"traces\"", "description": "Commas and quotes" },
+    ]);
+    json!({ "question": text, "header": "Auth", "options": options, "multiSelect": multiple })
+}
+
+fn asks(questions: &[Value]) -> Value {
+    json!([
+        { "text": "One question first.", "calls": [{ "name": "AskUserQuestion", "args": { "questions": questions } }] },
+        { "text": "Thank you." },
+    ])
+}
+
+fn plan() -> Value {
+    let write =
+        json!({ "name": "Write", "args": { "file_path": "$PLAN_PATH", "content": "# Plan\n\n1. Do A\n" } });
+    json!([{ "calls": [write] }, { "text": "Ready.", "calls": [{ "name": "ExitPlanMode" }] }, { "text": "Started." }])
+}
+
+/// A terminal without hooks, with its question open.
+async fn open(program: &'static str, turns: Value, args: &[&str]) -> Result<(Stage, Value)> {
+    let mut stage = Stage::prepare(turns).await?.with(program);
+    stage.open_terminal(args).await?;
+    let asked = stage.asked().await?;
+    Ok((stage, asked))
+}
+
+/// The surfaces say that an answer would be typed.
+async fn says_so(stage: &Stage, asked: &Value) -> Result<()> {
+    let road = || Ok((stage.question(asked)?["road"] == "keys").then_some(()));
+    until("the road of the question", road)
+        .await
+        .with_context(|| stage.question(asked).unwrap_or_default().to_string())?;
+    let id = asked["id"].as_str().context("no id")?;
+    let data = stage.hub.data.to_string_lossy().into_owned();
+    let shown = stage.hub.run(["--data", &data, "show", id])?;
+    ensure!(shown.stdout.contains("typed into its dialog, in its tmux pane"), "{shown:?}");
+    Ok(())
+}
+
+async fn typed(program: &'static str) -> Result<()> {
+    let items = [item("Which auth?", false), item("Many?", true), item("Own words?", false)];
+    let (stage, asked) = open(program, asks(&items), &[]).await?;
+    stage.shows("Enter to select").await?;
+    says_so(&stage, &asked).await?;
+    let answers = json!([["Session cookies"], ["Metrics, \"traces\"", "JWT"], ["both; and \"more\""]]);
+    stage.reply(&asked, json!({ "answers": answers }))?;
+    let seen = stage.model_saw("AskUserQuestion").await?;
+    ensure!(!seen.is_error, "{seen:?}");
+    for part in [
+        "\"Which auth?\"=\"Session cookies\"",
+        "\"Many?\"=\"JWT, ",
+        "traces",
+        "\"Own words?\"=\"both; and \"more\"\"",
+    ] {
+        ensure!(seen.text.contains(part), "{part} is not in {}", seen.text);
+    }
+    let question = stage.delivered(&asked, "confirmed").await?;
+    ensure!(question["outcome"]["answers"] == answers && question["road"].is_null(), "{question}");
+    stage.shows("Thank you.").await
+}
+
+async fn plan_approved() -> Result<()> {
+    let (stage, asked) = open("claude", plan(), &["--permission-mode", "plan"]).await?;
+    stage.shows("Would you like to proceed?").await?;
+    stage.reply(&asked, json!({ "answers": [["approve"]] }))?;
+    let seen = stage.model_saw("ExitPlanMode").await?;
+    ensure!(!seen.is_error && seen.text.contains("approved your plan"), "{seen:?}");
+    stage.delivered(&asked, "confirmed").await?;
+    Ok(())
+}
+
+async fn plan_sent_back(program: &'static str) -> Result<()> {
+    let (stage, asked) = open(program, plan(), &["--permission-mode", "plan"]).await?;
+    stage.shows("Would you like to proceed?").await?;
+    stage.reject(&asked, json!({ "reason": "make it smaller" }))?;
+    let seen = stage.model_saw("ExitPlanMode").await?;
+    ensure!(seen.is_error && seen.text.ends_with("the user said:\nmake it smaller"), "{seen:?}");
+    stage.delivered(&asked, "confirmed").await?;
+    Ok(())
+}
+
+async fn interrupted() -> Result<()> {
+    let (stage, asked) = open("claude", asks(&[item("Which auth?", false)]), &[]).await?;
+    stage.shows("Enter to select").await?;
+    let requests = stage.model.requests().len();
+    stage.reject(&asked, json!({ "mode": "interrupt" }))?;
+    stage.delivered(&asked, "confirmed").await?;
+    stage.gone("Enter to select").await?;
+    ensure!(stage.model.requests().len() == requests, "the turn went on: {}", stage.screen());
+    Ok(())
+}
+
+/// What was not delivered says why, shows the screen, and keeps the answer.
+fn failed_with(question: &Value, parts: &[&str]) -> Result<()> {
+    let detail = question["delivery"]["error"]["detail"].as_str().unwrap_or_default();
+    for part in parts {
+        ensure!(detail.contains(part), "{part} is not in {detail}");
+    }
+    Ok(())
+}
+
+async fn another_screen() -> Result<()> {
+    let (stage, asked) = open("claude", asks(&[item("Which auth?", false)]), &[]).await?;
+    stage.shows("Enter to select").await?;
+    // Somebody looks at the transcript: the dialog is not on the screen.
+    stage.key("C-o").await?;
+    stage.gone("Enter to select").await?;
+    let before = stage.screen();
+    stage.reply(&asked, json!({ "answers": [["Session cookies"]] }))?;
+    let question = stage.delivered(&asked, "failed").await?;
+    failed_with(
+        &question,
+        &["does not show this question", "One question first.", "Which auth? Session cookies"],
+    )?;
+    ensure!(stage.screen() == before, "something was typed: {}", stage.screen());
+    // The dialog is untouched and works.
+    stage.key("C-o").await?;
+    stage.shows("❯ 1. JWT").await?;
+    stage.key("1").await?;
+    let seen = stage.model_saw("AskUserQuestion").await?;
+    ensure!(seen.text.contains("\"Which auth?\"=\"JWT\""), "{seen:?}");
+    // And what it got instead is told.
+    let told = until("what the agent got", || {
+        let question = stage.question(&asked)?;
+        Ok(Some(question).filter(|question| question["delivery"]["error"]["reason"] == "overtaken"))
+    });
+    let question = told.await?;
+    ensure!(question["outcome"]["agentReceived"]["answers"] == json!([["JWT"]]), "{question}");
+    Ok(())
+}
+
+/// The page does not say that an answer would be typed, so it is not, unless that was turned on.
+async fn from_the_page() -> Result<()> {
+    let (stage, asked) = open("claude", asks(&[item("Which auth?", false)]), &[]).await?;
+    stage.shows("Enter to select").await?;
+    let before = stage.screen();
+    let path = format!("/v1/questions/{}/reply", asked["id"].as_str().context("no id")?);
+    let (status, said) =
+        stage.hub.http_on("web", "POST", &path, Some(&json!({ "answers": [["Session cookies"]] })))?;
+    ensure!(status == 200, "{said}");
+    let question = stage.delivered(&asked, "failed").await?;
+    let session = asked["sessionId"].as_str().context("no session")?;
+    failed_with(&question, &[&format!("askd tmux {session}"), "Which auth? Session cookies"])?;
+    ensure!(stage.screen() == before, "something was typed: {}", stage.screen());
+    Ok(())
+}
+
+/// 2.1.120 forgets own words beside ticks; its last page shows it, and the answer stays unsent.
+async fn wrong() -> Result<()> {
+    let (stage, asked) = open("claude-2.1.120", asks(&[item("Many?", true)]), &[]).await?;
+    stage.shows("Enter to select").await?;
+    stage.reply(&asked, json!({ "answers": [["JWT", "own words"]] }))?;
+    let question = stage.delivered(&asked, "failed").await?;
+    failed_with(&question, &["would submit something else", "Review your answers", "Many? JWT; own words"])?;
+    stage.shows("[✔] JWT").await?;
+    ensure!(stage.model.tool_results().is_empty(), "the model was told something");
+    Ok(())
+}
+
+/// By the name of the tmux session and by an agent's `state.json`; the answer goes by the only road that there is.
+async fn panopticon() -> Result<()> {
+    let (stage, asked) = open("claude", asks(&[item("Which auth?", false)]), &[]).await?;
+    stage.shows("Enter to select").await?;
+    let folder = stage.home().join(".panopticon/agents/agent-pan-1");
+    std::fs::create_dir_all(&folder)?;
+    std::fs::write(
+        folder.join("state.json"),
+        json!({ "id": "agent-pan-1", "workspace": stage.cwd() }).to_string(),
+    )?;
+    for name in ["it", "agent-pan-1"] {
+        let (status, list) = stage.hub.http("GET", &format!("/api/agents/{name}/pending-questions"), None)?;
+        ensure!(status == 200 && list["pending"] == true, "{name}: {list}");
+        ensure!(list["questions"][0]["toolId"] == asked["tool"]["callId"], "{name}: {list}");
+    }
+    let (_, list) = stage.hub.http("GET", "/api/agents/nobody/pending-questions", None)?;
+    ensure!(list == json!({ "pending": false, "questions": [] }), "{list}");
+    let body = json!({ "answers": ["Session cookies"] });
+    let (status, said) = stage.hub.http("POST", "/api/agents/it/answer-question", Some(&body))?;
+    ensure!(status == 200 && said == json!({ "success": true }), "{said}");
+    let seen = stage.model_saw("AskUserQuestion").await?;
+    ensure!(seen.text.contains("\"Which auth?\"=\"Session cookies\""), "{seen:?}");
+    stage.delivered(&asked, "confirmed").await?;
+    Ok(())
+}
+
+/// With a hook that is gone nothing is typed, unless somebody has turned that on.
+async fn hook_is_gone() -> Result<()> {
+    let stage = Stage::start(asks(&[item("Which auth?", false)]), &[]).await?;
+    let asked = stage.asked().await?;
+    stage.shows("Enter to select").await?;
+    until("the hook's road", || Ok((stage.question(&asked)?["road"] == "hook").then_some(()))).await?;
+    for hook in stage.hooks() {
+        signal(hook, "KILL")?;
+    }
+    until("no road", || Ok((stage.question(&asked)?["road"] == "terminal").then_some(()))).await?;
+    let session = asked["sessionId"].as_str().context("no session")?;
+    let data = stage.hub.data.to_string_lossy().into_owned();
+    let allowed = stage.hub.run(["--data", &data, "tmux", session])?;
+    ensure!(allowed.code == 0 && allowed.stdout.contains("may be typed"), "{allowed:?}");
+    until("the keys' road", || Ok((stage.question(&asked)?["road"] == "keys").then_some(()))).await?;
+    stage.reply(&asked, json!({ "answers": [["Session cookies"]] }))?;
+    let seen = stage.model_saw("AskUserQuestion").await?;
+    ensure!(seen.text.contains("\"Which auth?\"=\"Session cookies\""), "{seen:?}");
+    stage.delivered(&asked, "confirmed").await?;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    ensure!(stage.model.tool_results().len() == 1, "answered twice");
+    Ok(())
+}
