@@ -47,6 +47,8 @@ pub enum FailReason {
     AgentGone,
     /// The agent refused it.
     Refused,
+    /// Its call was gone, and somebody had it said as a message of the conversation instead.
+    SentAsMessage,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -94,6 +96,8 @@ pub enum DeliveryInput {
     ClaimLost { redeliver: Redeliver, written: Option<bool> },
     /// The agent, its session or its source is gone.
     AgentGone { detail: Option<String> },
+    /// It is about to be said as a message instead, which is done once.
+    SentAsMessage { detail: Option<String> },
 }
 
 impl Delivery {
@@ -111,6 +115,13 @@ impl Delivery {
         let doubtful =
             |error: &DeliveryError| matches!(error.reason, FailReason::Unknown | FailReason::Unconfirmed);
         self.is_pending() || self.error.as_ref().is_some_and(doubtful)
+    }
+
+    /// Whether it failed in a way that leaves the agent without any answer, as far as can be known.
+    pub fn is_unsaid(&self) -> bool {
+        let said =
+            |error: &DeliveryError| matches!(error.reason, FailReason::Overtaken | FailReason::SentAsMessage);
+        self.state == DeliveryState::Failed && !self.error.as_ref().is_some_and(said)
     }
 
     /// How long to wait, in milliseconds, after this many attempts could not write it.
@@ -152,6 +163,9 @@ impl Delivery {
             },
             (Queued, DeliveryInput::AgentGone { detail }) => failed(FailReason::AgentGone, detail),
             (Sent, DeliveryInput::AgentGone { detail }) => failed(FailReason::Unconfirmed, detail),
+            (DeliveryState::Failed, DeliveryInput::SentAsMessage { detail }) if self.is_unsaid() => {
+                failed(FailReason::SentAsMessage, detail)
+            }
             _ => None,
         }
     }
@@ -189,6 +203,19 @@ mod tests {
         assert_eq!(lost(Redeliver::Probe, Some(true)), DeliveryState::Sent);
         assert_eq!(lost(Redeliver::Probe, None), DeliveryState::Failed);
         assert_eq!(lost(Redeliver::Never, None), DeliveryState::Failed);
+    }
+
+    #[test]
+    fn what_failed_is_said_as_a_message_once_and_never_after_another_answer() {
+        let say = DeliveryInput::SentAsMessage { detail: None };
+        let gone = DeliveryInput::AgentGone { detail: None };
+        let late = after(std::slice::from_ref(&gone));
+        let said = late.after(&say, at(3)).unwrap();
+        assert_eq!(said.error.as_ref().unwrap().reason, FailReason::SentAsMessage);
+        assert_eq!(said.after(&say, at(4)), None);
+        let overtaken = DeliveryInput::Failed { reason: FailReason::Overtaken, detail: None };
+        assert_eq!(after(&[overtaken]).after(&say, at(3)), None);
+        assert_eq!(after(&[DeliveryInput::Written]).after(&say, at(3)), None);
     }
 
     #[test]

@@ -58,6 +58,8 @@ function failure({ delivery }: Question, name: string): string {
       return `it was written, but ${name} was gone before it showed that it went on${detail}`;
     case "agentGone":
       return `${name} was gone before it could be written${detail}`;
+    case "sentAsMessage":
+      return `the call that asked was gone; it was said as a message instead${detail}`;
     default:
       return `${name} refused it${detail}`;
   }

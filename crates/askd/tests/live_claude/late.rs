@@ -60,6 +60,8 @@ pub fn sent_as_message() {
         (0, format!("sent as the next message of {again}").as_str()),
         "{sent:?}"
     );
+    assert_eq!(early(&id).0, 409, "it is said once");
+    assert_eq!(stage.question(&id)["delivery"]["error"]["reason"], "sentAsMessage");
     eventually("the message at the model", || {
         let has_it = |body: &serde_json::Value| body.to_string().contains("Which auth? Session cookies");
         claude

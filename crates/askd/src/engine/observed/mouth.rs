@@ -94,6 +94,10 @@ fn refused(why: &str, delivery: &ClaimedDelivery) -> Said {
 
 /// Says what a person can do with an answer that has no way to its agent.
 fn with_message(why: &str, delivery: &ClaimedDelivery) -> String {
-    let what_to_do = "Answer its dialog there, or send the answer as the next message";
-    format!("{why}.\n{what_to_do}:\n{}", as_message(&delivery.question, &delivery.settlement))
+    match as_message(&delivery.question, &delivery.settlement) {
+        Some(text) => {
+            format!("{why}.\nAnswer its dialog there, or send the answer as the next message:\n{text}")
+        }
+        None => format!("{why}.\nAnswer its dialog there"),
+    }
 }
