@@ -87,7 +87,7 @@ fn the_command() {
     assert!(ran.status.success(), "{said}{told}");
     assert!(said.contains("One question.") && said.contains("All is done."), "{said}{told}");
     assert_eq!(said.matches("All is done.").count(), 1, "said once: {said}");
-    assert!(told.contains("\nquestion\n"), "the tool that it uses: {told}");
+    assert!(told.contains("question"), "the tool that it uses: {told}");
     stage.confirmed(&answerer);
     eventually("its end", || stage.holders().is_empty().then_some(()));
 }
