@@ -163,7 +163,7 @@ class Line {
   }
 
   #angled(): void {
-    const found = /<((?:https?|mailto):[^\s<>]*)>/iy;
+    const found = /<((?:https?|mailto):[^\s<>]{0,2000})>/iy;
     found.lastIndex = this.#at;
     const address = found.exec(this.text)?.[1];
     const href = address === undefined ? null : safeLink(address);
@@ -173,10 +173,11 @@ class Line {
   }
 
   #bare(): void {
-    const found = /https?:\/\/[^\s<>`|"]+/y;
+    // Bounded, so that many beginnings of an address are not each read to the end of the text.
+    const found = /https?:\/\/[^\s<>`|"]{1,2000}/y;
     found.lastIndex = this.#at;
     const inWord = /[\p{L}\p{N}]/u.test(characterBefore(this.text, this.#at));
-    const address = inWord || this.#brackets.length > 0 ? undefined : found.exec(this.text)?.[0].slice(0, MAX_ADDRESS);
+    const address = inWord || this.#brackets.length > 0 ? undefined : found.exec(this.text)?.[0];
     const trimmed = address === undefined ? "" : withoutTail(address);
     const href = safeLink(trimmed);
     if (href === null || trimmed.length < "https://x".length - 1) return this.#take(1);

@@ -181,7 +181,7 @@ impl Tail {
     ) -> io::Result<bool> {
         let Some(opened) = &mut self.opened else { return Ok(true) };
         // No more than a line may have, so that only the first line of a block can be too long.
-        let step =
+        let mut step =
             READ_BYTES.min(self.max_line).min(usize::try_from(length - opened.read).unwrap_or(READ_BYTES));
         let mut block = std::mem::take(&mut self.half.bytes);
         let mut filled = block.len();
@@ -201,6 +201,8 @@ impl Tail {
                     return Err(error);
                 }
             };
+            // A file that grows while it is read is read in larger and larger steps.
+            step = READ_BYTES.min(self.max_line).min(step * 2);
             opened.read += read as u64;
             *budget = budget.saturating_sub(read as u64);
             let fresh = filled;

@@ -74,11 +74,13 @@ pub(super) async fn answer(args: AnswerArgs, client: &Client, screen: Screen) ->
     refuse_inside_agent("answer a question")?;
     let mut words = args.words.clone();
     let target = if args.oldest || words.is_empty() { None } else { Some(words.remove(0)) };
-    if let (true, Some(id)) = (args.as_message, &target) {
-        if !words.is_empty() {
-            return Err(Failure::usage("--as-message sends the answer that was given; give no other"));
-        }
-        return send_as_message(id, client, screen).await;
+    if args.as_message {
+        return match &target {
+            Some(id) if words.is_empty() => send_as_message(id, client, screen).await,
+            _ => Err(Failure::usage(
+                "--as-message sends an answer that was given before: give the question's id alone",
+            )),
+        };
     }
     let given = given(args, words)?;
     let question = match &target {

@@ -72,7 +72,7 @@ pub(super) fn missed(folder: &DataFolder) -> Option<Check> {
     missed.retain(|missed| missed.at.millis() >= since);
     let last = missed.last()?;
     let detail = format!(
-        "{} in {MISSED_DAYS} days while the hub was down, the last {} in {}: {}",
+        "{} in {MISSED_DAYS} days while the hub was down or did not answer, the last {} in {}: {}",
         missed.len(),
         super::when::ago(last.at),
         last.cwd.as_deref().map_or_else(|| "an unknown folder".to_owned(), one_line),

@@ -88,9 +88,13 @@ fn attend(apart: bool, data: Option<PathBuf>) -> Option<()> {
         }
         let patience = std::env::var("ASKD_HOOK_PATIENCE_MS").ok().and_then(|text| text.parse().ok());
         let patience = patience.map_or(PATIENCE, Duration::from_millis);
-        let Ok(Ok(first)) = tokio::time::timeout(patience, hub.report(0)).await else {
-            hub.missed();
-            return None;
+        let first = match tokio::time::timeout(patience, hub.report(0)).await {
+            Ok(Ok(first)) => first,
+            Ok(Err(Trouble::Never)) => return None,
+            Ok(Err(Trouble::Later)) | Err(_) => {
+                hub.missed();
+                return None;
+            }
         };
         tokio::select! { done = hub.wait(first) => done, () = orphaned() => None }
     });

@@ -145,7 +145,7 @@ impl InstallArgs {
                 .ok_or_else(|| Failure::usage("there is no HOME; give the file with --settings"))?
         };
         // A link is followed: what it points to is changed, and it stays a link.
-        let path = fs::canonicalize(&path).or_else(|_| std::path::absolute(&path))?;
+        let path = real_path(&path)?;
         Ok(path)
     }
 }
@@ -252,4 +252,12 @@ fn report(screen: Screen, path: &Path, state: &str, text: &str) -> Outcome {
         return Ok(screen.json(&json!({ "settings": path, "state": state }))?);
     }
     Ok(screen.line(&format!("{}: {state}: {text}", path.display()))?)
+}
+
+/// The path without links, also of what is not there yet: by it a thing is known again when it is there.
+pub(super) fn real_path(path: &Path) -> io::Result<PathBuf> {
+    let path = std::path::absolute(path)?;
+    let known = path.ancestors().find_map(|ancestor| Some((ancestor, fs::canonicalize(ancestor).ok()?)));
+    let Some((ancestor, real)) = known else { return Ok(path) };
+    Ok(path.strip_prefix(ancestor).map_or_else(|_| path.clone(), |rest| real.join(rest)))
 }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::exit::{Exit, Failure, Outcome};
-use super::install::{InstallArgs, failed, folder, read, write};
+use super::install::{InstallArgs, failed, folder, read, real_path, write};
 use super::screen::{Screen, say};
 use crate::data::{DataFolder, write_secret};
 
@@ -148,7 +148,7 @@ fn config_folder(args: &InstallArgs) -> Outcome<PathBuf> {
         base.ok_or_else(|| Failure::usage("there is no HOME; give the folder with --config-dir"))?
             .join("opencode")
     };
-    Ok(fs::canonicalize(&folder).or_else(|_| std::path::absolute(&folder))?)
+    Ok(real_path(&folder)?)
 }
 
 fn record(data: &DataFolder, config: &Path) -> PathBuf {

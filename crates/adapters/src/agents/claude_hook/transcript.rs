@@ -205,7 +205,7 @@ fn said_in(lines: &[u8]) -> Option<&[u8]> {
     // The first piece is the end of a line, unless everything is within reach.
     let whole = if reach.len() == lines.len() { 0 } else { memchr(b'\n', reach)? + 1 };
     let words: Vec<usize> = memmem::find_iter(&reach[whole..], b"\"type\":\"text\"").collect();
-    let mut end = reach.len() - whole;
+    let mut end = reach.len();
     for hit in words.into_iter().rev().map(|hit| whole + hit) {
         let start = memrchr(b'\n', &reach[whole..hit]).map_or(whole, |feed| whole + feed + 1);
         let stop = memchr(b'\n', &reach[hit..]).map_or(reach.len(), |feed| hit + feed);

@@ -15,7 +15,7 @@ const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"
 const NEW: &str = r#"{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}"#;
 /// A stream that says nothing for so long after the turn has ended has no more to say.
 const SILENCE: Duration = Duration::from_secs(3);
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Every request has its own id: sandbox-agent confuses clients that use the same.
 static NEXT_ID: AtomicU64 = AtomicU64::new(10);
 

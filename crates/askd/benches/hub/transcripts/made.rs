@@ -134,13 +134,13 @@ pub fn transcript(path: &Path, number: usize, bytes: u64) -> Result<u64> {
     while written < bytes {
         count += 1;
         written += add(ordinary(&session, count, &mut dice))?;
-        if count % QUESTION_EVERY == 0 {
+        if count.is_multiple_of(QUESTION_EVERY) {
             let id = format!("toolu_ask_{count}");
             written += add(asks(&session, &id, "Which auth?"))?;
             written += add(answered(&session, &id, "Which auth?"))?;
         }
     }
-    if number % OPEN_EVERY == 0 {
+    if number.is_multiple_of(OPEN_EVERY) {
         written += add(asks(&session, "toolu_ask_last", "Which auth?"))?;
     }
     file.flush()?;

@@ -16,6 +16,7 @@ use askd_core::{Cause, SourceState};
 use super::calls::Server;
 use super::wire::{Reply, Wire as _};
 use super::{AttachRequest, AttachedSettings};
+use crate::engine::observed::is_alive;
 use crate::engine::{Engine, EngineError};
 
 /// How often processes are looked at: a new server is asked about nothing in its first seconds.
@@ -39,8 +40,7 @@ pub(in crate::engine) struct FoundProcess {
 
 impl FoundProcess {
     pub(super) fn is_alive(self) -> bool {
-        let facts = process::facts(self.pid).ok().flatten();
-        facts.is_some_and(|facts| !facts.is_zombie() && facts.start_time == self.started)
+        u32::try_from(self.pid).is_ok_and(|pid| is_alive(pid, Some(self.started)))
     }
 }
 

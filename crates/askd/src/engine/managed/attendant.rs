@@ -18,6 +18,7 @@ use askd_core::delivery::Redeliver;
 use askd_core::{Cause, QuestionId, Session, SessionId, Source, SourceState};
 use askd_store::NewEntry;
 
+use super::COMMANDS;
 use super::command::Command;
 use super::mouth::HeldMouth;
 use super::pipeline::UnderWay;
@@ -181,7 +182,17 @@ impl Attendant {
             self.apply_connected().await?;
         }
         self.flush(&connection, None).await?;
+        let mut obeyed = 0;
         loop {
+            // Wishes that wait go first: what they make the agent say then comes together and shares a commit.
+            if obeyed < COMMANDS
+                && let Ok(command) = wishes.try_recv()
+            {
+                obeyed += 1;
+                self.obey(command, &connection).await?;
+                continue;
+            }
+            obeyed = 0;
             tokio::select! {
                 batch = events.next_batch() => {
                     let Some(batch) = batch else { return Ok(Over::Connection) };
