@@ -34,6 +34,15 @@ pub fn sent_as_message() {
     let early =
         |id: &str| stage.hub.http("POST", &format!("/v1/questions/{id}/send-as-message"), None).unwrap();
     assert_eq!(early(&id).0, 409, "it is still open");
+    // Claude Code writes its record a moment later; killed before that, there would be nothing to resume.
+    let projects = claude.env.config_dir().join("projects");
+    eventually("the record of the question", || {
+        let folders = std::fs::read_dir(&projects).ok()?.flatten();
+        let mut records = folders.map(|folder| folder.path().join(format!("{native}.jsonl")));
+        records
+            .any(|path| std::fs::read_to_string(path).is_ok_and(|text| text.contains("AskUserQuestion")))
+            .then_some(())
+    });
     // The holder stands still, so that the answer is on its way when the agent dies.
     let holder = pid(&stage.holders()[0]["holderPid"]);
     signal(holder, "STOP").unwrap();
