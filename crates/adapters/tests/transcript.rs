@@ -246,6 +246,10 @@ fn what_was_said_before_a_question_is_kept() {
     let said = Some("I need to know.".to_owned());
     assert_eq!(excerpt(&[[&text[..], b"\n", &question, b"\n"].concat()]), said);
     assert_eq!(excerpt(&[text.clone(), question.clone()]), said);
+    // Far into a block, where only its end is looked through for words.
+    let far =
+        [vec![b' '; 100 << 10], b"\n".to_vec(), text.clone(), b"\n".to_vec(), question.clone()].concat();
+    assert_eq!(excerpt(&[far]), said);
     let other = String::from_utf8(text).unwrap().replace("\"m\"", "\"other\"").into_bytes();
     assert_eq!(excerpt(&[[&other[..], b"\n", &question].concat()]), None, "another message's words");
 }
