@@ -21,7 +21,7 @@ pub(in crate::engine) enum Stored {
     Question {
         native_id: String,
         request: Option<String>,
-        taken: Result<Question, EngineError>,
+        taken: Box<Result<Question, EngineError>>,
     },
 }
 
@@ -47,7 +47,7 @@ impl Attendant {
                 Stored::Done => {}
                 Stored::Question { native_id, request, taken } => {
                     self.relay_took(request, &taken);
-                    self.took_question(native_id, taken)?;
+                    self.took_question(native_id, *taken)?;
                 }
             }
         }
