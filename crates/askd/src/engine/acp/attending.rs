@@ -117,8 +117,8 @@ impl Attendant {
         let said: Vec<NewEntry> = said.chain(line).collect();
         let engine = self.engine.clone();
         self.submit(async move {
-            let taken = engine.hear(question).await;
-            Ok(Stored::Question { native_id, request, taken: Box::new(taken) })
+            let taken = Box::new(engine.hear(question).await);
+            Ok(Stored::Question { native_id, request, taken })
         })
         .await;
         let engine = self.engine.clone();
