@@ -772,7 +772,7 @@ export interface components {
         /** @enum {string} */
         EventType: "question.requested" | "question.resolved" | "question.delivered" | "question.updated" | "session.started" | "session.ended";
         /** @enum {string} */
-        FailReason: "overtaken" | "unknown" | "unconfirmed" | "agentGone" | "refused";
+        FailReason: "overtaken" | "unknown" | "unconfirmed" | "agentGone" | "refused" | "sentAsMessage";
         /** @description One thing wrong with one field of a request. */
         FieldError: {
             /** @description What, for programs. */
