@@ -27,8 +27,10 @@ pub struct OpencodeCodec {
     pub(super) start: Start,
     /// The folder of the session that askd starts itself.
     pub(super) cwd: String,
-    /// Said to that session as soon as it exists.
+    /// Said to that session as soon as it exists, in order.
     pub(super) queued: Vec<String>,
+    /// The first of them may have been said by an earlier hub: the session is asked before anything is said.
+    pub(super) in_doubt: bool,
     /// That session.
     pub(super) main: Option<String>,
     pub(super) sessions: Sessions,
@@ -46,6 +48,7 @@ impl OpencodeCodec {
             start: Start::Fresh,
             cwd: String::new(),
             queued: Vec::new(),
+            in_doubt: false,
             main: None,
             sessions: Sessions::default(),
             open: OpenRequests::default(),
@@ -107,7 +110,8 @@ impl Codec for OpencodeCodec {
         for open in begin.pending.iter().filter_map(Open::known) {
             self.open.push(open);
         }
-        if self.main.is_none() {
+        self.in_doubt = self.main.is_some() && begin.prompt.is_some();
+        if begin.start != Start::Observed {
             self.queued.extend(begin.prompt);
         }
         Vec::new()
@@ -141,6 +145,10 @@ impl Codec for OpencodeCodec {
 
     fn prompt(&mut self, session: Option<&str>, text: &str) -> Result<Vec<Heard>, Unspeakable> {
         match self.main_or(session) {
+            Some(session) if self.in_doubt && self.main.as_ref() == Some(&session) => {
+                self.queued.push(text.to_owned());
+                Ok(Vec::new())
+            }
             Some(session) if is_plain(&session) => Ok(vec![self.prompt_call(&session, text)]),
             Some(session) => Err(Unspeakable::UnknownSession(session)),
             None if self.start == Start::Observed => {

@@ -1,8 +1,9 @@
 //! The session that askd starts in a server of its own, and what is said to it.
 
+use serde::de::IgnoredAny;
 use serde_json::json;
 
-use super::codec::{OpencodeCodec, is_plain, post, write};
+use super::codec::{OpencodeCodec, in_directory, is_plain, post, write};
 use super::listing::Purpose;
 use super::wire::SessionInfo;
 use crate::heard::{Call, Heard, TurnEnd};
@@ -29,13 +30,44 @@ impl OpencodeCodec {
                 let id = info.id.clone();
                 heard.extend(self.sessions.learn(info));
                 self.sessions.announce(&id, None, heard);
-                self.main = Some(id.clone());
-                for text in std::mem::take(&mut self.queued) {
-                    heard.push(self.prompt_call(&id, &text));
-                }
+                self.main = Some(id);
+                self.say_queued(heard);
             }
             _ if status == NO_REPLY && attempt < MAX_ATTEMPTS => self.start_session(attempt + 1, heard),
             _ => heard.push(Heard::Failed { step: "create a session", detail: said(status, body) }),
+        }
+    }
+
+    /// An earlier hub may have ended between the session's name and its first prompt: only the session knows.
+    pub(super) fn ask_whether_begun(&mut self, attempt: u32, heard: &mut Vec<Heard>) {
+        let Some(session) = self.main.clone().filter(|id| self.in_doubt && is_plain(id)) else { return };
+        let mut query = in_directory(self.sessions.directory(&session));
+        query.push(("limit".to_owned(), "1".to_owned()));
+        self.get(format!("/session/{session}/message"), query, Purpose::Begun { attempt }, heard);
+    }
+
+    pub(super) fn take_begun(&mut self, attempt: u32, status: u16, body: &[u8], heard: &mut Vec<Heard>) {
+        match serde_json::from_slice::<Vec<IgnoredAny>>(body).ok().filter(|_| status == 200) {
+            Some(messages) if messages.is_empty() => {}
+            Some(_) => drop(self.queued.remove(0)),
+            None if status == NO_REPLY && attempt < MAX_ATTEMPTS => {
+                return self.ask_whether_begun(attempt + 1, heard);
+            }
+            // Rather not said than said twice.
+            None => {
+                self.queued.remove(0);
+                let why = format!("OpenCode does not tell whether it was prompted: {}", said(status, body));
+                heard.push(Heard::TurnEnded { native_session: self.main.clone(), end: TurnEnd::Failed(why) });
+            }
+        }
+        self.in_doubt = false;
+        self.say_queued(heard);
+    }
+
+    fn say_queued(&mut self, heard: &mut Vec<Heard>) {
+        let Some(session) = self.main.clone() else { return };
+        for text in std::mem::take(&mut self.queued) {
+            heard.push(self.prompt_call(&session, &text));
         }
     }
 
@@ -66,4 +98,52 @@ impl OpencodeCodec {
 fn said(status: u16, body: &[u8]) -> String {
     let body = String::from_utf8_lossy(&body[..body.len().min(MAX_SAID_BYTES)]).into_owned();
     if status == NO_REPLY { body } else { format!("{status}: {body}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::{Begin, Codec as _, KnownSession, Start};
+    use crate::heard::Speech;
+
+    const SESSION: &str = "ses_1";
+
+    fn calls(heard: Vec<Heard>) -> Vec<Call> {
+        let call = |heard| if let Heard::Write(Speech::Call(call)) = heard { Some(call) } else { None };
+        heard.into_iter().filter_map(call).collect()
+    }
+
+    /// What is said to a session that an earlier hub had named, after the server told its messages.
+    fn said_after(replies: &[(u16, &str)]) -> Vec<String> {
+        let mut codec = OpencodeCodec::new("opencode");
+        let known = KnownSession { native_id: SESSION.to_owned(), cwd: Some("/w".to_owned()), title: None };
+        codec.begin(Begin {
+            start: Start::Resumed,
+            cwd: "/w".to_owned(),
+            prompt: Some("first".to_owned()),
+            sessions: vec![known],
+            ..Begin::default()
+        });
+        let mut asked = calls(codec.connected());
+        assert!(codec.prompt(Some(SESSION), "second").unwrap().is_empty(), "it waits for the first");
+        for (status, body) in replies {
+            let begun = asked.iter().find(|call| call.path == "/session/ses_1/message").unwrap().tag.clone();
+            asked = calls(codec.replied(&begun, *status, body.as_bytes()));
+        }
+        asked.extend(calls(codec.connected()).into_iter().filter(|call| call.path.ends_with("/message")));
+        let text = |call: Call| {
+            assert_eq!(call.path, "/session/ses_1/prompt_async");
+            let body: serde_json::Value = serde_json::from_slice(&call.body.unwrap()).unwrap();
+            body["parts"][0]["text"].as_str().unwrap().to_owned()
+        };
+        asked.into_iter().map(text).collect()
+    }
+
+    #[test]
+    fn the_first_prompt_is_said_after_a_restart_only_to_a_session_without_a_message() {
+        assert_eq!(said_after(&[(200, "[]")]), ["first", "second"]);
+        assert_eq!(said_after(&[(NO_REPLY, "gone"), (200, "[]")]), ["first", "second"]);
+        assert_eq!(said_after(&[(200, "[{\"info\":{}}]")]), ["second"]);
+        assert_eq!(said_after(&[(500, "no")]), ["second"]);
+    }
 }

@@ -41,6 +41,10 @@ pub(super) enum Purpose {
     NewSession {
         attempt: u32,
     },
+    /// Whether anything was ever said to askd's own session.
+    Begun {
+        attempt: u32,
+    },
     /// askd says something to a session.
     Prompt {
         session: String,
@@ -80,6 +84,7 @@ impl OpencodeCodec {
         } else {
             // A server of askd's own waits only where its own sessions are; its history is that of all the user's servers.
             self.list_folders(Vec::new(), &mut heard);
+            self.ask_whether_begun(1, &mut heard);
         }
         heard
     }
@@ -95,7 +100,13 @@ impl OpencodeCodec {
         n.to_string()
     }
 
-    fn get(&mut self, path: String, query: Vec<(String, String)>, purpose: Purpose, heard: &mut Vec<Heard>) {
+    pub(super) fn get(
+        &mut self,
+        path: String,
+        query: Vec<(String, String)>,
+        purpose: Purpose,
+        heard: &mut Vec<Heard>,
+    ) {
         let tag = self.expect(purpose);
         heard.push(write(Call { tag, method: CallMethod::Get, path, query, body: None }));
     }
@@ -137,6 +148,7 @@ impl OpencodeCodec {
             }
             Purpose::Part { native_id, looking } => self.take_part(&native_id, looking, status, body, heard),
             Purpose::NewSession { attempt } => self.take_session(attempt, status, body, heard),
+            Purpose::Begun { attempt } => self.take_begun(attempt, status, body, heard),
             Purpose::Prompt { session } => self.take_prompted(session, status, body, heard),
         }
     }
