@@ -220,6 +220,31 @@ fn a_farewell_ends_its_questions_at_once() -> Result<()> {
 }
 
 #[test]
+fn what_could_not_be_stored_is_asked_for_again() -> Result<()> {
+    let hub = hub()?;
+    let mut plugin = Plugin::connect(&hub, std::process::id())?;
+    plugin.call("/permission")?;
+    // Somebody else keeps the database for longer than the hub waits.
+    let other = rusqlite::Connection::open(hub.data.join("askd.db"))?;
+    other.execute_batch("BEGIN IMMEDIATE")?;
+    plugin.event("question.asked", &request())?;
+    // It is told once. So the hub has to let go of the connection, and the plugin comes back.
+    let end = Instant::now() + PATIENCE;
+    while plugin.line().is_ok() {
+        ensure!(Instant::now() < end, "the connection goes on as if nothing were missing");
+    }
+    other.execute_batch("ROLLBACK")?;
+    let mut plugin = until("a new connection", || Ok(Plugin::connect(&hub, std::process::id()).ok()))?;
+    let call = plugin.call("/question")?;
+    plugin.reply(&call, 200, &json!([request()]).to_string())?;
+    let call = plugin.call("/session/ses_1/message/msg_1")?;
+    plugin.reply(&call, 200, &json!({ "parts": [part(&json!({ "status": "running" }))] }).to_string())?;
+    question(&hub, "/status", "requested")?;
+    source(&hub, "connected")?;
+    Ok(())
+}
+
+#[test]
 fn a_source_that_was_let_go_stays_so() -> Result<()> {
     let hub = hub()?;
     let mut plugin = Plugin::connect(&hub, std::process::id())?;

@@ -55,15 +55,13 @@ impl Attendant {
         mut wishes: mpsc::Receiver<Speak>,
         stop: CancellationToken,
     ) {
-        for native_id in self.questions.keys() {
-            self.engine.inner.attached.told.claim(&self.source, native_id);
-        }
         let heard = self.codec.begin(begin);
-        if let Err(error) = self.apply_all(heard).await {
-            self.cannot_store(&error);
-        }
-        loop {
-            let result = tokio::select! {
+        let mut result = self.apply_all(heard).await;
+        while result.is_ok() {
+            for call in std::mem::take(&mut self.to_call) {
+                self.link.call(call, None);
+            }
+            result = tokio::select! {
                 () = stop.cancelled() => break,
                 news = self.link.next() => match news {
                     Some(News::Signal(signal)) => self.take_signal(signal, &commands).await,
@@ -75,18 +73,22 @@ impl Attendant {
                 },
                 Some(speak) = wishes.recv() => self.speak(&speak.delivery, speak.reply).await,
             };
-            if let Err(error) = result {
-                self.cannot_store(&error);
-            }
-            for call in std::mem::take(&mut self.to_call) {
-                self.link.call(call, None);
+            // What the engine refuses is refused; the agent's own screen still has it.
+            if let Err(error) = &result
+                && !matches!(error, EngineError::Store(_))
+            {
+                tracing::error!(%error, source = %self.source.id, "what a server said was not taken");
+                result = Ok(());
             }
         }
         self.engine.disconnect_mouth(&self.source.id);
-    }
-
-    fn cannot_store(&self, error: &EngineError) {
-        tracing::error!(%error, source = %self.source.id, "cannot store what an agent said");
+        if let Err(error) = result {
+            tracing::error!(%error, source = %self.source.id, "cannot store what an agent said; taking it up anew");
+            let Self { engine, source, link, .. } = self;
+            // A server tells nothing twice, but on a new connection it lists all that waits.
+            drop(link);
+            engine.attach_when_it_can(&source.id).await;
+        }
     }
 
     async fn take_signal(

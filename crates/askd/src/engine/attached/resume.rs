@@ -1,9 +1,11 @@
 //! After a restart: the servers that earlier hubs were attached to, with the questions that were open there.
 
+use std::time::Duration;
+
 use tokio_util::sync::CancellationToken;
 
 use askd_adapters::{Begin, KnownSession, Start};
-use askd_core::{Cause, SourceState};
+use askd_core::{Cause, SourceId, SourceState};
 use askd_store::SourceRecord;
 
 use super::AttachedSettings;
@@ -12,20 +14,23 @@ use super::link::Link;
 use super::plugin::KIND as PLUGIN;
 use crate::engine::{Engine, EngineError};
 
+/// Pause before a server is taken up anew of which something could not be stored.
+const AGAIN: Duration = Duration::from_millis(500);
+
 impl Engine {
     /// Attaches again to every server that was not let go.
     pub async fn resume_attached(&self) -> Result<usize, EngineError> {
         let mut resumed = 0;
-        for record in self.store().sources().await? {
-            let adapter = self.inner.managed.settings.registry.get(&record.source.kind);
-            let served = adapter.is_some_and(|adapter| adapter.server().is_some());
-            let plugged = record.source.kind == PLUGIN;
-            if !(served || plugged) || record.source.state == SourceState::Ended {
-                continue;
+        let mut records = self.store().sources().await?;
+        records.retain(|record| self.is_attached(record));
+        // Of a server that is heard by two roads, each keeps its questions, whichever is heard first.
+        for record in &records {
+            for native_id in self.pending_of(record, &[]).await?.1.keys() {
+                self.inner.attached.told.claim(&record.source, native_id);
             }
-            let taken_up =
-                if plugged { self.resume_plugin(&record).await } else { self.resume_server(&record).await };
-            match taken_up {
+        }
+        for record in &records {
+            match self.take_up_attached(record).await {
                 Ok(()) => resumed += 1,
                 Err(why) => {
                     tracing::error!(source = %record.source.id, why, "cannot attach to a server again");
@@ -34,6 +39,35 @@ impl Engine {
             }
         }
         Ok(resumed)
+    }
+
+    fn is_attached(&self, record: &SourceRecord) -> bool {
+        let adapter = self.inner.managed.settings.registry.get(&record.source.kind);
+        let served = adapter.is_some_and(|adapter| adapter.server().is_some());
+        (served || record.source.kind == PLUGIN) && record.source.state != SourceState::Ended
+    }
+
+    async fn take_up_attached(&self, record: &SourceRecord) -> Result<(), String> {
+        match record.source.kind.as_str() {
+            PLUGIN => self.resume_plugin(record).await,
+            _ => self.resume_server(record).await,
+        }
+    }
+
+    /// Attaches again to one server, as soon as the store can be read, unless it was let go.
+    pub(super) async fn attach_when_it_can(&self, id: &SourceId) {
+        loop {
+            tokio::time::sleep(AGAIN).await;
+            let why = match self.store().source(id).await {
+                Ok(Some(record)) if self.is_attached(&record) => match self.take_up_attached(&record).await {
+                    Ok(()) => return,
+                    Err(why) => why,
+                },
+                Ok(_) => return,
+                Err(error) => error.to_string(),
+            };
+            tracing::error!(source = %id, why, "cannot attach to a server again; trying again");
+        }
     }
 
     async fn resume_server(&self, record: &SourceRecord) -> Result<(), String> {

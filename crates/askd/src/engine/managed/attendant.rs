@@ -32,7 +32,7 @@ const END_GRACE: Duration = Duration::from_secs(2);
 /// The same for an ACP server, whose client waits for the end.
 const SERVER_END_GRACE: Duration = Duration::from_millis(700);
 /// Pause before a holder that lives but does not answer is tried again.
-const ATTACH_AGAIN: Duration = Duration::from_millis(500);
+pub(super) const ATTACH_AGAIN: Duration = Duration::from_millis(500);
 /// The name under which the first words to an agent are journaled.
 const OPENING: &str = "opening";
 /// Lines of a dead holder that are read at once.
@@ -65,6 +65,15 @@ pub(in crate::engine) struct Attendant {
     pub(in crate::engine) relay: Option<Relay>,
     /// What an agent adds that talks through a server of its own.
     pub(super) served: Option<Served>,
+}
+
+/// Why an agent is not attended any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// The agent is gone.
+    Gone,
+    /// Something that a server said could not be stored, and it will not say it again by itself.
+    Unheard,
 }
 
 /// Why a connection to the holder is over.
@@ -113,13 +122,13 @@ impl Attendant {
         &self.main.id
     }
 
-    /// Attends the agent until it is gone.
+    /// Attends the agent until it is gone, or has to be taken up anew.
     pub(super) async fn run(
         mut self,
         begin: Begin,
         commands: mpsc::Sender<Command>,
         mut wishes: mpsc::Receiver<Command>,
-    ) {
+    ) -> Ended {
         let mut greeting = self.codec.begin(begin);
         self.open_link();
         loop {
@@ -139,10 +148,14 @@ impl Attendant {
             self.writes.clear();
             self.probes.clear();
             match over {
-                Ok(Over::Agent) => return,
+                Ok(Over::Agent) => return Ended::Gone,
                 Ok(Over::Connection) => {}
                 Err(error) => {
                     tracing::error!(%error, source = %self.source.id, "cannot store what an agent said; trying again");
+                    // A holder tells its lines again. A server tells nothing twice: it is taken up anew, and lists all that waits.
+                    if self.served.is_some() && self.ending.is_none() {
+                        return Ended::Unheard;
+                    }
                     self.unsaved.clear();
                     self.under_way.clear();
                 }

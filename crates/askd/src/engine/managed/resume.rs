@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use askd_adapters::transport::holder::{Completed, Folder, look, probe_offline};
 use askd_adapters::{Begin, KnownSession, Pending, Start};
 use askd_core::delivery::{DeliveryInput, Redeliver};
-use askd_core::{Cause, Question, QuestionId, SessionId, Settlement, SourceState};
+use askd_core::{Cause, Question, QuestionId, SessionId, Settlement, SourceId, SourceState};
 use askd_store::SourceRecord;
 use serde_json::value::RawValue;
 
-use super::attendant::Attendant;
+use super::attendant::{ATTACH_AGAIN, Attendant};
 use super::served::Served;
 use super::start::HeldSettings;
 use super::{ACP, MANAGED};
@@ -48,6 +48,24 @@ impl Engine {
             }
         }
         Ok(resumed)
+    }
+
+    /// Takes up one agent again, as soon as the store can be read.
+    pub(super) async fn resume_when_it_can(&self, id: &SourceId) {
+        loop {
+            tokio::time::sleep(ATTACH_AGAIN).await;
+            let why = match self.store().source(id).await {
+                Ok(Some(record)) if record.source.state != SourceState::Ended => {
+                    match self.resume(&record).await {
+                        Ok(()) => return,
+                        Err(why) => why,
+                    }
+                }
+                Ok(_) => return self.inner.managed.remove(id),
+                Err(error) => error.to_string(),
+            };
+            tracing::error!(source = %id, why, "cannot take up an agent again; trying again");
+        }
     }
 
     async fn resume(&self, record: &SourceRecord) -> Result<(), String> {

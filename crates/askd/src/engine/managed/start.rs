@@ -14,7 +14,7 @@ use askd_core::field::Collector;
 use askd_core::{Cause, FieldErrors, Right, Session, SessionId, Source, SourceId};
 use askd_store::SessionSeen;
 
-use super::attendant::Attendant;
+use super::attendant::{Attendant, Ended};
 use super::command::Command;
 use super::served::{Served, ServedSettings};
 use super::{ACP, Attended, COMMANDS, MANAGED};
@@ -214,7 +214,9 @@ impl Engine {
             self.inner.acp.add(server.clone());
         }
         self.spawn(move |engine| async move {
-            attendant.run(begin, commands, wishes).await;
+            if attendant.run(begin, commands, wishes).await == Ended::Unheard {
+                return engine.resume_when_it_can(&source.id).await;
+            }
             engine.inner.managed.remove(&source.id);
             if let Some(server) = server {
                 engine.inner.acp.remove(&server);
