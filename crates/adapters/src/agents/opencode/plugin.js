@@ -202,8 +202,10 @@ class Link {
       let line
       try {
         line = new Line(this)
+        this.newest = line
         await line.live()
       } catch {}
+      this.newest = undefined
       if (this.left) return
       pause = line?.reached ? FIRST_PAUSE : Math.min(pause * 2, LAST_PAUSE)
       await new Promise((done) => setTimeout(done, pause))
@@ -212,8 +214,10 @@ class Link {
 
   async leave() {
     this.left = true
-    const line = this.line
+    const line = this.newest
     if (!line) return
+    // One that is still being made is not to be made later.
+    if (!line.reached) line.stop.abort()
     await request(line.hub, "DELETE", `/${this.id}`, "", AbortSignal.timeout(FAREWELL)).catch(() => {})
     line.stop.abort()
   }
