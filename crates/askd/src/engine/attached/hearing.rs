@@ -21,22 +21,12 @@ impl Attendant {
     fn leave_to_others(&mut self, heard: &mut Vec<Heard>) {
         let told = &self.engine.inner.attached.told;
         let others = |value: &Heard| match value {
-            Heard::Asked(asked) if !told.claim(&self.source, &asked.native_id) => {
-                Some(asked.native_id.clone())
-            }
-            _ => None,
+            Heard::Asked(asked) => !told.claim(&self.source, &asked.native_id),
+            _ => false,
         };
-        let others: Vec<String> = heard.iter().filter_map(others).collect();
-        if others.is_empty() {
-            return;
+        for native_id in leave_out(heard, others) {
+            self.codec.forget(&native_id);
         }
-        heard.retain(|value| match value {
-            Heard::Asked(asked) => !others.contains(&asked.native_id),
-            // Announced for the question's sake.
-            Heard::SessionStarted { .. } => false,
-            _ => true,
-        });
-        others.iter().for_each(|native_id| self.codec.forget(native_id));
     }
 
     async fn apply(&mut self, heard: Heard) -> Result<(), EngineError> {
@@ -153,5 +143,57 @@ impl Attendant {
         let session = self.engine.see_session(seen).await?;
         self.sessions.insert(native_id, session.id);
         Ok(())
+    }
+}
+
+/// Takes these questions out, with the sessions that were announced for their sake; the names of the questions.
+fn leave_out(heard: &mut Vec<Heard>, is_others: impl Fn(&Heard) -> bool) -> Vec<String> {
+    let others: Vec<Heard> = heard.extract_if(.., |value| is_others(value)).collect();
+    let others: Vec<&Asked> = others
+        .iter()
+        .filter_map(|value| if let Heard::Asked(asked) = value { Some(&**asked) } else { None })
+        .collect();
+    heard.retain(|value| match value {
+        Heard::SessionStarted { native_id, .. } => {
+            !others.iter().any(|asked| asked.native_session.as_ref() == Some(native_id))
+        }
+        _ => true,
+    });
+    others.into_iter().map(|asked| asked.native_id.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn started(native_id: &str) -> Heard {
+        Heard::SessionStarted { native_id: native_id.to_owned(), title: None, cwd: None, parent: None }
+    }
+
+    fn asked(native_id: &str, session: &str) -> Heard {
+        let native = serde_json::value::RawValue::from_string("{}".to_owned()).unwrap();
+        let (native_id, native_session) = (native_id.to_owned(), Some(session.to_owned()));
+        let ask =
+            json!({ "agent": "x", "kind": "choice", "questions": [], "context": {}, "rejectModes": [] });
+        let ask = serde_json::from_value(ask).unwrap();
+        Heard::Asked(Box::new(Asked {
+            native_id,
+            native_session,
+            ask,
+            native,
+            patience: None,
+            likeness: None,
+        }))
+    }
+
+    #[test]
+    fn only_the_session_of_a_question_that_another_road_told_is_left_out() {
+        let mut heard =
+            vec![started("a"), asked("que_a", "a"), started("b"), asked("que_b", "b"), started("c")];
+        let theirs = |value: &Heard| matches!(value, Heard::Asked(asked) if asked.native_id == "que_a");
+        assert_eq!(leave_out(&mut heard, theirs), ["que_a"]);
+        let left = [started("b"), asked("que_b", "b"), started("c")];
+        assert_eq!(format!("{heard:?}"), format!("{left:?}"));
     }
 }
