@@ -17,7 +17,7 @@ mod told;
 mod wire;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
@@ -88,10 +88,16 @@ pub(super) struct Attached {
     attended: Mutex<HashMap<SourceId, CancellationToken>>,
     told: Told,
     /// The plugins that are known, by the names of their links.
-    plugins: tokio::sync::Mutex<HashMap<String, Arc<Plugged>>>,
+    plugins: Mutex<HashMap<String, Arc<Plugged>>>,
+    /// Held while a plugin becomes a source, so that it becomes one only.
+    greetings: tokio::sync::Mutex<()>,
 }
 
 impl Attached {
+    fn plugins(&self) -> MutexGuard<'_, HashMap<String, Arc<Plugged>>> {
+        self.plugins.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn add(&self, source: SourceId, stop: CancellationToken) {
         self.attended.lock().unwrap_or_else(PoisonError::into_inner).insert(source, stop);
     }

@@ -1,14 +1,14 @@
 //! Plugins: what an agent's own process runs for askd where it has no port.
 //!
 //! In: a plugin's greeting, its events and replies. Out: a source of its own for each, attended like an attached server, and
-//! the calls that the codec wants made. A plugin that is away keeps its questions as long as its process lives: the hub may
-//! have been restarted, or be about to be.
+//! the calls that the codec wants made. A plugin that is away keeps its questions as long as its process lives, or, where the process
+//! cannot be seen, for a time: the hub may have been restarted, or be about to be.
 
 mod messages;
 mod wire;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
@@ -33,6 +33,9 @@ pub(super) const KIND: &str = "plugin";
 const MAX_PLUGINS: usize = 1024;
 /// How often the process of a plugin that is away is looked at.
 const LOOK: Duration = Duration::from_millis(500);
+
+/// How long a plugin may be away whose process this hub cannot see. It tries every 5 s; a hub that is being upgraded is back sooner.
+const LONGEST_AWAY: Duration = Duration::from_secs(10 * 60);
 
 /// A plugin and the source that it is.
 pub(super) struct Plugged {
@@ -75,22 +78,31 @@ impl Engine {
     ) -> Result<PluginStream, EngineError> {
         caller.needs(Right::Ask)?;
         let hello = hello.checked()?;
-        let plugged = {
-            let mut plugins = self.inner.attached.plugins.lock().await;
-            match plugins.get(&hello.link) {
-                Some(known) => Arc::clone(known),
-                None if plugins.len() >= MAX_PLUGINS => return Err(EngineError::TooManyPlugins),
-                None => {
-                    let plugged = Arc::new(self.plug_in(agent, hello).await?);
-                    plugins.insert(plugged.settings.link.clone(), Arc::clone(&plugged));
-                    plugged
-                }
-            }
-        };
-        let connected = plugged.wire.connect().await;
-        let (stream, number, ended) = connected.ok_or(EngineError::NotFound("source of this plugin"))?;
-        self.spawn(move |engine| async move { engine.see_out(plugged, number, ended).await });
-        Ok(stream)
+        // In a task of its own: a plugin that hangs up must not leave a source that nobody attends.
+        let (engine, agent) = (self.clone(), agent.to_owned());
+        let linking = tokio::spawn(async move {
+            let plugged = engine.known_plugin(&agent, hello).await?;
+            let connected = plugged.wire.connect().await;
+            let (stream, number, ended) = connected.ok_or(EngineError::NotFound("source of this plugin"))?;
+            engine.spawn(move |engine| async move { engine.see_out(plugged, number, ended).await });
+            Ok(stream)
+        });
+        linking.await.unwrap_or(Err(EngineError::NotFound("source of this plugin")))
+    }
+
+    /// The plugin of this link, which is a new source if it is not known. One greeting after the other; who is known does not wait.
+    async fn known_plugin(&self, agent: &str, hello: PluginHello) -> Result<Arc<Plugged>, EngineError> {
+        let attached = &self.inner.attached;
+        let _turn = attached.greetings.lock().await;
+        if let Some(known) = attached.plugins().get(&hello.link) {
+            return Ok(Arc::clone(known));
+        }
+        if attached.plugins().len() >= MAX_PLUGINS {
+            return Err(EngineError::TooManyPlugins);
+        }
+        let plugged = Arc::new(self.plug_in(agent, hello).await?);
+        attached.plugins().insert(plugged.settings.link.clone(), Arc::clone(&plugged));
+        Ok(plugged)
     }
 
     async fn plug_in(&self, agent: &str, hello: PluginHello) -> Result<Plugged, EngineError> {
@@ -127,26 +139,25 @@ impl Engine {
         messages: Vec<PluginMessage>,
     ) -> Result<(), EngineError> {
         caller.needs(Right::Ask)?;
-        self.plugged(link).await?.wire.hear(messages).await;
+        self.plugged(link)?.wire.hear(messages).await;
         Ok(())
     }
 
     /// A plugin says farewell: its agent is about to end.
     pub async fn unlink_plugin(&self, caller: &Caller, link: &str) -> Result<(), EngineError> {
         caller.needs(Right::Ask)?;
-        let plugged = self.plugged(link).await?;
+        let plugged = self.plugged(link)?;
         let cause = Cause::SessionEnded { detail: Some("the agent was closed".to_owned()) };
         self.plug_out(&plugged, cause).await
     }
 
-    async fn plugged(&self, link: &str) -> Result<Arc<Plugged>, EngineError> {
-        let plugins = self.inner.attached.plugins.lock().await;
-        plugins.get(link).cloned().ok_or(EngineError::NotFound("plugin"))
+    fn plugged(&self, link: &str) -> Result<Arc<Plugged>, EngineError> {
+        self.inner.attached.plugins().get(link).cloned().ok_or(EngineError::NotFound("plugin"))
     }
 
     async fn plug_out(&self, plugged: &Plugged, cause: Cause) -> Result<(), EngineError> {
         self.end_source(&plugged.source, cause).await?;
-        self.inner.attached.plugins.lock().await.remove(&plugged.settings.link);
+        self.inner.attached.plugins().remove(&plugged.settings.link);
         Ok(())
     }
 
@@ -158,10 +169,21 @@ impl Engine {
     }
 
     async fn until_gone(&self, plugged: Arc<Plugged>, number: u64) {
-        let Some(process) = plugged.settings.process else { return };
-        while plugged.wire.is_newest(number) && self.plugged(&plugged.settings.link).await.is_ok() {
-            if !is_alive(process.pid, Some(process.started)) {
-                let cause = Cause::AgentExited { code: None, signal: None, stderr: Vec::new(), resume: None };
+        let since = Instant::now();
+        let is_known = || {
+            let known = self.plugged(&plugged.settings.link);
+            plugged.wire.is_newest(number) && known.is_ok_and(|known| Arc::ptr_eq(&known, &plugged))
+        };
+        while is_known() {
+            let cause = match plugged.settings.process {
+                Some(process) if is_alive(process.pid, Some(process.started)) => None,
+                Some(_) => {
+                    Some(Cause::AgentExited { code: None, signal: None, stderr: Vec::new(), resume: None })
+                }
+                None if since.elapsed() < LONGEST_AWAY => None,
+                None => Some(Cause::SourceLost { detail: Some("its plugin did not come back".to_owned()) }),
+            };
+            if let Some(cause) = cause {
                 match self.plug_out(&plugged, cause).await {
                     Ok(()) => return,
                     Err(error) => tracing::error!(%error, "cannot end a source; trying again"),
@@ -181,8 +203,7 @@ impl Engine {
         let link = Link::over(wire.clone(), stop.clone());
         self.take_up(record, link, settings.directory.clone(), stop).await?;
         let plugged = Arc::new(Plugged { source: record.source.id.clone(), settings, wire });
-        let mut plugins = self.inner.attached.plugins.lock().await;
-        plugins.insert(plugged.settings.link.clone(), Arc::clone(&plugged));
+        self.inner.attached.plugins().insert(plugged.settings.link.clone(), Arc::clone(&plugged));
         self.spawn(move |engine| async move { engine.until_gone(plugged, 0).await });
         Ok(())
     }
