@@ -66,8 +66,10 @@ fn the_command() {
     for (name, value) in agent.environment() {
         builder = builder.env(name, value);
     }
-    // It looks for servers too, and does not take its own for a stranger's.
-    let stage = Stage { hub: builder.env("ASKD_NO_DISCOVERY", "").start().unwrap() };
+    // It looks for servers too (only in the agent's home), and does not take its own for a stranger's.
+    let home = agent.env.home();
+    let builder = builder.env("ASKD_NO_DISCOVERY", "").arg("--discovery-home").arg(home);
+    let stage = Stage { hub: builder.start().unwrap() };
     let cwd = agent.env.directory().display().to_string();
     let mut command = stage.hub.command(["run", "opencode", "--cwd", &cwd, "--prompt", "SCENARIO:single go"]);
     let (answerer, ran) = std::thread::scope(|scope| {

@@ -34,6 +34,8 @@ pub struct UpOptions {
     pub discovery: bool,
     /// Whether a password found in the environment of such a server is used.
     pub discovery_passwords: bool,
+    /// Only servers with this home are found.
+    pub discovery_home: Option<String>,
 }
 
 /// How to run the demo.
@@ -84,6 +86,9 @@ pub(super) struct UpArgs {
     /// Let the hub use a password that it finds in the environment of such a server; without it you attach those yourself
     #[arg(long)]
     discovery_passwords: bool,
+    /// Find only servers that were started with this HOME; for tests
+    #[arg(long, hide = true)]
+    discovery_home: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -117,6 +122,7 @@ impl UpArgs {
             discovery: !self.no_discovery
                 && std::env::var_os(NO_DISCOVERY).is_none_or(|word| word.is_empty()),
             discovery_passwords: self.discovery_passwords,
+            discovery_home: self.discovery_home,
         })
     }
 }
@@ -177,6 +183,7 @@ mod tests {
             no_observe: false,
             no_discovery: false,
             discovery_passwords: false,
+            discovery_home: None,
         }
     }
 

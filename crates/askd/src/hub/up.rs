@@ -34,7 +34,9 @@ pub async fn up(options: UpOptions) -> anyhow::Result<()> {
         agents: agents.into_iter().map(|agent| (agent.name, agent.command)).collect(),
         linger: LINGER,
         observe: if options.observe { claude_config() } else { None },
-        discovery: options.discovery.then_some(Discovery { passwords: options.discovery_passwords }),
+        discovery: options
+            .discovery
+            .then_some(Discovery { passwords: options.discovery_passwords, home: options.discovery_home }),
     })
     .await?;
     say(&format!("inbox: {}", hub.url))?;

@@ -67,7 +67,9 @@ impl Stage {
         let other: PathBuf = env.directory().with_file_name("other");
         std::fs::create_dir(&other)?;
         std::fs::copy(env.directory().join("opencode.json"), other.join("opencode.json"))?;
-        let hub = how(Hub::builder(env!("CARGO_BIN_EXE_askd")).env("ASKD_LOG", "info")).start()?;
+        // Where it looks for servers, it is not to find those of whoever runs the tests.
+        let hub = Hub::builder(env!("CARGO_BIN_EXE_askd")).env("ASKD_LOG", "info");
+        let hub = how(hub.arg("--discovery-home").arg(env.home())).start()?;
         let mut stage = Self {
             hub,
             model,

@@ -46,6 +46,11 @@ impl OpencodeEnv {
     /// The arguments of a server on a free port of loopback.
     pub const SERVE: [&str; 5] = ["serve", "--port", "0", "--hostname", "127.0.0.1"];
 
+    /// Its `HOME`, which nobody else has.
+    pub fn home(&self) -> &Path {
+        self.place.home()
+    }
+
     /// The `directory` that goes with every call of its API.
     pub fn directory(&self) -> &Path {
         self.place.work()

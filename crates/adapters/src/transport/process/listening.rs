@@ -4,23 +4,24 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::{fs, io};
 
-use super::proc_fs::{command_line, of};
+use super::proc_fs::{named_facts, of};
 
 /// State "listen" in `/proc/net/tcp`.
 const LISTEN: &str = "0A";
 /// 127.0.0.1 and 0.0.0.0 as `/proc/net/tcp` writes them.
 const REACHABLE: [&str; 2] = ["0100007F", "00000000"];
 
-/// A process of this user.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NamedProcess {
+/// A process of this user. The name tells it from what it was before it became another program.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct OwnProcess {
     pub pid: i32,
+    /// Clock ticks since boot.
+    pub started: u64,
     pub name: String,
-    pub arguments: Vec<String>,
 }
 
-/// The processes of the user whose process this is.
-pub fn own_processes() -> io::Result<Vec<NamedProcess>> {
+/// The processes of the user whose process this is; one small file is read of each.
+pub fn own_processes() -> io::Result<Vec<OwnProcess>> {
     let user = fs::metadata("/proc/self")?.uid();
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc")? {
@@ -32,9 +33,9 @@ pub fn own_processes() -> io::Result<Vec<NamedProcess>> {
         if !entry.metadata().is_ok_and(|metadata| metadata.uid() == user) {
             continue;
         }
-        let Ok(name) = fs::read_to_string(of(pid).join("comm")) else { continue };
-        let arguments = command_line(pid).ok().flatten().unwrap_or_default();
-        found.push(NamedProcess { pid, name: name.trim_end().to_owned(), arguments });
+        if let Ok(Some((facts, name))) = named_facts(pid) {
+            found.push(OwnProcess { pid, started: facts.start_time, name });
+        }
     }
     Ok(found)
 }
@@ -89,7 +90,10 @@ mod tests {
         let ports = listening_ports(own).unwrap();
         assert!(ports.contains(&here.local_addr().unwrap().port()), "{ports:?}");
         assert!(!ports.contains(&elsewhere.local_addr().unwrap().port()), "{ports:?}");
-        assert!(own_processes().unwrap().iter().any(|process| process.pid == own));
+        let found = own_processes().unwrap().into_iter().find(|process| process.pid == own).unwrap();
+        assert_eq!(Some(found.started), super::super::start_time(own).unwrap());
+        let name = fs::read_to_string("/proc/self/comm").unwrap();
+        assert_eq!(found.name, name.trim_end());
     }
 
     #[test]
@@ -101,7 +105,11 @@ mod tests {
             .spawn()
             .unwrap();
         let pid = i32::try_from(child.id()).unwrap();
-        let word = variable(pid, "ASKD_TEST_WORD").unwrap();
+        // It has its environment a moment after it is there.
+        let word = (0..500).find_map(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            variable(pid, "ASKD_TEST_WORD").unwrap()
+        });
         let none = variable(pid, "ASKD_TEST").unwrap();
         child.kill().unwrap();
         child.wait().unwrap();

@@ -33,6 +33,11 @@ impl ProcessFacts {
 
 /// The facts of one process; `None` when there is no such process.
 pub fn facts(pid: i32) -> io::Result<Option<ProcessFacts>> {
+    Ok(named_facts(pid)?.map(|(facts, _)| facts))
+}
+
+/// The same with its name.
+pub(super) fn named_facts(pid: i32) -> io::Result<Option<(ProcessFacts, String)>> {
     let stat = match fs::read(of(pid).join("stat")) {
         Ok(stat) => stat,
         Err(error) if is_gone(&error) => return Ok(None),
@@ -124,8 +129,9 @@ fn is_gone(error: &io::Error) -> bool {
 }
 
 /// `pid (name) state ppid pgrp session ...`: the name may hold blanks and parentheses, so read from its last `)`.
-fn parse_stat(stat: &[u8]) -> Option<ProcessFacts> {
+fn parse_stat(stat: &[u8]) -> Option<(ProcessFacts, String)> {
     let name_end = memchr::memrchr(b')', stat)?;
+    let name = stat.get(memchr::memchr(b'(', stat)? + 1..name_end)?;
     let pid = std::str::from_utf8(stat.split(|byte| *byte == b' ').next()?).ok()?.parse().ok()?;
     let rest = std::str::from_utf8(&stat[name_end + 1..]).ok()?;
     let mut fields = rest.split_ascii_whitespace();
@@ -135,7 +141,8 @@ fn parse_stat(stat: &[u8]) -> Option<ProcessFacts> {
     let session = fields.next()?.parse().ok()?;
     // Field 22 of the line; four of them (3 to 6) are read already.
     let start_time = fields.nth(15)?.parse().ok()?;
-    Some(ProcessFacts { pid, parent, group, session, start_time, state })
+    let facts = ProcessFacts { pid, parent, group, session, start_time, state };
+    Some((facts, String::from_utf8_lossy(name).into_owned()))
 }
 
 /// A pid in the form that the kernel calls take.
@@ -152,7 +159,8 @@ mod tests {
         let line = b"42 (a) b (\xff) c) S 7 8 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 12345 1 2 3";
         let expected =
             ProcessFacts { pid: 42, parent: 7, group: 8, session: 9, start_time: 12345, state: b'S' };
-        assert_eq!(parse_stat(line), Some(expected));
+        let (facts, name) = parse_stat(line).unwrap();
+        assert_eq!((facts, name.as_str()), (expected, "a) b (\u{fffd}) c"));
         assert_eq!(parse_stat(b"42 (x) S 7"), None);
         assert_eq!(parse_stat(b""), None);
     }

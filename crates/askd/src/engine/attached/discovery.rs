@@ -4,12 +4,13 @@
 //! found. A password is taken from a process only where the user allowed it; a server that wants one is shown as refusing.
 
 use std::collections::HashSet;
+use std::io;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use askd_adapters::transport::holder::SESSION_VARIABLE;
-use askd_adapters::transport::process;
+use askd_adapters::transport::process::{self, OwnProcess};
 use askd_adapters::{Call, CallMethod, ServerWay};
 use askd_core::{Cause, SourceState};
 
@@ -20,15 +21,17 @@ use crate::engine::observed::is_alive;
 use crate::engine::{Engine, EngineError};
 
 /// How often processes are looked at: a new server is asked about nothing in its first seconds.
-const EVERY: Duration = Duration::from_secs(3);
+const EVERY: Duration = Duration::from_secs(5);
 /// Servers that are attached to by discovery. More are no person's doing.
 const MAX_FOUND: usize = 32;
 
 /// What may be done to find servers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Discovery {
     /// Whether a password that is found in the environment of a server's process is used.
     pub passwords: bool,
+    /// Only servers with this home: for tests, which have nothing to do with their developer's own.
+    pub home: Option<String>,
 }
 
 /// The process of a server that was found. A pid alone is not an identity, pid and start time are.
@@ -58,8 +61,9 @@ impl Engine {
         self.spawn(move |engine| async move {
             // A server that a person let go of is not attached again while its process lives.
             let mut met: HashSet<(FoundProcess, String)> = HashSet::new();
+            let mut others = HashSet::new();
             loop {
-                if let Err(error) = engine.look_for_servers(discovery, &mut met).await {
+                if let Err(error) = engine.look_for_servers(&discovery, &mut met, &mut others).await {
                     tracing::error!(%error, "cannot look for servers; trying again");
                 }
                 tokio::time::sleep(EVERY).await;
@@ -69,18 +73,34 @@ impl Engine {
 
     async fn look_for_servers(
         &self,
-        discovery: Discovery,
+        discovery: &Discovery,
         met: &mut HashSet<(FoundProcess, String)>,
+        others: &mut HashSet<OwnProcess>,
     ) -> Result<(), EngineError> {
         self.let_go_of_the_dead().await?;
         met.retain(|(process, _)| process.is_alive());
         let registry = self.inner.managed.settings.registry.clone();
-        let agent_of = move |process: &process::NamedProcess| {
-            let agent = registry.agent_of_process(&process.name, &process.arguments)?;
-            registry.get(&agent)?.server()?;
-            Some(agent)
+        let (home, known) = (discovery.home.clone(), std::mem::take(others));
+        let agent_of = move |process: &OwnProcess| {
+            let arguments = process::command_line(process.pid)?.unwrap_or_default();
+            if arguments.is_empty() {
+                // It is just becoming another program, or ending.
+                return Err(io::ErrorKind::NotFound.into());
+            }
+            let agent = registry.agent_of_process(&process.name, &arguments);
+            let Some(agent) =
+                agent.filter(|agent| registry.get(agent).is_some_and(|adapter| adapter.server().is_some()))
+            else {
+                return Ok(None);
+            };
+            // What a hub started, this one or another, is that hub's.
+            let stranger = process::variable(process.pid, SESSION_VARIABLE)?.is_none();
+            let at_home = home.is_none() || process::variable(process.pid, "HOME")? == home;
+            Ok(Some(agent).filter(|_| stranger && at_home))
         };
-        let listeners = tokio::task::spawn_blocking(move || listeners(agent_of)).await.unwrap_or_default();
+        let looked = tokio::task::spawn_blocking(move || listeners(&known, agent_of)).await;
+        let (listeners, now_known) = looked.unwrap_or_default();
+        *others = now_known;
         for listener in listeners {
             let key = (listener.process, listener.url.clone());
             if met.contains(&key) || met.len() >= MAX_FOUND {
@@ -94,7 +114,7 @@ impl Engine {
     }
 
     /// Whether this listener needs no further look: it is a server that is attached now, or it is none.
-    async fn attach_found(&self, discovery: Discovery, found: &Listener) -> Result<bool, EngineError> {
+    async fn attach_found(&self, discovery: &Discovery, found: &Listener) -> Result<bool, EngineError> {
         let adapter = self.inner.managed.settings.registry.get(&found.agent).cloned();
         let Some(way) = adapter.and_then(|adapter| adapter.server()) else { return Ok(true) };
         match health(way, &found.url).await {
@@ -139,22 +159,28 @@ impl Engine {
     }
 }
 
-/// The listeners of this user that are agents with a server; what a hub started, this one or another, is that hub's.
-fn listeners(agent_of: impl Fn(&process::NamedProcess) -> Option<String>) -> Vec<Listener> {
-    let mut found = Vec::new();
-    for named in process::own_processes().unwrap_or_default() {
-        let Some(agent) = agent_of(&named) else { continue };
-        let Ok(Some(started)) = process::start_time(named.pid) else { continue };
-        if !matches!(process::variable(named.pid, SESSION_VARIABLE), Ok(None)) {
-            continue;
-        }
-        let process = FoundProcess { pid: named.pid, started };
-        let ports = process::listening_ports(named.pid).unwrap_or_default();
+/// The listeners of this user that are agents with a server, and the processes that are none: those are judged only once.
+fn listeners(
+    others: &HashSet<OwnProcess>,
+    agent_of: impl Fn(&OwnProcess) -> io::Result<Option<String>>,
+) -> (Vec<Listener>, HashSet<OwnProcess>) {
+    let (mut found, mut still_others) = (Vec::new(), HashSet::new());
+    for own in process::own_processes().unwrap_or_default() {
+        let agent = match if others.contains(&own) { Ok(None) } else { agent_of(&own) } {
+            Ok(Some(agent)) => agent,
+            Ok(None) => {
+                still_others.insert(own);
+                continue;
+            }
+            Err(_) => continue,
+        };
+        let process = FoundProcess { pid: own.pid, started: own.started };
+        let ports = process::listening_ports(own.pid).unwrap_or_default();
         let listener =
             |port: u16| Listener { agent: agent.clone(), process, url: format!("http://127.0.0.1:{port}") };
         found.extend(ports.into_iter().map(listener));
     }
-    found
+    (found, still_others)
 }
 
 /// Whether it is such a server, as far as it can be told without its password; none where it does not answer.
