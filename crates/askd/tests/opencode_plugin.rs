@@ -220,6 +220,7 @@ fn a_farewell_ends_its_questions_at_once() -> Result<()> {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "somebody who is not askd is in its way")]
 fn what_could_not_be_stored_is_asked_for_again() -> Result<()> {
     let hub = hub()?;
     let mut plugin = Plugin::connect(&hub, std::process::id())?;
