@@ -101,7 +101,11 @@ mod tests {
             .spawn()
             .unwrap();
         let pid = i32::try_from(child.id()).unwrap();
-        let word = variable(pid, "ASKD_TEST_WORD").unwrap();
+        // A process that begins has no environment for a moment.
+        let word = (0..500).find_map(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            variable(pid, "ASKD_TEST_WORD").unwrap()
+        });
         let none = variable(pid, "ASKD_TEST").unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
