@@ -26,7 +26,7 @@ fn main() -> ExitCode {
         .test("interrupted", &["claude"], interrupted)
         .test("another_screen_gets_no_key", &["claude"], another_screen)
         .test("what_would_be_wrong_is_not_submitted", &["claude-2.1.120"], wrong)
-        .test("not_from_the_page", &["claude"], from_the_page)
+        .test("not_from_a_notification", &["claude"], from_a_notification)
         .test("panopticon", &["claude"], panopticon)
         .test("hook_is_gone", &["claude"], hook_is_gone)
         .run()
@@ -167,14 +167,18 @@ async fn another_screen() -> Result<()> {
     Ok(())
 }
 
-/// The page does not say that an answer would be typed, so it is not, unless that was turned on.
-async fn from_the_page() -> Result<()> {
+/// A notification does not say that an answer would be typed, so it is not, unless that was turned on.
+async fn from_a_notification() -> Result<()> {
     let (stage, asked) = open("claude", asks(&[item("Which auth?", false)]), &[]).await?;
     stage.shows("Enter to select").await?;
     let before = stage.screen();
     let path = format!("/v1/questions/{}/reply", asked["id"].as_str().context("no id")?);
-    let (status, said) =
-        stage.hub.http_on("web", "POST", &path, Some(&json!({ "answers": [["Session cookies"]] })))?;
+    let (status, said) = stage.hub.http_on(
+        "notification",
+        "POST",
+        &path,
+        Some(&json!({ "answers": [["Session cookies"]] })),
+    )?;
     ensure!(status == 200, "{said}");
     let question = stage.delivered(&asked, "failed").await?;
     let session = asked["sessionId"].as_str().context("no session")?;

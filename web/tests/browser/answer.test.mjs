@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { shot } from "./browser.mjs";
 import { AUTH, DIFF, FEATURES, FORM, LAYOUT, PERMISSION, PLAN } from "./samples.mjs";
-import { hub, someone, stage } from "./stage.mjs";
+import { hub, someone, stage, startMock } from "./stage.mjs";
 
 stage();
 
@@ -282,4 +282,18 @@ test("a question that is withdrawn or expires says so and offers what was typed"
   await page.getByText("half a thought").waitFor();
   await page.getByRole("button", { name: /Copy the question/ }).waitFor();
   await shot(page, "withdrawn");
+});
+
+test("where an answer would be typed into a terminal, the page says so before", async () => {
+  await startMock("question");
+  const page = await someone();
+  await page.getByRole("button", { name: /^Submit/ }).waitFor();
+  assert.equal(await page.getByText("will be typed").count(), 0);
+  // What the hub says of an agent in tmux that no hook waits for.
+  await page.route("**/v1/questions/que_*", async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...(await response.json()), road: "keys" } });
+  });
+  await page.reload();
+  await page.getByText("your answer will be typed into the agent’s dialog").waitFor();
 });

@@ -101,6 +101,10 @@ async fn http() -> Result<(f64, f64)> {
             let mut asked = Vec::new();
             while Instant::now() < until {
                 let (status, body) = wire.call("POST", "/v1/questions", ASK).await?;
+                // The hub's own limit on open questions ends the load, not the measurement.
+                if status == 429 {
+                    break;
+                }
                 if status != 201 {
                     return Err(format!("an ask answered {status}").into());
                 }

@@ -259,5 +259,6 @@ pub(super) fn real_path(path: &Path) -> io::Result<PathBuf> {
     let path = std::path::absolute(path)?;
     let known = path.ancestors().find_map(|ancestor| Some((ancestor, fs::canonicalize(ancestor).ok()?)));
     let Some((ancestor, real)) = known else { return Ok(path) };
-    Ok(path.strip_prefix(ancestor).map_or_else(|_| path.clone(), |rest| real.join(rest)))
+    // Part by part: to join nothing would add a slash.
+    Ok(path.components().skip(ancestor.components().count()).fold(real, |path, part| path.join(part)))
 }

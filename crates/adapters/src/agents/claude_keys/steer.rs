@@ -148,9 +148,12 @@ fn one(item: &ItemGoal, dialog: &Dialog, is_only: bool) -> Next {
 fn several(item: &ItemGoal, dialog: &Dialog) -> Next {
     for (i, row) in dialog.rows.iter().take(item.options.len()).enumerate() {
         if row.is_ticked != Some(item.picks.contains(&i)) {
+            // There is a key for each of the first nine.
             return u8::try_from(i + 1)
+                .ok()
+                .filter(|digit| *digit <= 9)
                 .map(|digit| Step::Press(Key::Digit(digit)))
-                .map_err(|_| Stop::NoSuchRow);
+                .ok_or(Stop::NoSuchRow);
         }
     }
     match &item.words {

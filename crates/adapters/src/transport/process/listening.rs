@@ -105,7 +105,7 @@ mod tests {
             .spawn()
             .unwrap();
         let pid = i32::try_from(child.id()).unwrap();
-        // It has its environment a moment after it is there.
+        // A process that begins has no environment for a moment.
         let word = (0..500).find_map(|_| {
             std::thread::sleep(std::time::Duration::from_millis(10));
             variable(pid, "ASKD_TEST_WORD").unwrap()

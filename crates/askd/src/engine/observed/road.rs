@@ -24,9 +24,9 @@ pub(super) fn may_type(session: &Session, is_hooked: bool) -> bool {
     session.tmux || !is_hooked
 }
 
-/// Whether who answers could see that the answer would be typed: the page does not show it.
+/// Whether who answers could see that the answer would be typed: a notification has no room for it.
 pub(super) fn is_told(surface: Surface) -> bool {
-    surface != Surface::Web
+    surface != Surface::Notification
 }
 
 impl Engine {
