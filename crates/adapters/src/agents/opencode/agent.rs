@@ -49,7 +49,9 @@ fn descriptor() -> Descriptor {
     Descriptor {
         name: NAME.to_owned(),
         title: "OpenCode".to_owned(),
-        questions: Claim::proven("seen with OpenCode 1.18.33, started by askd, attached to, and by the plugin in a terminal"),
+        questions: Claim::proven(
+            "seen with OpenCode 1.18.33, started by askd, attached to, and by the plugin in a terminal",
+        ),
         kinds: vec![Kind::Choice, Kind::Permission],
         reject_modes: vec![RejectMode::Interrupt, RejectMode::Decline],
         // The first reply wins at the server and every later one is a 404: a second copy does no harm.
