@@ -31,11 +31,15 @@ pub enum TurnOver {
     Session(Box<Session>),
 }
 
-/// Shows one turn and answers inline if `inline` and there is a terminal.
-pub async fn follow_turn(client: &Client, session: &Session, inline: bool) -> anyhow::Result<TurnOver> {
+/// Shows one turn and answers inline if `inline` and there is a terminal; `false` if whoever was asked there left by Ctrl-C.
+pub async fn follow_turn(client: &Client, session: &Session, inline: bool) -> anyhow::Result<bool> {
     let mut conversation =
         Conversation::new(client, &session.id, inline).await.context("cannot follow the session")?;
-    conversation.turn().await.map_err(|failure| anyhow::anyhow!(failure.message))
+    match conversation.turn().await {
+        Ok(_) => Ok(true),
+        Err(failure) if failure.exit == Exit::Interrupted => Ok(false),
+        Err(failure) => Err(anyhow::anyhow!(failure.message)),
+    }
 }
 
 /// One thing that was said.

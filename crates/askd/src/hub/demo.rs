@@ -32,8 +32,6 @@ pub async fn demo(options: DemoOptions) -> anyhow::Result<()> {
     eprint("  askd list; askd answer --oldest");
     eprint(&format!("  curl -H \"Authorization: Bearer $(cat $ASKD_DATA/token)\" {}/v1/questions", hub.url));
     let result = tokio::select! {
-        // First, because a prompt hears Ctrl-C too, and leaving the demo in the middle of a question is no error.
-        biased;
         () = stop => Ok(()),
         result = converse(&hub, folder.path(), options.inline) => result,
     };
@@ -77,7 +75,10 @@ async fn converse(hub: &Hub, folder: &std::path::Path, inline: bool) -> anyhow::
     let session = hub.engine.start_session(&caller, request).await?;
     let found = discover(&Where { url: Some(hub.url.clone()), token: Some(owner.token), data: None })?;
     let client = Client::new(&found, "terminal")?;
-    conversation::follow_turn(&client, &session, inline).await?;
+    // A prompt hears Ctrl-C too, and leaving the demo in the middle of a question is no error.
+    if !conversation::follow_turn(&client, &session, inline).await? {
+        return Ok(());
+    }
     eprint("the agent is done; the inbox stays open until Ctrl-C");
     std::future::pending().await
 }
