@@ -47,7 +47,7 @@ impl Engine {
         let missing = || EngineError::NotFound("question");
         let record = self.store().question(id).await.map_err(EngineError::from)?.ok_or_else(missing)?;
         let question = record.question;
-        let refused = |why: String| Err(StartError::Failed { agent: question.ask.agent.clone(), why });
+        let refused = |why: String| Err(StartError::Unsendable(why));
         let is_late = question.delivery.as_ref().is_some_and(Delivery::is_unsaid);
         let delivery = self.store().delivery(id).await.map_err(EngineError::from)?;
         let Some(delivery) = delivery.filter(|_| is_late) else {

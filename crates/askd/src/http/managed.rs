@@ -218,9 +218,10 @@ impl From<StartError> for Problem {
         let detail = error.to_string();
         match error {
             StartError::UnknownAgent { .. } => Self::new(Code::NotFound, detail),
-            StartError::NotBuilt(_) | StartError::NotInstalled { .. } | StartError::Failed { .. } => {
-                Self::new(Code::AgentUnavailable, detail)
-            }
+            StartError::NotBuilt(_)
+            | StartError::NotInstalled { .. }
+            | StartError::Failed { .. }
+            | StartError::Unsendable(_) => Self::new(Code::AgentUnavailable, detail),
             StartError::Engine(error) => error.into(),
         }
     }

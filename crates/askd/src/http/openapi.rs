@@ -43,12 +43,13 @@ const PROBLEMS: [(&str, &str); 12] = [
 const ALWAYS: [&str; 6] = ["400", "403", "405", "414", "431", "503"];
 
 /// What only some operations may be refused with, beside what follows from their form.
-const SOMETIMES: [(&str, &[&str]); 19] = [
+const SOMETIMES: [(&str, &[&str]); 20] = [
     ("askQuestion", &["409", "429"]),
     ("getQuestion", &["429"]),
     ("replyToQuestion", &["409"]),
     ("rejectQuestion", &["409"]),
     ("withdrawQuestion", &["409"]),
+    ("sendAnswerAsMessage", &["409"]),
     ("streamEvents", &["429"]),
     ("streamTranscript", &["429"]),
     ("startSession", &["404", "409"]),

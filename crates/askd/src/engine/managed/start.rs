@@ -48,6 +48,9 @@ pub enum StartError {
     NotInstalled { agent: String, install: String },
     #[error("cannot start {agent}: {why}")]
     Failed { agent: String, why: String },
+    /// An outcome that cannot be said as a message, and why.
+    #[error("{0}")]
+    Unsendable(String),
     #[error(transparent)]
     Engine(#[from] EngineError),
 }
