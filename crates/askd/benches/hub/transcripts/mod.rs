@@ -156,8 +156,16 @@ async fn hook(table: &mut Table) -> Result {
     for n in 0..SAMPLES {
         let option = json!({ "label": "JWT", "description": "Stateless tokens" });
         let item = json!({ "question": format!("Which auth, {n}?"), "header": "Auth", "multiSelect": false, "options": [option, { "label": "Cookies", "description": "d" }] });
-        let input = json!({ "session_id": "s-1", "transcript_path": "/nowhere/s-1.jsonl", "cwd": "/home/dev/app",
-            "hook_event_name": "PermissionRequest", "tool_name": "AskUserQuestion", "tool_input": { "questions": [item] } });
+        let mut input = json!({ "session_id": "s-1", "transcript_path": "/nowhere/s-1.jsonl", "cwd": "/home/dev/app",
+            "hook_event_name": "PreToolUse", "tool_name": "AskUserQuestion", "tool_input": { "questions": [item] } });
+        input["tool_use_id"] = json!(format!("toolu_{n}"));
+        // Claude Code runs this hook first; from it the hub has the name of the call.
+        let report = json!({ "hook": format!("{n:032x}"), "input": input });
+        let (status, _) = wire.call("POST", "/v1/hooks/claude", &report.to_string()).await?;
+        if status != 200 {
+            return Err(format!("the hook before the call was answered {status}").into());
+        }
+        input["hook_event_name"] = json!("PermissionRequest");
         let began = Instant::now();
         let mut child = Command::new(env!("CARGO_BIN_EXE_askd"))
             .arg("--data")
