@@ -26,8 +26,8 @@ pub(in crate::engine) struct Link {
     wire: Arc<dyn Wire>,
     signals: mpsc::Receiver<SseSignal>,
     places: Arc<Semaphore>,
-    done: mpsc::UnboundedSender<Done>,
-    finished: mpsc::UnboundedReceiver<Done>,
+    done: mpsc::Sender<Done>,
+    finished: mpsc::Receiver<Done>,
     _stop: DropGuard,
 }
 
@@ -58,7 +58,7 @@ impl Link {
     /// The same by whichever way the server is reached.
     pub(super) fn over(wire: Arc<dyn Wire>, stop: CancellationToken) -> Self {
         let signals = wire.listen(stop.clone());
-        let (done, finished) = mpsc::unbounded_channel();
+        let (done, finished) = mpsc::channel(MAX_CALLS);
         let places = Arc::new(Semaphore::new(MAX_CALLS));
         Self { wire, signals, places, done, finished, _stop: stop.drop_guard() }
     }
@@ -88,7 +88,8 @@ impl Link {
         tokio::spawn(async move {
             let _place = if urgent { None } else { places.acquire_owned().await.ok() };
             let reply = wire.call(&call).await;
-            drop(done.send(Done { tag: call.tag, reply, said }));
+            // The place is kept until the reply is taken, so that replies do not pile up.
+            drop(done.send(Done { tag: call.tag, reply, said }).await);
         });
     }
 }
