@@ -13,7 +13,7 @@ use askd_testkit::hub::signal;
 use askd_testkit::programs::live::Live;
 use serde_json::{Value, json};
 
-use terminal::{Stage, until};
+use terminal::{Stage, asks, item, plan, until};
 
 fn main() -> ExitCode {
     Live::new()
@@ -39,31 +39,12 @@ fn main() -> ExitCode {
 }
 
 fn question(text: &str) -> Value {
-    let options = json!([
-        { "label": "JWT", "description": "Stateless tokens" },
-        { "label": "Session cookies", "description": "Server-side sessions" },
-        { "label": "Metrics, \"traces\"", "description": "Commas and quotes" },
-    ]);
-    json!({ "question": text, "header": "Auth", "options": options, "multiSelect": false })
-}
-
-fn asks(questions: &[Value]) -> Value {
-    json!([
-        { "text": "One question first.", "calls": [{ "name": "AskUserQuestion", "args": { "questions": questions } }] },
-        { "text": "Thank you." },
-    ])
-}
-
-fn plan() -> Value {
-    let write =
-        json!({ "name": "Write", "args": { "file_path": "$PLAN_PATH", "content": "# Plan\n\n1. Do A\n" } });
-    json!([{ "calls": [write] }, { "text": "Ready.", "calls": [{ "name": "ExitPlanMode" }] }, { "text": "Started." }])
+    item(text, false)
 }
 
 async fn inbox_wins() -> Result<()> {
-    let mut many = question("Many?");
-    many["multiSelect"] = json!(true);
-    let stage = Stage::start(asks(&[question("Which auth?"), many, question("Own words?")]), &[]).await?;
+    let items = [question("Which auth?"), item("Many?", true), question("Own words?")];
+    let stage = Stage::start(asks(&items), &[]).await?;
     let asked = stage.asked().await?;
     ensure!(asked["questions"][0]["options"][1]["label"] == "Session cookies", "{asked}");
     ensure!(

@@ -13,7 +13,7 @@ use askd_testkit::hub::signal;
 use askd_testkit::programs::live::Live;
 use serde_json::{Value, json};
 
-use terminal::{Stage, until};
+use terminal::{Stage, asks, item, plan, until};
 
 fn main() -> ExitCode {
     Live::new()
@@ -30,28 +30,6 @@ fn main() -> ExitCode {
         .test("panopticon", &["claude"], panopticon)
         .test("hook_is_gone", &["claude"], hook_is_gone)
         .run()
-}
-
-fn item(text: &str, multiple: bool) -> Value {
-    let options = json!([
-        { "label": "JWT", "description": "Stateless tokens" },
-        { "label": "Session cookies", "description": "Server-side sessions" },
-        { "label": "Metrics, \"traces\"", "description": "Commas and quotes" },
-    ]);
-    json!({ "question": text, "header": "Auth", "options": options, "multiSelect": multiple })
-}
-
-fn asks(questions: &[Value]) -> Value {
-    json!([
-        { "text": "One question first.", "calls": [{ "name": "AskUserQuestion", "args": { "questions": questions } }] },
-        { "text": "Thank you." },
-    ])
-}
-
-fn plan() -> Value {
-    let write =
-        json!({ "name": "Write", "args": { "file_path": "$PLAN_PATH", "content": "# Plan\n\n1. Do A\n" } });
-    json!([{ "calls": [write] }, { "text": "Ready.", "calls": [{ "name": "ExitPlanMode" }] }, { "text": "Started." }])
 }
 
 /// A terminal without hooks, with its question open.

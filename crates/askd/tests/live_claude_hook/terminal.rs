@@ -4,40 +4,55 @@
 //! the tmux server with all that runs in it ends with the stage.
 
 use std::path::PathBuf;
-use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use askd_testkit::hub::Hub;
 use askd_testkit::model::{Script, ScriptedModel, ToolResult};
 use askd_testkit::programs::{AgentEnv, ClaudeEnv, required};
+use askd_testkit::terminal::Terminal;
 use serde_json::{Value, json};
 
 /// The longest that anything may take on a busy machine.
 const STEP: Duration = Duration::from_secs(60);
-const PAUSE: Duration = Duration::from_millis(100);
 /// Keys that come right after a dialog are dropped by Claude Code.
 const GRACE: Duration = Duration::from_millis(1500);
-static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 pub struct Stage {
     pub hub: Hub,
     pub model: ScriptedModel,
     env: ClaudeEnv,
-    socket: String,
+    terminal: Terminal,
     program: &'static str,
 }
 
-pub async fn until<T>(what: &str, mut look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
-    let end = Instant::now() + STEP;
-    loop {
-        if let Some(found) = look()? {
-            return Ok(found);
-        }
-        ensure!(Instant::now() < end, "did not see {what} within {STEP:?}");
-        tokio::time::sleep(PAUSE).await;
-    }
+/// A question as Claude Code's tool has it.
+pub fn item(text: &str, multiple: bool) -> Value {
+    let options = json!([
+        { "label": "JWT", "description": "Stateless tokens" },
+        { "label": "Session cookies", "description": "Server-side sessions" },
+        { "label": "Metrics, \"traces\"", "description": "Commas and quotes" },
+    ]);
+    json!({ "question": text, "header": "Auth", "options": options, "multiSelect": multiple })
+}
+
+/// The turns of a model that asks these.
+pub fn asks(questions: &[Value]) -> Value {
+    json!([
+        { "text": "One question first.", "calls": [{ "name": "AskUserQuestion", "args": { "questions": questions } }] },
+        { "text": "Thank you." },
+    ])
+}
+
+/// The turns of a model that has a plan.
+pub fn plan() -> Value {
+    let write =
+        json!({ "name": "Write", "args": { "file_path": "$PLAN_PATH", "content": "# Plan\n\n1. Do A\n" } });
+    json!([{ "calls": [write] }, { "text": "Ready.", "calls": [{ "name": "ExitPlanMode" }] }, { "text": "Started." }])
+}
+
+pub async fn until<T>(what: &str, look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    askd_testkit::terminal::until(STEP, what, look).await
 }
 
 impl Stage {
@@ -50,8 +65,7 @@ impl Stage {
             .env("CLAUDE_CONFIG_DIR", env.config_dir())
             .env("HOME", env.place().home())
             .start()?;
-        let socket = format!("askd-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
-        Ok(Self { hub, model, env, socket, program: "claude" })
+        Ok(Self { hub, model, env, terminal: Terminal::new(), program: "claude" })
     }
 
     /// The same with another version.
@@ -109,45 +123,19 @@ impl Stage {
     }
 
     pub async fn open_terminal(&mut self, args: &[&str]) -> Result<()> {
-        let quote = |word: &str| format!("'{}'", word.replace('\'', r"'\''"));
-        let mut line = "exec env -i".to_owned();
-        let mut all = self.env.env();
+        let mut env = self.env.env();
         // The machine of the tests may be busy with all the others.
-        all.push(("ASKD_HOOK_PATIENCE_MS".to_owned(), "10000".to_owned()));
-        for (name, value) in all {
-            line.push_str(&format!(" {}", quote(&format!("{name}={value}"))));
-        }
-        line.push_str(&format!(" {}", quote(&required(self.program)?.to_string_lossy())));
-        for arg in args.iter().copied().chain(["SCENARIO:it go"]) {
-            line.push_str(&format!(" {}", quote(arg)));
-        }
-        let cwd = self.env.cwd().to_string_lossy().into_owned();
-        self.tmux(&[
-            "-f",
-            "/dev/null",
-            "new-session",
-            "-d",
-            "-x",
-            "120",
-            "-y",
-            "50",
-            "-s",
-            "it",
-            "-c",
-            &cwd,
-            &line,
-        ])?;
-        Ok(())
+        env.push(("ASKD_HOOK_PATIENCE_MS".to_owned(), "10000".to_owned()));
+        let args = [args, &["SCENARIO:it go"]].concat();
+        self.terminal.open(self.env.cwd(), &env, &required(self.program)?, &args)
     }
 
     pub fn tmux(&self, args: &[&str]) -> Result<String> {
-        let out = Command::new("tmux").arg("-L").arg(&self.socket).args(args).env_remove("TMUX").output()?;
-        ensure!(out.status.success(), "tmux {args:?}: {}", String::from_utf8_lossy(&out.stderr));
-        Ok(String::from_utf8_lossy(&out.stdout).into_owned())
+        self.terminal.tmux(args)
     }
 
     pub fn screen(&self) -> String {
-        self.tmux(&["capture-pane", "-p", "-t", "it"]).unwrap_or_else(|error| error.to_string())
+        self.terminal.screen()
     }
 
     pub async fn shows(&self, text: &str) -> Result<()> {
@@ -162,11 +150,11 @@ impl Stage {
 
     pub async fn key(&self, key: &str) -> Result<()> {
         tokio::time::sleep(GRACE).await;
-        self.tmux(&["send-keys", "-t", "it", key]).map(drop)
+        self.terminal.key(key)
     }
 
     pub fn close_terminal(&self) -> Result<()> {
-        self.tmux(&["kill-session", "-t", "it"]).map(drop)
+        self.terminal.close()
     }
 
     pub fn questions(&self, query: &str) -> Result<Value> {
@@ -249,11 +237,5 @@ impl Stage {
 
     pub async fn no_hook_left(&self) -> Result<()> {
         until("the end of the hooks", || Ok(self.hooks().is_empty().then_some(()))).await
-    }
-}
-
-impl Drop for Stage {
-    fn drop(&mut self) {
-        drop(self.tmux(&["kill-server"]));
     }
 }

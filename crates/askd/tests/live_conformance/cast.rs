@@ -1,6 +1,6 @@
 //! Who can be put on the stage. One line per agent in [`CASTS`], one file per agent that says how it is made to play.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::claude::ClaudeCast;
 use super::live::Stage;
@@ -9,6 +9,50 @@ use super::opencode::OpencodeCast;
 
 /// How many numbered lines (`flood 0`, `flood 1`, ..) an agent says for a reader that is slow: more than the pipes between hold.
 pub const FLOOD: usize = 20_000;
+
+/// Bytes of a message of the model: beyond the longest line or event that is heard, within what the model's server takes back.
+const OVERSIZED: usize = 17 << 20;
+
+/// How a model makes a real agent ask, for the scenes in which the agents differ only in the names of their tools.
+pub struct Asking {
+    /// A call with these items.
+    pub call: fn(&[Value]) -> Value,
+    pub item: fn(&str, &[&str], bool) -> Value,
+    pub single: fn() -> Value,
+    /// Stands after each numbered line of a flood, so that it is more than what the pipes hold.
+    pub filler: fn() -> String,
+}
+
+impl Asking {
+    /// What the model says in a scene.
+    pub fn turns(&self, scene: &str) -> Value {
+        let single = (self.single)();
+        let several = (self.item)("Which of these?", &["Logging", "Metrics", "Alerts"], true);
+        let said =
+            |text: String, calls: &[Value]| json!([{ "text": text, "calls": calls }, { "text": "Done." }]);
+        let ask = |items: &[Value]| self.calls(&[(self.call)(items)]);
+        match scene {
+            "multi-select" => ask(&[several]),
+            "several-items" => ask(&[single, several]),
+            "two-open-at-once" => {
+                let other = (self.item)("Which name?", &["x", "y"], false);
+                self.calls(&[(self.call)(&[single]), (self.call)(&[other])])
+            }
+            "oversized" => said("x".repeat(OVERSIZED), &[(self.call)(&[single])]),
+            "slow-reader" => {
+                let filler = (self.filler)();
+                let flood: String = (0..FLOOD).map(|n| format!("flood {n}\n{filler}")).collect();
+                said(flood, &[(self.call)(&[single])])
+            }
+            _ => ask(&[single]),
+        }
+    }
+
+    /// A model that makes these calls at once, and is done.
+    pub fn calls(&self, calls: &[Value]) -> Value {
+        json!([{ "calls": calls }, { "text": "Done." }])
+    }
+}
 
 /// An agent that is ready to play one scene.
 pub trait Cast {

@@ -1,11 +1,9 @@
 //! Real Claude Code: a scripted model makes it ask, and what counts is what that model received.
 
-use std::fmt::Write as _;
-
 use askd_testkit::programs::AgentEnv as _;
 use serde_json::{Value, json};
 
-use super::cast::{Cast, FLOOD};
+use super::cast::{Asking, Cast};
 use super::live::Stage;
 use super::live_claude::{Claude, asks, bash, item, plan, single_item};
 
@@ -19,11 +17,8 @@ pub const CANNOT: &[(&str, &str)] = &[
     ("unknown-messages", WELL_BEHAVED),
 ];
 
-/// Bytes of a message of the model: beyond the longest line that is heard, within what the model's server takes back.
-const OVERSIZED: usize = 17 << 20;
-
-/// Stands between the numbered lines, so that they are more than what the pipes hold.
-const FILLER: &str = "and more";
+const ASKING: Asking =
+    Asking { call: asks, item, single: single_item, filler: || format!("{:250}\n", "and more") };
 
 pub struct ClaudeCast {
     claude: Claude,
@@ -32,26 +27,12 @@ pub struct ClaudeCast {
 
 /// What the model says in a scene.
 fn turns(scene: &str) -> Value {
-    let several = item("Which of these?", &["Logging", "Metrics", "Alerts"], true);
-    let ask = |items: &[Value]| json!([{ "calls": [asks(items)] }, { "text": "Done." }]);
-    let ask_after =
-        |text: String| json!([{ "text": text, "calls": [asks(&[single_item()])] }, { "text": "Done." }]);
     match scene {
-        "multi-select" => ask(&[several]),
-        "several-items" => ask(&[single_item(), several]),
-        "two-open-at-once" | "withdrawn" => {
-            let other = item("Which name?", &["x", "y"], false);
-            json!([{ "calls": [asks(&[single_item()]), asks(&[other])] }, { "text": "Done." }])
-        }
+        "withdrawn" => ASKING.turns("two-open-at-once"),
         "plan" | "plan-edits" => plan(),
-        "permission" => json!([{ "calls": [bash()] }, { "text": "Done." }]),
-        "form" | "cancel" => json!([{ "calls": [{ "name": "mcp__elic__ask" }] }, { "text": "Done." }]),
-        "oversized" => ask_after("x".repeat(OVERSIZED)),
-        "slow-reader" => ask_after((0..FLOOD).fold(String::new(), |mut text, n| {
-            writeln!(text, "flood {n}\n{FILLER:250}").unwrap();
-            text
-        })),
-        _ => ask(&[single_item()]),
+        "permission" => ASKING.calls(&[bash()]),
+        "form" | "cancel" => ASKING.calls(&[json!({ "name": "mcp__elic__ask" })]),
+        _ => ASKING.turns(scene),
     }
 }
 

@@ -1,11 +1,9 @@
 //! Real OpenCode, its server started by askd: a scripted model makes it ask, and what counts is what that model received.
 
-use std::fmt::Write as _;
-
 use askd_adapters::transport::process;
 use serde_json::{Value, json};
 
-use super::cast::{Cast, FLOOD};
+use super::cast::{Asking, Cast};
 use super::live::Stage;
 use super::managed_opencode::{Opencode, asks, bash, item, single_item};
 
@@ -23,8 +21,7 @@ pub const CANNOT: &[(&str, &str)] = &[
     ("unknown-messages", WELL_BEHAVED),
 ];
 
-/// Bytes of a message of the model: beyond the longest event that is heard, within what the model's server takes back.
-const OVERSIZED: usize = 17 << 20;
+const ASKING: Asking = Asking { call: asks, item, single: single_item, filler: String::new };
 
 pub struct OpencodeCast {
     opencode: Opencode,
@@ -33,26 +30,11 @@ pub struct OpencodeCast {
 
 /// What the model says in a scene.
 fn turns(scene: &str) -> Value {
-    let several = item("Which of these?", &["Logging", "Metrics", "Alerts"], true);
-    let ask = |items: &[Value]| json!([{ "calls": [asks(items)] }, { "text": "Done." }]);
-    let ask_after =
-        |text: String| json!([{ "text": text, "calls": [asks(&[single_item()])] }, { "text": "Done." }]);
     match scene {
-        "multi-select" => ask(&[several]),
-        "several-items" => ask(&[single_item(), several]),
-        "two-open-at-once" => {
-            let other = item("Which name?", &["x", "y"], false);
-            json!([{ "calls": [asks(&[single_item()]), asks(&[other])] }, { "text": "Done." }])
-        }
         // It tells a decline from the end of the turn only for permissions.
-        "permission" | "decline" => json!([{ "calls": [bash("touch made")] }, { "text": "Done." }]),
-        "withdrawn" => json!([{ "calls": [bash("touch made"), bash("ls /")] }, { "text": "Done." }]),
-        "oversized" => ask_after("x".repeat(OVERSIZED)),
-        "slow-reader" => ask_after((0..FLOOD).fold(String::new(), |mut text, n| {
-            writeln!(text, "flood {n}").unwrap();
-            text
-        })),
-        _ => ask(&[single_item()]),
+        "permission" | "decline" => ASKING.calls(&[bash("touch made")]),
+        "withdrawn" => ASKING.calls(&[bash("touch made"), bash("ls /")]),
+        _ => ASKING.turns(scene),
     }
 }
 

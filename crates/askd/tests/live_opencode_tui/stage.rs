@@ -4,39 +4,29 @@
 //! and the tmux server with all that runs in it ends with the stage.
 
 use std::path::PathBuf;
-use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use askd_testkit::hub::{Hub, Ran};
 use askd_testkit::model::{Script, ScriptedModel};
 use askd_testkit::programs::{AgentEnv, OpencodeEnv, required};
+use askd_testkit::terminal::Terminal;
 use serde_json::{Value, json};
 
 /// The longest that anything may take: on a busy machine OpenCode's first turn alone takes a minute.
 const STEP: Duration = Duration::from_secs(100);
-const PAUSE: Duration = Duration::from_millis(100);
 /// A dialog that has just been drawn may not have the keys yet.
 const GRACE: Duration = Duration::from_millis(700);
-static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 pub struct Stage {
     pub hub: Hub,
     pub model: ScriptedModel,
     pub env: OpencodeEnv,
-    socket: String,
+    terminal: Terminal,
 }
 
-pub async fn until<T>(what: &str, mut look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
-    let end = Instant::now() + STEP;
-    loop {
-        if let Some(found) = look()? {
-            return Ok(found);
-        }
-        ensure!(Instant::now() < end, "did not see {what} within {STEP:?}");
-        tokio::time::sleep(PAUSE).await;
-    }
+pub async fn until<T>(what: &str, look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    askd_testkit::terminal::until(STEP, what, look).await
 }
 
 fn script() -> Result<Script> {
@@ -59,8 +49,7 @@ impl Stage {
         let model = ScriptedModel::start(script()?).await?;
         let env = OpencodeEnv::new(&model.openai_base_url())?;
         let hub = Hub::builder(env!("CARGO_BIN_EXE_askd")).env("ASKD_LOG", "info").start()?;
-        let socket = format!("askd-oc-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
-        Ok(Self { hub, model, env, socket })
+        Ok(Self { hub, model, env, terminal: Terminal::new() })
     }
 
     /// A terminal with the plugin that plays the scenario.
@@ -90,31 +79,15 @@ impl Stage {
     }
 
     pub fn open_terminal(&self, scenario: &str, env: &[(&str, &str)], args: &[&str]) -> Result<()> {
-        let quote = |word: &str| format!("'{}'", word.replace('\'', r"'\''"));
-        let mut line = "exec env -i".to_owned();
         let own = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        for (name, value) in self.env.env().into_iter().chain(own) {
-            line.push_str(&format!(" {}", quote(&format!("{name}={value}"))));
-        }
-        line.push_str(&format!(" {}", quote(&required("opencode")?.to_string_lossy())));
+        let env: Vec<_> = self.env.env().into_iter().chain(own).collect();
         let prompt = format!("SCENARIO:{scenario} go");
-        for arg in args.iter().copied().chain(["--prompt", &prompt]) {
-            line.push_str(&format!(" {}", quote(arg)));
-        }
-        let cwd = self.env.cwd().to_string_lossy().into_owned();
-        let size = ["-x", "120", "-y", "50", "-s", "it", "-c", &cwd, &line];
-        self.tmux(&[&["-f", "/dev/null", "new-session", "-d"][..], &size].concat())?;
-        Ok(())
-    }
-
-    fn tmux(&self, args: &[&str]) -> Result<String> {
-        let out = Command::new("tmux").arg("-L").arg(&self.socket).args(args).env_remove("TMUX").output()?;
-        ensure!(out.status.success(), "tmux {args:?}: {}", String::from_utf8_lossy(&out.stderr));
-        Ok(String::from_utf8_lossy(&out.stdout).into_owned())
+        let args = [args, &["--prompt", &prompt]].concat();
+        self.terminal.open(self.env.cwd(), &env, &required("opencode")?, &args)
     }
 
     pub fn screen(&self) -> String {
-        self.tmux(&["capture-pane", "-p", "-t", "it"]).unwrap_or_else(|error| error.to_string())
+        self.terminal.screen()
     }
 
     pub async fn shows(&self, text: &str) -> Result<()> {
@@ -129,16 +102,16 @@ impl Stage {
 
     pub async fn key(&self, key: &str) -> Result<()> {
         tokio::time::sleep(GRACE).await;
-        self.tmux(&["send-keys", "-t", "it", key]).map(drop)
+        self.terminal.key(key)
     }
 
     pub fn close_terminal(&self) -> Result<()> {
-        self.tmux(&["kill-session", "-t", "it"]).map(drop)
+        self.terminal.close()
     }
 
     /// OpenCode's own process: the shell of the terminal has become it.
     pub fn terminal_pid(&self) -> Result<u32> {
-        Ok(self.tmux(&["list-panes", "-t", "it", "-F", "#{pane_pid}"])?.trim().parse()?)
+        self.terminal.pid()
     }
 
     /// OpenCode's own name of the session that asked.
@@ -197,11 +170,5 @@ impl Stage {
     pub async fn model_saw(&self, count: usize) -> Result<String> {
         let results = self.model.tool_results_seen(count, STEP).await.with_context(|| self.seen())?;
         Ok(results.last().context("no result")?.text.clone())
-    }
-}
-
-impl Drop for Stage {
-    fn drop(&mut self) {
-        drop(self.tmux(&["kill-server"]));
     }
 }
