@@ -93,10 +93,12 @@ export class Inbox {
     }
   }
 
-  /** After a list: what we believed to be open and the hub does not list was settled, or is gone. */
+  /** After a list: what we believed to be open and the hub does not list was settled, or is gone. What was asked while we heard nothing is told by its newest. */
   #compare(state: OpenState): void {
     if (state.seq === null) return;
+    const newest = [...state.questions.values()].filter(({ id }) => !this.#known.has(id)).sort((a, b) => a.seq - b.seq).at(-1);
     for (const question of state.questions.values()) this.take(question);
+    if (newest && this.loaded) this.listener.asked(newest);
     for (const { id, status } of [...this.#known.values()]) {
       if (status === "requested" && !state.questions.has(id)) void this.#look(id);
     }

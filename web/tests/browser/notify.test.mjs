@@ -28,11 +28,29 @@ function answerPermission(page, word) {
   }, word);
 }
 
-const shown = (page) => page.evaluate(async () => (await (await navigator.serviceWorker.getRegistration()).getNotifications()).map(({ title, body, tag }) => ({ title, body, tag })));
+/**
+ * Keeps what the page shows, after the browser has really taken it. Chromium forgets a notification that is read while it is still
+ * being shown, so it is not the one to ask what is there.
+ */
+function watchDesktop(page) {
+  return page.evaluate(() => {
+    window.desktop = [];
+    const show = ServiceWorkerRegistration.prototype.showNotification;
+    ServiceWorkerRegistration.prototype.showNotification = async function (title, options) {
+      await show.call(this, title, options);
+      const close = () => (window.desktop = window.desktop.filter((one) => one.close !== close));
+      window.desktop.push({ title, body: options.body, tag: options.tag, close });
+    };
+    ServiceWorkerRegistration.prototype.getNotifications = async ({ tag }) => window.desktop.filter((one) => one.tag === tag);
+  });
+}
+
+const shown = (page) => page.evaluate(() => window.desktop.map(({ title, body, tag }) => ({ title, body, tag })));
 
 test("notifications are asked for by a click only, show the question and are withdrawn when it is answered elsewhere", async () => {
   const page = await someone({ permissions: ["notifications"] });
   await lookAway(page);
+  await watchDesktop(page);
   await answerPermission(page, "granted");
   assert.equal(await page.evaluate(() => window.asked), 0);
   await page.getByRole("button", { name: "Notify me" }).click();
@@ -49,6 +67,21 @@ test("notifications are asked for by a click only, show the question and are wit
   assert.deepEqual((await shown(page)).map(({ tag }) => tag), [permission.id], "the other one stays");
   await hub.call("POST", `/v1/questions/${permission.id}/withdraw`, {});
   await until(async () => (await shown(page)).length === 0, "the one that was taken back is withdrawn too");
+});
+
+test("a question that was asked while the page heard nothing is told when it hears again", async () => {
+  const page = await someone({ permissions: ["notifications"] });
+  await lookAway(page);
+  await watchDesktop(page);
+  await answerPermission(page, "granted");
+  await page.getByRole("button", { name: "Notify me" }).click();
+  await page.evaluate(() => navigator.serviceWorker.ready);
+  await page.context().setOffline(true);
+  await page.locator('[data-light="offline"]').waitFor();
+  const { id } = await hub.ask(AUTH);
+  await page.context().setOffline(false);
+  await until(async () => (await shown(page)).length === 1, "the notification");
+  assert.deepEqual((await shown(page)).map(({ tag }) => tag), [id]);
 });
 
 test("a refused permission is said, and notifications stay off", async () => {
