@@ -12,17 +12,19 @@ use std::process::ExitCode;
 use askd_testkit::programs::live::Live;
 use live::{Stage, eventually};
 use managed_opencode::{Opencode, asks, bash, single_item};
+use reqwest::Method;
 use serde_json::{Value, json};
 
 /// A name and the test; each needs the program.
 type Test = (&'static str, fn());
 
 fn main() -> ExitCode {
-    let tests: [Test; 6] = [
+    let tests: [Test; 7] = [
         ("the_command_shows_what_it_says_and_its_end", the_command),
         ("a_conversation_goes_on_and_ends_with_all_its_processes", goes_on_and_ends),
         ("its_password_is_nowhere_to_be_seen_and_it_has_no_token", guarded),
         ("a_hub_killed_before_the_server_is_up_finds_it", killed_at_the_start),
+        ("a_hub_killed_while_it_prompts_prompts_once", killed_at_the_prompt),
         ("a_subagent_has_a_session_of_its_own", subagent),
         ("two_at_once_do_not_know_of_each_other", two_at_once),
     ];
@@ -155,6 +157,49 @@ fn killed_at_the_start() {
     stage.answer(&question, &json!([["Red"]]));
     stage.confirmed(&question);
     received(&agent, "\"Red\"");
+}
+
+/// The server lists a message only a while after it took it: what the next hub says again is the same message.
+fn killed_at_the_prompt() {
+    let (mut stage, agent) = (Stage::new(), opencode());
+    let session = stage.start(&agent.request("single"));
+    let native = eventually("its name, just before it is prompted", || {
+        stage.session(&session)["nativeId"].as_str().filter(|id| *id != session).map(str::to_owned)
+    });
+    stage.hub.kill().unwrap();
+    stage.hub.restart().unwrap();
+    let question = stage.open_question(&session);
+    let pid = &stage.session(&session)["pid"];
+    let path = format!("/session/{native}/message");
+    let prompts = || {
+        let messages = agent.call(pid, Method::GET, &path, None);
+        let all = messages.as_array().unwrap().clone();
+        all.into_iter().filter(|message| message["info"]["role"] == "user").collect::<Vec<_>>()
+    };
+    let first = prompts().remove(0);
+    let name = first["info"]["id"].as_str().unwrap();
+    assert!(name.ends_with(&native[native.len() - 14..]), "{name} is not the name that askd gave it");
+    // Once more, in the same words: while it asks, and after its turn.
+    let again = json!({ "messageID": first["info"]["id"],
+        "parts": [{ "type": "text", "id": first["parts"][0]["id"], "text": first["parts"][0]["text"] }] });
+    let say_again =
+        || agent.call(pid, Method::POST, &format!("/session/{native}/prompt_async"), Some(again.clone()));
+    say_again();
+    stage.answer(&question, &json!([["Red"]]));
+    stage.confirmed(&question);
+    let turns = |count: usize| {
+        eventually("the end of the turn", || {
+            let ended = stage.entries(&session).iter().filter(|entry| entry["voice"] == "turn").count();
+            (ended == count).then_some(())
+        });
+    };
+    turns(1);
+    say_again();
+    say(&stage, &session, "talk");
+    eventually("what it says next", || stage.transcript(&session).contains("Just talking.").then_some(()));
+    let said: Vec<Value> = prompts().iter().map(|prompt| prompt["parts"][0]["text"].clone()).collect();
+    assert_eq!(said, ["SCENARIO:single go", "SCENARIO:talk go"]);
+    assert_eq!(agent.model.tool_results().len(), 1, "it asked once");
 }
 
 fn subagent() {

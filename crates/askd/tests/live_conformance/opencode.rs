@@ -1,6 +1,6 @@
 //! Real OpenCode, its server started by askd: a scripted model makes it ask, and what counts is what that model received.
 
-use askd_adapters::transport::process;
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::cast::{Asking, Cast};
@@ -44,32 +44,13 @@ impl OpencodeCast {
         Self { opencode, scene: scene.to_owned() }
     }
 
-    /// Another client of the same server answers: it knows where that listens and its password.
+    /// Another client of the same server answers.
     fn answer_there(&self, stage: &Stage, session: &str) {
         stage.open_question(session);
-        let pid = i32::try_from(stage.session(session)["pid"].as_i64().unwrap()).unwrap();
-        let password = process::variable(pid, "OPENCODE_SERVER_PASSWORD").unwrap().unwrap();
-        let port = process::listening_ports(pid).unwrap()[0];
-        let directory = self.opencode.env.directory().display().to_string();
-        let answer = async move {
-            let client = reqwest::Client::builder().no_proxy().build()?;
-            let request = |method, path: String| {
-                let request = client.request(method, format!("http://127.0.0.1:{port}{path}"));
-                request.query(&[("directory", &directory)]).basic_auth("opencode", Some(&password))
-            };
-            let open: Value = serde_json::from_str(
-                &request(reqwest::Method::GET, "/question".to_owned()).send().await?.text().await?,
-            )
-            .unwrap();
-            let path = format!("/question/{}/reply", open[0]["id"].as_str().unwrap());
-            let body = json!({ "answers": [["Green"]] });
-            request(reqwest::Method::POST, path).json(&body).send().await?.error_for_status()
-        };
-        // The scenes know no runtime of their own.
-        let apart = std::thread::spawn(move || {
-            tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(answer)
-        });
-        apart.join().unwrap().unwrap();
+        let pid = &stage.session(session)["pid"];
+        let open = self.opencode.call(pid, Method::GET, "/question", None);
+        let path = format!("/question/{}/reply", open[0]["id"].as_str().unwrap());
+        self.opencode.call(pid, Method::POST, &path, Some(json!({ "answers": [["Green"]] })));
     }
 }
 

@@ -3,10 +3,16 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
 
+use askd_adapters::transport::process;
 use askd_testkit::model::{Script, ScriptedModel};
 use askd_testkit::programs::{AgentEnv as _, OpencodeEnv, required};
+use reqwest::Method;
 use serde_json::{Value, json};
+
+/// How long a call to the server may take on a busy machine.
+const LIMIT: Duration = Duration::from_secs(30);
 
 /// OpenCode in a place of its own, with the scripted model as its model.
 pub struct Opencode {
@@ -38,6 +44,25 @@ impl Opencode {
             self.environment().into_iter().map(|(name, value)| (name, Value::from(value))).collect();
         let prompt = format!("SCENARIO:{scenario} go");
         json!({ "agent": "opencode", "cwd": self.env.directory(), "prompt": prompt, "env": env })
+    }
+
+    /// A call to the server that has this process, as another client makes it that knows where it listens and its password.
+    pub fn call(&self, pid: &Value, method: Method, path: &str, body: Option<Value>) -> Value {
+        let pid = i32::try_from(pid.as_i64().unwrap()).unwrap();
+        let password = process::variable(pid, "OPENCODE_SERVER_PASSWORD").unwrap().unwrap();
+        let url = format!("http://127.0.0.1:{}{path}", process::listening_ports(pid).unwrap()[0]);
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let mut request = client.request(method, url).query(&[("directory", self.env.directory())]);
+        request = request.basic_auth(OpencodeEnv::USER, Some(&password)).timeout(LIMIT);
+        if let Some(body) = body {
+            request = request.json(&body);
+        }
+        let answer = async move { request.send().await?.error_for_status()?.text().await };
+        // The tests know no runtime of their own.
+        let apart = std::thread::spawn(move || {
+            tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(answer)
+        });
+        serde_json::from_str(&apart.join().unwrap().unwrap()).unwrap_or_default()
     }
 
     /// What its model received for its calls.

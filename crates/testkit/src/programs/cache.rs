@@ -28,6 +28,11 @@ pub fn required(name: &str) -> Result<PathBuf, CacheError> {
     program(name).ok_or_else(|| CacheError { name: name.to_owned(), cache: cache() })
 }
 
+/// Whether the npm packages of this folder of the repository are installed.
+pub fn has_packages(folder: &str) -> bool {
+    repository().join(folder).join("node_modules").is_dir()
+}
+
 fn program_in(cache: &Path, lock: &[u8], name: &str) -> io::Result<Option<PathBuf>> {
     for entry in fs::read_dir(cache)? {
         let folder = entry?.path();

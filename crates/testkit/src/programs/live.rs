@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
-use super::cache::{program, required};
+use super::cache::{has_packages, program, required};
 
 /// The hard end of one test. The slowest real program starts in seconds; the machine may be busy.
 pub const LIMIT: Duration = Duration::from_secs(120);
@@ -28,11 +28,19 @@ pub const LIMIT: Duration = Duration::from_secs(120);
 #[derive(Default)]
 pub struct Live {
     trials: Vec<Trial>,
+    packages: Option<&'static str>,
 }
 
 impl Live {
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The tests that follow also need the npm packages of this folder of the repository, which `./test` installs.
+    #[must_use]
+    pub fn with_packages(mut self, folder: &'static str) -> Self {
+        self.packages = Some(folder);
+        self
     }
 
     /// Adds a test. It has a runtime of its own and ends after [`LIMIT`] at the latest; what it started ends with it.
@@ -42,14 +50,15 @@ impl Live {
         F: FnOnce() -> Fut + Send + 'static,
         Fut: Future<Output = anyhow::Result<()>>,
     {
-        let missing: Vec<_> = needs.iter().copied().filter(|name| program(name).is_none()).collect();
+        let programs = needs.iter().copied().filter(|name| program(name).is_none());
+        let missing: Vec<_> = programs.chain(self.packages.filter(|folder| !has_packages(folder))).collect();
         let must_run = std::env::var("ASKD_REQUIRE_AGENTS").is_ok_and(|value| value == "1");
         let trial =
             Trial::test(name, move || run(needs, body).map_err(|error| Failed::from(format!("{error:#}"))));
         let trial = if missing.is_empty() || must_run {
             trial
         } else {
-            eprintln!("not run: {name}: {} not installed, see tests/agents/install", missing.join(", "));
+            eprintln!("not run: {name}: {} not installed, ./test installs it", missing.join(", "));
             trial.with_ignored_flag(true).with_kind("not installed")
         };
         self.trials.push(trial);

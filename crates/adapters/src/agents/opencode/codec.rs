@@ -149,7 +149,7 @@ impl Codec for OpencodeCodec {
                 self.queued.push(text.to_owned());
                 Ok(Vec::new())
             }
-            Some(session) if is_plain(&session) => Ok(vec![self.prompt_call(&session, text)]),
+            Some(session) if is_plain(&session) => Ok(vec![self.prompt_call(&session, text, None)]),
             Some(session) => Err(Unspeakable::UnknownSession(session)),
             None if self.start == Start::Observed => {
                 Err(Unspeakable::NotNow("name the session that is meant"))

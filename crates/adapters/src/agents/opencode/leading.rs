@@ -13,6 +13,8 @@ use crate::heard::{Call, Heard, TurnEnd};
 const MAX_ATTEMPTS: u32 = 8;
 /// Bytes of a refusal that are worth telling.
 const MAX_SAID_BYTES: usize = 512;
+/// Hexadecimal digits of the time in a name.
+const TIME_DIGITS: usize = 12;
 /// The status of a call that had no reply.
 const NO_REPLY: u16 = 0;
 
@@ -31,7 +33,7 @@ impl OpencodeCodec {
                 heard.extend(self.sessions.learn(info));
                 self.sessions.announce(&id, None, heard);
                 self.main = Some(id);
-                self.say_queued(heard);
+                self.say_queued(true, heard);
             }
             _ if status == NO_REPLY && attempt < MAX_ATTEMPTS => self.start_session(attempt + 1, heard),
             _ => heard.push(Heard::Failed { step: "create a session", detail: said(status, body) }),
@@ -47,8 +49,10 @@ impl OpencodeCodec {
     }
 
     pub(super) fn take_begun(&mut self, attempt: u32, status: u16, body: &[u8], heard: &mut Vec<Heard>) {
+        let mut begins = false;
         match serde_json::from_slice::<Vec<IgnoredAny>>(body).ok().filter(|_| status == 200) {
-            Some(messages) if messages.is_empty() => {}
+            // It may have been said a moment ago and not be listed yet: it is said by the same name.
+            Some(messages) if messages.is_empty() => begins = true,
             Some(_) => drop(self.queued.remove(0)),
             None if status == NO_REPLY && attempt < MAX_ATTEMPTS => {
                 return self.ask_whether_begun(attempt + 1, heard);
@@ -61,19 +65,26 @@ impl OpencodeCodec {
             }
         }
         self.in_doubt = false;
-        self.say_queued(heard);
+        self.say_queued(begins, heard);
     }
 
-    fn say_queued(&mut self, heard: &mut Vec<Heard>) {
+    /// `begins`: nothing was said to the session yet, as far as is known.
+    fn say_queued(&mut self, begins: bool, heard: &mut Vec<Heard>) {
         let Some(session) = self.main.clone() else { return };
+        let mut name = first_name(&session).filter(|_| begins);
         for text in std::mem::take(&mut self.queued) {
-            heard.push(self.prompt_call(&session, &text));
+            heard.push(self.prompt_call(&session, &text, name.take()));
         }
     }
 
-    pub(super) fn prompt_call(&mut self, session: &str, text: &str) -> Heard {
+    /// `name`: of the message and its part; the server chooses one unless given.
+    pub(super) fn prompt_call(&mut self, session: &str, text: &str, name: Option<String>) -> Heard {
         let tag = self.expect(Purpose::Prompt { session: session.to_owned() });
-        let body = json!({ "parts": [{ "type": "text", "text": text }] });
+        let mut body = json!({ "parts": [{ "type": "text", "text": text }] });
+        if let Some(name) = name {
+            body["messageID"] = format!("msg_{name}").into();
+            body["parts"][0]["id"] = format!("prt_{name}").into();
+        }
         let path = format!("/session/{session}/prompt_async");
         let call = post(path, self.sessions.directory(session), Some(body.to_string().into_bytes()));
         write(Call { tag, ..call })
@@ -94,6 +105,15 @@ impl OpencodeCodec {
     }
 }
 
+/// The name of the first message of a session, which whoever says it again finds again: to the server it is then the same message, and
+/// no second turn. Names begin with the time in 48 bits, by which messages are ordered; that of a session is inverted, so this is the
+/// time at which the session was made.
+fn first_name(session: &str) -> Option<String> {
+    let (inverted, rest) = session.strip_prefix("ses_")?.split_at_checked(TIME_DIGITS)?;
+    let time = !u64::from_str_radix(inverted, 16).ok()? & ((1 << (4 * TIME_DIGITS)) - 1);
+    Some(format!("{time:012x}{rest}"))
+}
+
 /// What the server answered where it should have done something.
 fn said(status: u16, body: &[u8]) -> String {
     let body = String::from_utf8_lossy(&body[..body.len().min(MAX_SAID_BYTES)]).into_owned();
@@ -106,7 +126,9 @@ mod tests {
     use crate::codec::{Begin, Codec as _, KnownSession, Start};
     use crate::heard::Speech;
 
-    const SESSION: &str = "ses_1";
+    const SESSION: &str = "ses_e202e45a8ffe5Adbw6WyCiNEcl";
+    /// What the real server took for the first message of that session, however often it was said.
+    const FIRST: &str = "msg_1dfd1ba570015Adbw6WyCiNEcl";
 
     fn calls(heard: Vec<Heard>) -> Vec<Call> {
         let call = |heard| if let Heard::Write(Speech::Call(call)) = heard { Some(call) } else { None };
@@ -127,14 +149,22 @@ mod tests {
         let mut asked = calls(codec.connected());
         assert!(codec.prompt(Some(SESSION), "second").unwrap().is_empty(), "it waits for the first");
         for (status, body) in replies {
-            let begun = asked.iter().find(|call| call.path == "/session/ses_1/message").unwrap().tag.clone();
+            let begun = asked
+                .iter()
+                .find(|call| call.path == format!("/session/{SESSION}/message"))
+                .unwrap()
+                .tag
+                .clone();
             asked = calls(codec.replied(&begun, *status, body.as_bytes()));
         }
         asked.extend(calls(codec.connected()).into_iter().filter(|call| call.path.ends_with("/message")));
         let text = |call: Call| {
-            assert_eq!(call.path, "/session/ses_1/prompt_async");
+            assert_eq!(call.path, format!("/session/{SESSION}/prompt_async"));
             let body: serde_json::Value = serde_json::from_slice(&call.body.unwrap()).unwrap();
-            body["parts"][0]["text"].as_str().unwrap().to_owned()
+            let text = body["parts"][0]["text"].as_str().unwrap().to_owned();
+            let named = body["messageID"] == FIRST && body["parts"][0]["id"] == FIRST.replace("msg", "prt");
+            assert_eq!(named, text == "first", "{body}");
+            text
         };
         asked.into_iter().map(text).collect()
     }
@@ -145,5 +175,14 @@ mod tests {
         assert_eq!(said_after(&[(NO_REPLY, "gone"), (200, "[]")]), ["first", "second"]);
         assert_eq!(said_after(&[(200, "[{\"info\":{}}]")]), ["second"]);
         assert_eq!(said_after(&[(500, "no")]), ["second"]);
+    }
+
+    #[test]
+    fn a_session_without_a_time_gives_its_first_message_no_name() {
+        for session in
+            ["ses_1", "ses_zzzzzzzzzzzz5Adbw6WyCiNEcl", "e202e45a8ffe5Adbw6WyCiNEcl", "ses_日本日本日本"]
+        {
+            assert_eq!(first_name(session), None, "{session}");
+        }
     }
 }
