@@ -22,6 +22,7 @@ fn main() -> ExitCode {
         .test("a_killed_server_ends_its_questions_when_it_is_back", &["opencode"], server_killed)
         .test("a_killed_hub_finds_the_question_and_delivers", &["opencode"], hub_killed)
         .test("two_servers_and_their_folders_do_not_mix", &["opencode"], servers::two_servers)
+        .test("what_waits_is_found_among_many_folders", &["opencode"], servers::many_folders)
         .test("a_server_is_found_and_its_end_is_told", &["opencode"], servers::discovered)
         .test("a_found_password_needs_leave", &["opencode"], servers::discovered_with_a_password)
         .run()
@@ -190,7 +191,7 @@ async fn lost() -> Result<()> {
     // A question whose turn was aborted while nobody was attached is not shown at all, and cleaned.
     let stage = Stage::apart().await?;
     let session = stage.prompt("single").await?;
-    while stage.opencode(Method::GET, "/question", None).await?.1 == json!([]) {}
+    stage.listed("/question").await?;
     stage.opencode(Method::POST, &format!("/session/{session}/abort"), None).await?;
     ensure!(stage.opencode(Method::GET, "/question", None).await?.1 != json!([]), "no zombie");
     stage.attach()?;

@@ -151,7 +151,7 @@ impl Stage {
         let mut request = self
             .client
             .request(method, format!("{}{path}", self.url))
-            .query(&[("directory", directory)])
+            .query(&[("directory", directory)][..usize::from(!directory.is_empty())])
             .basic_auth(OpencodeEnv::USER, Some(OpencodeEnv::PASSWORD))
             .timeout(STEP);
         if let Some(body) = body {
@@ -214,6 +214,19 @@ impl Stage {
 
     pub async fn confirmed(&self, question: &Value) -> Result<Value> {
         self.until(question, "the confirmed delivery", "/delivery/state", "confirmed").await
+    }
+
+    /// What OpenCode itself lists, as soon as there is something.
+    pub async fn listed(&self, path: &str) -> Result<Vec<Value>> {
+        let end = Instant::now() + STEP;
+        loop {
+            let (_, list) = self.opencode(Method::GET, path, None).await?;
+            match list.as_array().filter(|list| !list.is_empty()) {
+                Some(list) => return Ok(list.clone()),
+                None => ensure!(Instant::now() < end, "nothing listed: {list}"),
+            }
+            tokio::time::sleep(LOOK).await;
+        }
     }
 
     /// What OpenCode itself still lists.

@@ -2,9 +2,14 @@
 
 use anyhow::{Result, ensure};
 use askd_testkit::programs::OpencodeEnv;
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{Stage, id};
+
+/// More folders than are listed as they are, and more sessions than are on a page of the server's list.
+const FOLDERS: usize = 26;
+const NEWER: usize = 104;
 
 /// Two servers, two folders each, four questions: every answer goes to the one who asked.
 pub async fn two_servers() -> Result<()> {
@@ -36,6 +41,37 @@ pub async fn two_servers() -> Result<()> {
         let results = server.model.tool_results_seen(2, super::STEP).await?;
         ensure!(results.iter().all(|result| result.text.contains(word)), "{results:?}");
     }
+    Ok(())
+}
+
+/// What waited before askd came is found in whatever folder it waits, also where the server has many sessions and folders.
+pub async fn many_folders() -> Result<()> {
+    let stage = Stage::apart().await?;
+    let session = stage.prompt("single").await?;
+    stage.listed("/question").await?;
+    let folder = |n: usize| stage.env.directory().with_file_name(format!("folder{n}"));
+    for n in 0..FOLDERS {
+        std::fs::create_dir(folder(n))?;
+    }
+    let new = |n: usize| {
+        let (stage, folder) = (&stage, folder(n % FOLDERS));
+        async move {
+            stage.opencode_in(&folder.to_string_lossy(), Method::POST, "/session", Some(json!({}))).await
+        }
+    };
+    for n in 0..NEWER {
+        new(n).await?;
+    }
+    let newest = format!("/experimental/session?limit={NEWER}");
+    let (_, newest) = stage.opencode_in("", Method::GET, &newest, None).await?;
+    ensure!(newest.as_array().is_some_and(|newest| newest.len() == NEWER), "{newest}");
+    ensure!(!newest.to_string().contains(&session), "it has to be an old one");
+    stage.attach()?;
+    let question = stage.open(1).await?.remove(0);
+    ensure!(question["context"]["cwd"] == stage.directory.as_str(), "{question}");
+    ensure!(stage.source_is("connected").await?["lastError"].is_null());
+    stage.answer(&question, json!([["Green"]]))?;
+    stage.confirmed(&question).await?;
     Ok(())
 }
 

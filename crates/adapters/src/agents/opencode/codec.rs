@@ -3,7 +3,7 @@
 //! In: events, replies to calls, and what the engine wants. Out: [`Heard`] and calls. This file is the conversation as the engine
 //! leads it; what the server says is in `hearing` (events) and `listing` (replies).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use askd_core::Ask;
 use askd_core::delivery::{DeliveryInput, FailReason};
@@ -37,6 +37,8 @@ pub struct OpencodeCodec {
     pub(super) open: OpenRequests,
     /// What the calls under way are for.
     pub(super) under_way: HashMap<u64, Purpose>,
+    /// The folders that were asked for what waits in them, since the server is connected.
+    pub(super) listed: HashSet<Option<String>>,
     /// Counts everything that has an order: calls, and requests as they become known.
     pub(super) now: u64,
 }
@@ -53,6 +55,7 @@ impl OpencodeCodec {
             sessions: Sessions::default(),
             open: OpenRequests::default(),
             under_way: HashMap::new(),
+            listed: HashSet::new(),
             now: 0,
         }
     }

@@ -4,6 +4,7 @@ use serde::de::IgnoredAny;
 use serde_json::json;
 
 use super::codec::{OpencodeCodec, in_directory, is_plain, post, write};
+use super::folders::{last_one, messages_of};
 use super::listing::Purpose;
 use super::wire::SessionInfo;
 use crate::heard::{Call, Heard, TurnEnd};
@@ -44,8 +45,8 @@ impl OpencodeCodec {
     pub(super) fn ask_whether_begun(&mut self, attempt: u32, heard: &mut Vec<Heard>) {
         let Some(session) = self.main.clone().filter(|id| self.in_doubt && is_plain(id)) else { return };
         let mut query = in_directory(self.sessions.directory(&session));
-        query.push(("limit".to_owned(), "1".to_owned()));
-        self.get(format!("/session/{session}/message"), query, Purpose::Begun { attempt }, heard);
+        query.extend(last_one());
+        self.get(messages_of(&session), query, Purpose::Begun { attempt }, heard);
     }
 
     pub(super) fn take_begun(&mut self, attempt: u32, status: u16, body: &[u8], heard: &mut Vec<Heard>) {

@@ -9,24 +9,21 @@ use askd_core::delivery::FailReason;
 use serde_json::value::RawValue;
 
 use super::codec::{OpencodeCodec, in_directory, is_plain, write};
+use super::folders::Page;
 use super::open::{Open, Way};
 use super::verdict::{Standing, ended, standing, verdict};
 use super::wire::{AnyRequest, Message, SessionInfo, as_event};
-use crate::codec::Start;
 use crate::heard::{Call, CallMethod, Heard};
 
-/// Sessions that are looked at for the folders they are in, newest first.
-const SESSIONS: &str = "100";
-/// Folders whose requests are listed, those of open questions and of the newest sessions first. Nobody tells which folders a server
-/// has loaded, and listing makes it load one (its plugins, language servers and watchers), so not everything it ever knew.
-const MAX_DIRECTORIES: usize = 24;
 /// How often a list is asked for that did not come.
 const MAX_ATTEMPTS: u32 = 3;
 
 /// What a call is for.
 #[derive(Debug)]
 pub(super) enum Purpose {
-    Sessions,
+    Sessions(Page),
+    /// Whether anything can wait in this session.
+    Turn(SessionInfo),
     List {
         way: Way,
         directory: Option<String>,
@@ -71,29 +68,6 @@ pub(super) enum Looking {
 }
 
 impl OpencodeCodec {
-    pub(super) fn ask_for_everything(&mut self) -> Vec<Heard> {
-        // Replies of an earlier connection say nothing about this one.
-        self.under_way.clear();
-        let mut heard = Vec::new();
-        if self.start == Start::Observed {
-            let mut query = in_directory(self.only_folder().as_deref());
-            query.push(("limit".to_owned(), SESSIONS.to_owned()));
-            self.get("/experimental/session".to_owned(), query, Purpose::Sessions, &mut heard);
-        } else if self.main.is_none() {
-            self.start_session(1, &mut heard);
-        } else {
-            // A server of askd's own waits only where its own sessions are; its history is that of all the user's servers.
-            self.list_folders(Vec::new(), &mut heard);
-            self.ask_whether_begun(1, &mut heard);
-        }
-        heard
-    }
-
-    /// The one folder that is heard, where somebody else's server is heard by its plugin.
-    fn only_folder(&self) -> Option<String> {
-        Some(self.cwd.clone()).filter(|cwd| self.start == Start::Observed && !cwd.is_empty())
-    }
-
     pub(super) fn expect(&mut self, purpose: Purpose) -> String {
         let n = self.tick();
         self.under_way.insert(n, purpose);
@@ -136,7 +110,8 @@ impl OpencodeCodec {
 
     pub(super) fn take_reply(&mut self, purpose: Purpose, status: u16, body: &[u8], heard: &mut Vec<Heard>) {
         match purpose {
-            Purpose::Sessions => self.take_sessions(status, body, heard),
+            Purpose::Sessions(page) => self.take_sessions(page, status, body, heard),
+            Purpose::Turn(info) => self.take_turn(info, status, body, heard),
             Purpose::List { way, directory, at, attempt } => {
                 match serde_json::from_slice::<Vec<&RawValue>>(body).ok().filter(|_| status == 200) {
                     Some(list) => self.take_list(way, directory.as_deref(), at, &list, heard),
@@ -153,49 +128,7 @@ impl OpencodeCodec {
         }
     }
 
-    fn take_sessions(&mut self, status: u16, body: &[u8], heard: &mut Vec<Heard>) {
-        let sessions = serde_json::from_slice(body).ok().filter(|_| status == 200).unwrap_or_default();
-        self.list_folders(sessions, heard);
-    }
-
-    /// Lists what waits in the folders of these sessions and in those that are known.
-    fn list_folders(&mut self, sessions: Vec<SessionInfo>, heard: &mut Vec<Heard>) {
-        let mut directories: Vec<Option<String>> = Vec::new();
-        let mut add = |directory: Option<String>| {
-            if !directories.contains(&directory) {
-                directories.push(directory);
-            }
-        };
-        self.open.iter().for_each(|open| add(open.directory.clone()));
-        let (recent, infos): (Vec<_>, Vec<_>) =
-            sessions.into_iter().map(|info| (info.directory.clone(), info)).unzip();
-        recent.into_iter().filter(Option::is_some).for_each(&mut add);
-        self.sessions.announced_directories().for_each(|directory| add(Some(directory.to_owned())));
-        if directories.is_empty() {
-            // The server's own folder.
-            directories.push(None);
-        }
-        for info in infos {
-            heard.extend(self.sessions.learn(info));
-        }
-        if let Some(only) = self.only_folder() {
-            // Any other would be loaded by it, into the process of the person who uses it.
-            directories = vec![Some(only)];
-        }
-        if directories.len() > MAX_DIRECTORIES {
-            let detail = format!(
-                "only {MAX_DIRECTORIES} of {} folders were asked for what waited in them already; whatever is asked from now on is heard in all",
-                directories.len()
-            );
-            heard.push(Heard::Incomplete { detail });
-        }
-        for directory in directories.into_iter().take(MAX_DIRECTORIES) {
-            self.list(Way::Question, directory.clone(), 1, heard);
-            self.list(Way::Permission, directory, 1, heard);
-        }
-    }
-
-    fn list(&mut self, way: Way, directory: Option<String>, attempt: u32, heard: &mut Vec<Heard>) {
+    pub(super) fn list(&mut self, way: Way, directory: Option<String>, attempt: u32, heard: &mut Vec<Heard>) {
         let path = match way {
             Way::Question => "/question",
             Way::Permission => "/permission",

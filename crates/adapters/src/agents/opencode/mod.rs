@@ -1,12 +1,13 @@
 //! OpenCode: its server's HTTP API and event stream, `opencode serve` or a TUI with a port.
 //!
 //! In: the data of the events of `/global/event`, and the replies to calls. Out: questions and permissions with their ends, and
-//! calls to the server. `hearing` is what events mean, `listing` what is asked for at every connection, `verdict` how a
-//! question ended; `question` and `permission` are the two things that wait for a person; `talk` is what the agent says;
+//! calls to the server. `hearing` is what events mean, `listing` what is asked for at every connection and `folders` where,
+//! `verdict` how a question ended; `question` and `permission` are the two things that wait for a person; `talk` is what the agent says;
 //! `leading` is the session that askd starts in a server of its own.
 
 mod agent;
 mod codec;
+mod folders;
 mod hearing;
 mod leading;
 mod listing;

@@ -205,6 +205,42 @@ pub(super) struct SessionInfo {
     pub(super) title: Option<String>,
     #[serde(rename = "parentID", default)]
     pub(super) parent: Option<String>,
+    #[serde(default)]
+    pub(super) time: SessionTime,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct SessionTime {
+    /// Milliseconds; lists of sessions are in this order.
+    #[serde(default)]
+    pub(super) updated: Option<u64>,
+}
+
+/// The last message of a session.
+#[derive(Debug, Deserialize)]
+pub(super) struct LastMessage {
+    info: LastInfo,
+}
+
+#[derive(Debug, Deserialize)]
+struct LastInfo {
+    #[serde(default)]
+    role: String,
+    #[serde(default)]
+    time: MessageTime,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct MessageTime {
+    #[serde(default)]
+    completed: Option<f64>,
+}
+
+impl LastMessage {
+    /// The agent has said its last word. A prompt after it may wait behind a question.
+    pub(super) fn is_over(&self) -> bool {
+        self.info.role == "assistant" && self.info.time.completed.is_some()
+    }
 }
 
 #[derive(Debug, Deserialize)]

@@ -1,0 +1,172 @@
+//! Where requests may wait: at every connection, in which folders of the server they are asked for.
+//!
+//! Requests are listed per folder, nobody tells which folders a server has loaded, and listing makes it load one (its plugins, language
+//! servers and watchers). So only the folders of the newest sessions are listed as they are. Of every other session, page by page, the
+//! last message is looked at, which loads nothing: only where its turn is not over can something wait, and only there its folder is
+//! listed too.
+
+use super::codec::{OpencodeCodec, in_directory, is_plain};
+use super::listing::Purpose;
+use super::open::Way;
+use super::wire::{LastMessage, SessionInfo};
+use crate::codec::Start;
+use crate::heard::Heard;
+
+/// Sessions on one page of the server's list, newest first.
+const PAGE: usize = 100;
+/// Folders that are listed without a look at their sessions, so that what was left over in them is cleaned up too.
+const MAX_DIRECTORIES: usize = 24;
+/// Sessions that are looked at: requests live in the memory of the server, and no process has had that many turns.
+const MAX_SESSIONS: usize = 10_000;
+/// How often a page is asked for that did not come.
+const MAX_ATTEMPTS: u32 = 3;
+
+/// A page of the server's list of sessions.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Page {
+    /// Only sessions that were changed before; the newest unless given.
+    before: Option<u64>,
+    /// Sessions on the pages before.
+    looked_at: usize,
+    attempt: u32,
+}
+
+impl OpencodeCodec {
+    pub(super) fn ask_for_everything(&mut self) -> Vec<Heard> {
+        // Replies of an earlier connection say nothing about this one.
+        self.under_way.clear();
+        self.listed.clear();
+        let mut heard = Vec::new();
+        if self.start == Start::Observed {
+            self.ask_for_page(Page::default(), &mut heard);
+        } else if self.main.is_none() {
+            self.start_session(1, &mut heard);
+        } else {
+            // A server of askd's own waits only where its own sessions are; its history is that of all the user's servers.
+            self.list_folders(Vec::new(), &mut heard);
+            self.ask_whether_begun(1, &mut heard);
+        }
+        heard
+    }
+
+    /// The one folder that is heard, where somebody else's server is heard by its plugin.
+    fn only_folder(&self) -> Option<String> {
+        Some(self.cwd.clone()).filter(|cwd| self.start == Start::Observed && !cwd.is_empty())
+    }
+
+    fn ask_for_page(&mut self, page: Page, heard: &mut Vec<Heard>) {
+        let mut query = in_directory(self.only_folder().as_deref());
+        query.push(("limit".to_owned(), PAGE.to_string()));
+        query.extend(page.before.map(|before| ("cursor".to_owned(), before.to_string())));
+        self.get("/experimental/session".to_owned(), query, Purpose::Sessions(page), heard);
+    }
+
+    pub(super) fn take_sessions(&mut self, page: Page, status: u16, body: &[u8], heard: &mut Vec<Heard>) {
+        let first = page.before.is_none();
+        let sessions = serde_json::from_slice::<Vec<SessionInfo>>(body).ok().filter(|_| status == 200);
+        let Some(sessions) = sessions else {
+            if page.attempt + 1 < MAX_ATTEMPTS {
+                return self.ask_for_page(Page { attempt: page.attempt + 1, ..page }, heard);
+            }
+            if first {
+                self.list_folders(Vec::new(), heard);
+            }
+            return heard.push(incomplete(&format!("the list of sessions did not come ({status})")));
+        };
+        let next = next_page(&page, &sessions);
+        let looked_at = page.looked_at + sessions.len();
+        let rest = if first { self.list_folders(sessions, heard) } else { sessions };
+        if self.only_folder().is_some() {
+            return;
+        }
+        for info in rest {
+            self.look_at_turn(info, heard);
+        }
+        match next {
+            Some(_) if looked_at >= MAX_SESSIONS => {
+                heard.push(incomplete(&format!("it has more than {MAX_SESSIONS} sessions")));
+            }
+            Some(before) => {
+                self.ask_for_page(Page { before: Some(before), looked_at, attempt: 0 }, heard);
+            }
+            None => {}
+        }
+    }
+
+    /// Lists what waits in the folders of these sessions and in those that are known. Gives the sessions whose folders are too many.
+    fn list_folders(&mut self, sessions: Vec<SessionInfo>, heard: &mut Vec<Heard>) -> Vec<SessionInfo> {
+        let mut directories: Vec<Option<String>> = Vec::new();
+        let mut add = |directory: Option<String>| {
+            if !directories.contains(&directory) {
+                directories.push(directory);
+            }
+        };
+        self.open.iter().for_each(|open| add(open.directory.clone()));
+        let recent = sessions.iter().filter_map(|info| info.directory.clone());
+        let known = self.sessions.announced_directories().map(str::to_owned);
+        recent.chain(known).for_each(|directory| add(Some(directory)));
+        if directories.is_empty() {
+            // The server's own folder.
+            directories.push(None);
+        }
+        if let Some(only) = self.only_folder() {
+            // Any other would be loaded by it, into the process of the person who uses it.
+            directories = vec![Some(only)];
+        }
+        directories.truncate(MAX_DIRECTORIES.max(self.open.iter().count()));
+        let (here, elsewhere): (Vec<_>, Vec<_>) =
+            sessions.into_iter().partition(|info| directories.contains(&info.directory));
+        for info in here {
+            heard.extend(self.sessions.learn(info));
+        }
+        directories.into_iter().for_each(|directory| self.list_folder(directory, heard));
+        elsewhere
+    }
+
+    fn list_folder(&mut self, directory: Option<String>, heard: &mut Vec<Heard>) {
+        if self.listed.insert(directory.clone()) {
+            self.list(Way::Question, directory.clone(), 1, heard);
+            self.list(Way::Permission, directory, 1, heard);
+        }
+    }
+
+    /// Looks at the last message of a session whose folder is not listed.
+    fn look_at_turn(&mut self, info: SessionInfo, heard: &mut Vec<Heard>) {
+        if is_plain(&info.id) && !self.listed.contains(&info.directory) {
+            // No folder is named, so none is loaded.
+            self.get(messages_of(&info.id), last_one(), Purpose::Turn(info), heard);
+        }
+    }
+
+    pub(super) fn take_turn(&mut self, info: SessionInfo, status: u16, body: &[u8], heard: &mut Vec<Heard>) {
+        let last = serde_json::from_slice::<Vec<LastMessage>>(body).ok().filter(|_| status == 200);
+        // Not known: better loaded than missed.
+        if last.is_none_or(|last| last.iter().any(|message| !message.is_over())) && status != 404 {
+            let directory = info.directory.clone();
+            heard.extend(self.sessions.learn(info));
+            self.list_folder(directory, heard);
+        }
+    }
+}
+
+pub(super) fn messages_of(session: &str) -> String {
+    format!("/session/{session}/message")
+}
+
+pub(super) fn last_one() -> Vec<(String, String)> {
+    vec![("limit".to_owned(), "1".to_owned())]
+}
+
+/// Before which moment the next page begins. Sessions of the same millisecond may be on both pages, so that none is on neither.
+fn next_page(page: &Page, sessions: &[SessionInfo]) -> Option<u64> {
+    let oldest = sessions.last().filter(|_| sessions.len() >= PAGE)?.time.updated?;
+    let before = oldest.saturating_add(1);
+    Some(if page.before.is_some_and(|last| before >= last) { oldest } else { before })
+}
+
+fn incomplete(why: &str) -> Heard {
+    let detail = format!(
+        "{why}: not every folder was asked for what waited in it already; whatever is asked from now on is heard in all"
+    );
+    Heard::Incomplete { detail }
+}
