@@ -9,7 +9,7 @@ use askd_testkit::programs::live::Live;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use opencode::{Stage, id, servers};
+use opencode::{Stage, id, rows, servers, wires};
 
 fn main() -> ExitCode {
     Live::new()
@@ -21,6 +21,12 @@ fn main() -> ExitCode {
         .test("a_wrong_password_is_told_and_mended_and_a_source_can_be_let_go", &["opencode"], credentials)
         .test("a_killed_server_ends_its_questions_when_it_is_back", &["opencode"], server_killed)
         .test("a_killed_hub_finds_the_question_and_delivers", &["opencode"], hub_killed)
+        .test("answers_that_do_not_fit_are_refused_and_none_is_one", &["opencode"], rows::misfits)
+        .test("requests_of_one_message_end_one_by_one", &["opencode"], rows::together)
+        .test("a_subagent_ends_with_its_rejection_or_its_parent", &["opencode"], rows::subagents)
+        .test("a_plan_waits_for_a_yes", &["opencode"], rows::plan)
+        .test("a_wire_that_breaks_loses_nothing", &["opencode"], wires::cut)
+        .test("a_port_that_does_not_answer_is_tried_again", &["opencode"], wires::silent)
         .test("two_servers_and_their_folders_do_not_mix", &["opencode"], servers::two_servers)
         .test("what_waits_is_found_among_many_folders", &["opencode"], servers::many_folders)
         .test("a_server_is_found_and_its_end_is_told", &["opencode"], servers::discovered)
@@ -155,12 +161,18 @@ async fn elsewhere() -> Result<()> {
     let rejected = stage.until(&question, "dismissed elsewhere", "/status", "rejected").await?;
     assert_eq!(rejected["outcome"]["by"]["surface"], "agent");
 
-    let (_, question) = stage.ask("bash").await?;
-    let (_, listed) = stage.opencode(Method::GET, "/permission", None).await?;
-    let path = format!("/permission/{}/reply", id(&listed[0]));
-    assert_eq!(stage.opencode(Method::POST, &path, Some(json!({ "reply": "once" }))).await?.0, 200);
-    let answered = stage.until(&question, "permitted elsewhere", "/status", "answered").await?;
-    assert_eq!(answered["outcome"]["answers"], json!([["once"]]));
+    // A permission, by the newer route and by the older one.
+    for older in [false, true] {
+        let (session, question) = stage.ask("bash").await?;
+        let (_, listed) = stage.opencode(Method::GET, "/permission", None).await?;
+        let (path, key) = match older {
+            true => (format!("/session/{session}/permissions/{}", id(&listed[0])), "response"),
+            false => (format!("/permission/{}/reply", id(&listed[0])), "reply"),
+        };
+        assert_eq!(stage.opencode(Method::POST, &path, Some(json!({ key: "once" }))).await?.0, 200);
+        let answered = stage.until(&question, "permitted elsewhere", "/status", "answered").await?;
+        assert_eq!(answered["outcome"]["answers"], json!([["once"]]));
+    }
     Ok(())
 }
 

@@ -1,6 +1,9 @@
 //! A hub attached to a real OpenCode server whose model is scripted. Everything waits with a limit and ends with the test.
 
+mod proxy;
+pub mod rows;
 pub mod servers;
+pub mod wires;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -29,6 +32,10 @@ fn script() -> Result<Script> {
         "several": [{ "calls": [call(json!([item("Which colour?", false), item("Which sizes?", true)]))] }, thanks],
         "bash": [{ "calls": [bash("echo hi")] }, thanks],
         "two-bash": [{ "calls": [bash("echo a"), bash("ls /")] }, thanks],
+        "two-echoes": [{ "calls": [bash("echo a"), bash("echo b")] }, thanks],
+        "two-questions": [{ "calls": [call(json!([item("Which colour?", false)])), call(json!([item("Which sizes?", true)]))] }, thanks],
+        "question-and-bash": [{ "calls": [call(json!([item("Which colour?", false)])), bash("ls /")] }, thanks],
+        "plan": [{ "calls": [{ "name": "plan_exit", "args": {} }] }, thanks],
         "subagent": [{ "calls": [asker] }, thanks],
     } }))?)
 }
@@ -44,6 +51,8 @@ pub struct Stage {
     env: OpencodeEnv,
     /// Whether the server has a password.
     guarded: bool,
+    /// What else its environment has.
+    variables: &'static [(&'static str, &'static str)],
 }
 
 impl Stage {
@@ -60,7 +69,23 @@ impl Stage {
         Self::with(true, |hub| hub).await
     }
 
+    /// A server whose agent can leave its plan mode, with a hub that is attached to it.
+    pub async fn planning() -> Result<Self> {
+        let stage = Self::with_server(true, &[("OPENCODE_EXPERIMENTAL_PLAN_MODE", "1")], |hub| hub).await?;
+        stage.attach()?;
+        stage.source_is("connected").await?;
+        Ok(stage)
+    }
+
     async fn with(guarded: bool, how: impl FnOnce(HubBuilder) -> HubBuilder) -> Result<Self> {
+        Self::with_server(guarded, &[], how).await
+    }
+
+    async fn with_server(
+        guarded: bool,
+        variables: &'static [(&'static str, &'static str)],
+        how: impl FnOnce(HubBuilder) -> HubBuilder,
+    ) -> Result<Self> {
         let model = ScriptedModel::start(script()?).await?;
         let env = OpencodeEnv::new(&model.openai_base_url())?;
         let directory = env.directory().to_string_lossy().into_owned();
@@ -80,6 +105,7 @@ impl Stage {
             server: None,
             env,
             guarded,
+            variables,
         };
         stage.serve("0").await?;
         Ok(stage)
@@ -88,6 +114,7 @@ impl Stage {
     async fn serve(&mut self, port: &str) -> Result<()> {
         let mut command = self.env.command(&required("opencode")?);
         command.args(["serve", "--hostname", "127.0.0.1", "--port", port]);
+        command.envs(self.variables.iter().copied());
         if !self.guarded {
             command.env_remove("OPENCODE_SERVER_PASSWORD");
         }
@@ -107,7 +134,11 @@ impl Stage {
     }
 
     pub fn attach(&self) -> Result<Value> {
-        let body = json!({ "kind": "opencode", "url": self.url, "password": OpencodeEnv::PASSWORD });
+        self.attach_at(&self.url)
+    }
+
+    pub fn attach_at(&self, url: &str) -> Result<Value> {
+        let body = json!({ "kind": "opencode", "url": url, "password": OpencodeEnv::PASSWORD });
         let (status, source) = self.hub.http("POST", "/v1/sources", Some(&body))?;
         ensure!(status == 201, "{source}");
         ensure!(!source.to_string().contains(OpencodeEnv::PASSWORD), "the password is shown");
@@ -168,13 +199,22 @@ impl Stage {
     }
 
     pub async fn prompt_in(&self, directory: &str, scenario: &str) -> Result<String> {
+        let session = self.new_session_in(directory).await?;
+        self.prompt_session_in(directory, &session, scenario).await?;
+        Ok(session)
+    }
+
+    pub async fn new_session_in(&self, directory: &str) -> Result<String> {
         let (_, session) = self.opencode_in(directory, Method::POST, "/session", Some(json!({}))).await?;
-        let session = session["id"].as_str().with_context(|| format!("no session: {session}"))?.to_owned();
+        Ok(session["id"].as_str().with_context(|| format!("no session: {session}"))?.to_owned())
+    }
+
+    pub async fn prompt_session_in(&self, directory: &str, session: &str, scenario: &str) -> Result<()> {
         let prompt = json!({ "parts": [{ "type": "text", "text": format!("SCENARIO:{scenario} go") }] });
         let path = format!("/session/{session}/prompt_async");
         let (status, body) = self.opencode_in(directory, Method::POST, &path, Some(prompt)).await?;
         ensure!(status == StatusCode::NO_CONTENT, "{status}: {body}");
-        Ok(session)
+        Ok(())
     }
 
     /// The open questions of askd, when there are so many.

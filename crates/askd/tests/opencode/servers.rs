@@ -53,14 +53,8 @@ pub async fn many_folders() -> Result<()> {
     for n in 0..FOLDERS {
         std::fs::create_dir(folder(n))?;
     }
-    let new = |n: usize| {
-        let (stage, folder) = (&stage, folder(n % FOLDERS));
-        async move {
-            stage.opencode_in(&folder.to_string_lossy(), Method::POST, "/session", Some(json!({}))).await
-        }
-    };
     for n in 0..NEWER {
-        new(n).await?;
+        stage.new_session_in(&folder(n % FOLDERS).to_string_lossy()).await?;
     }
     let newest = format!("/experimental/session?limit={NEWER}");
     let (_, newest) = stage.opencode_in("", Method::GET, &newest, None).await?;
