@@ -1,5 +1,5 @@
-//! Which processes of this user listen on this machine. In: nothing, or a process id. Out: processes by name, the ports on which one
-//! can be reached over loopback, and a variable of its environment. Where there is no `/proc` nothing is found.
+//! Which processes of this user listen on this machine. In: nothing, or a process id. Out: processes, the ports on which one can
+//! be reached over loopback, and a variable of its environment. Where there is no `/proc` nothing is found.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::{fs, io};
@@ -11,8 +11,8 @@ const LISTEN: &str = "0A";
 /// 127.0.0.1 and 0.0.0.0 as `/proc/net/tcp` writes them.
 const REACHABLE: [&str; 2] = ["0100007F", "00000000"];
 
-/// A process of this user. The name tells it from what it was before it became another program.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+/// A process of this user.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnProcess {
     pub pid: i32,
     /// Clock ticks since boot.
@@ -20,24 +20,19 @@ pub struct OwnProcess {
     pub name: String,
 }
 
-/// The processes of the user whose process this is; one small file is read of each.
-pub fn own_processes() -> io::Result<Vec<OwnProcess>> {
+/// The ids of all processes.
+pub fn process_ids() -> io::Result<Vec<i32>> {
+    let id = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
+    Ok(fs::read_dir("/proc")?.filter_map(|entry| id(entry.ok()?)).collect())
+}
+
+/// A process of the user whose process this is; none where it is another's, or has gone.
+pub fn own_process(pid: i32) -> io::Result<Option<OwnProcess>> {
     let user = fs::metadata("/proc/self")?.uid();
-    let mut found = Vec::new();
-    for entry in fs::read_dir("/proc")? {
-        let entry = entry?;
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
-            continue;
-        };
-        // A process may end while the folder is read; then it is not there.
-        if !entry.metadata().is_ok_and(|metadata| metadata.uid() == user) {
-            continue;
-        }
-        if let Ok(Some((facts, name))) = named_facts(pid) {
-            found.push(OwnProcess { pid, started: facts.start_time, name });
-        }
+    if !fs::metadata(of(pid)).is_ok_and(|metadata| metadata.uid() == user) {
+        return Ok(None);
     }
-    Ok(found)
+    Ok(named_facts(pid)?.map(|(facts, name)| OwnProcess { pid, started: facts.start_time, name }))
 }
 
 /// The TCP ports on which a process can be reached over loopback.
@@ -90,7 +85,8 @@ mod tests {
         let ports = listening_ports(own).unwrap();
         assert!(ports.contains(&here.local_addr().unwrap().port()), "{ports:?}");
         assert!(!ports.contains(&elsewhere.local_addr().unwrap().port()), "{ports:?}");
-        let found = own_processes().unwrap().into_iter().find(|process| process.pid == own).unwrap();
+        assert!(process_ids().unwrap().contains(&own));
+        let found = own_process(own).unwrap().unwrap();
         assert_eq!(Some(found.started), super::super::start_time(own).unwrap());
         let name = fs::read_to_string("/proc/self/comm").unwrap();
         assert_eq!(found.name, name.trim_end());

@@ -15,12 +15,13 @@ use askd_adapters::{Call, CallMethod, ServerWay};
 use askd_core::{Cause, SourceState};
 
 use super::calls::Server;
+use super::processes::{Look, Processes};
 use super::wire::{Reply, Wire as _};
 use super::{AttachRequest, AttachedSettings};
 use crate::engine::observed::is_alive;
 use crate::engine::{Engine, EngineError};
 
-/// How often processes are looked at: a new server is asked about nothing in its first seconds.
+/// How often the table of processes is looked at: a new server is asked about nothing in its first seconds.
 const EVERY: Duration = Duration::from_secs(5);
 /// Servers that are attached to by discovery. More are no person's doing.
 const MAX_FOUND: usize = 32;
@@ -61,9 +62,9 @@ impl Engine {
         self.spawn(move |engine| async move {
             // A server that a person let go of is not attached again while its process lives.
             let mut met: HashSet<(FoundProcess, String)> = HashSet::new();
-            let mut others = HashSet::new();
+            let mut processes = Processes::default();
             loop {
-                if let Err(error) = engine.look_for_servers(&discovery, &mut met, &mut others).await {
+                if let Err(error) = engine.look_for_servers(&discovery, &mut met, &mut processes).await {
                     tracing::error!(%error, "cannot look for servers; trying again");
                 }
                 tokio::time::sleep(EVERY).await;
@@ -75,17 +76,23 @@ impl Engine {
         &self,
         discovery: &Discovery,
         met: &mut HashSet<(FoundProcess, String)>,
-        others: &mut HashSet<OwnProcess>,
+        processes: &mut Processes,
     ) -> Result<(), EngineError> {
-        self.let_go_of_the_dead().await?;
-        met.retain(|(process, _)| process.is_alive());
+        let Look { to_judge, gone } = processes.look(&process::process_ids().unwrap_or_default());
+        if gone {
+            self.let_go_of_the_dead().await?;
+            met.retain(|(process, _)| process.is_alive());
+        }
+        if to_judge.is_empty() {
+            return Ok(());
+        }
         let registry = self.inner.managed.settings.registry.clone();
-        let (home, known) = (discovery.home.clone(), std::mem::take(others));
+        let home = discovery.home.clone();
         let agent_of = move |process: &OwnProcess| {
             let arguments = process::command_line(process.pid)?.unwrap_or_default();
             if arguments.is_empty() {
                 // It is just becoming another program, or ending.
-                return Err(io::ErrorKind::NotFound.into());
+                return Ok(None);
             }
             let agent = registry.agent_of_process(&process.name, &arguments);
             let Some(agent) =
@@ -98,9 +105,8 @@ impl Engine {
             let at_home = home.is_none() || process::variable(process.pid, "HOME")? == home;
             Ok(Some(agent).filter(|_| stranger && at_home))
         };
-        let looked = tokio::task::spawn_blocking(move || listeners(&known, agent_of)).await;
-        let (listeners, now_known) = looked.unwrap_or_default();
-        *others = now_known;
+        let looked = tokio::task::spawn_blocking(move || listeners(&to_judge, agent_of)).await;
+        let listeners = looked.unwrap_or_default();
         for listener in listeners {
             let key = (listener.process, listener.url.clone());
             if met.contains(&key) || met.len() >= MAX_FOUND {
@@ -159,28 +165,20 @@ impl Engine {
     }
 }
 
-/// The listeners of this user that are agents with a server, and the processes that are none: those are judged only once.
-fn listeners(
-    others: &HashSet<OwnProcess>,
-    agent_of: impl Fn(&OwnProcess) -> io::Result<Option<String>>,
-) -> (Vec<Listener>, HashSet<OwnProcess>) {
-    let (mut found, mut still_others) = (Vec::new(), HashSet::new());
-    for own in process::own_processes().unwrap_or_default() {
-        let agent = match if others.contains(&own) { Ok(None) } else { agent_of(&own) } {
-            Ok(Some(agent)) => agent,
-            Ok(None) => {
-                still_others.insert(own);
-                continue;
-            }
-            Err(_) => continue,
-        };
+/// Those of these processes that are this user's agents with a server, by the ports on which they listen.
+fn listeners(pids: &[i32], agent_of: impl Fn(&OwnProcess) -> io::Result<Option<String>>) -> Vec<Listener> {
+    let mut found = Vec::new();
+    for pid in pids {
+        // A process may end while it is looked at; then it is not there.
+        let Ok(Some(own)) = process::own_process(*pid) else { continue };
+        let Ok(Some(agent)) = agent_of(&own) else { continue };
         let process = FoundProcess { pid: own.pid, started: own.started };
         let ports = process::listening_ports(own.pid).unwrap_or_default();
         let listener =
             |port: u16| Listener { agent: agent.clone(), process, url: format!("http://127.0.0.1:{port}") };
         found.extend(ports.into_iter().map(listener));
     }
-    (found, still_others)
+    found
 }
 
 /// Whether it is such a server, as far as it can be told without its password; none where it does not answer.

@@ -12,6 +12,7 @@ mod hearing;
 mod link;
 mod mouth;
 mod plugin;
+mod processes;
 mod resume;
 mod told;
 mod wire;
