@@ -104,6 +104,28 @@ test("a question of the mock is found by its running part, answered and complete
   assert.equal((await api.question.reject({ requestID: request.id })).response.status, 404)
 })
 
+test("what does not fit leaves the question open, and of five answers at once one wins", async () => {
+  const api = client()
+  const items = [{ question: "Which?", options: ["A", "B"] }, { question: "What else?", options: ["C"], multiple: true }]
+  const ask = async () => (await v1("POST", "/v1/questions", { questions: items })).data.id
+  const requestID = await ask()
+  for (const answers of ["A", ["A"], [[1]], null, [["A", "B"], []], [["A"], ["C"], ["C"]]]) {
+    const { response, error } = await api.question.reply({ requestID, answers })
+    assert.deepEqual([response.status, error.name, error.data.kind], [400, "BadRequest", "Payload"], JSON.stringify(answers))
+  }
+  assert.ok((await api.question.list()).data.some((each) => each.id === requestID))
+  // Too few: the others are unanswered, as with the real server. What is not known in the body is passed over.
+  const replies = await Promise.all(["A", "B", "1", "2", "3"].map((word) => api.question.reply({ requestID, answers: [[word]], more: 1 })))
+  assert.deepEqual(replies.map(({ response }) => response.status).sort(), [200, 404, 404, 404, 404])
+  const { outcome } = (await v1("GET", `/v1/questions/${requestID}`)).data
+  const winner = ["A", "B", "1", "2", "3"][replies.findIndex(({ data }) => data === true)]
+  assert.deepEqual(outcome.answers, [[winner], []])
+
+  const other = await ask()
+  const both = await Promise.all([api.question.reject({ requestID: other }), api.question.reply({ requestID: other, answers: [[], []] })])
+  assert.deepEqual(both.map(({ response }) => response.status).sort(), [200, 404])
+})
+
 test("directory is honoured, on the list, the answer and the stream of all folders", async () => {
   const ask = (cwd) => v1("POST", "/v1/questions", { questions: [{ question: "Here?", options: ["Yes", "No"] }], context: { cwd } })
   const everywhere = client()

@@ -9,7 +9,7 @@ use askd_testkit::programs::live::Live;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use opencode::{Stage, id, rows, servers, wires};
+use opencode::{Stage, id, passwords, rows, servers, wires};
 
 fn main() -> ExitCode {
     Live::new()
@@ -18,7 +18,12 @@ fn main() -> ExitCode {
         .test("permissions_are_given_once_refused_with_words_and_end_together", &["opencode"], permissions)
         .test("what_another_client_answers_is_answered_here", &["opencode"], elsewhere)
         .test("aborted_deleted_and_disposed_questions_end_with_their_cause", &["opencode"], lost)
-        .test("a_wrong_password_is_told_and_mended_and_a_source_can_be_let_go", &["opencode"], credentials)
+        .test(
+            "a_wrong_password_is_told_and_mended_and_a_source_can_be_let_go",
+            &["opencode"],
+            passwords::credentials,
+        )
+        .test("a_password_comes_by_a_pipe_or_is_typed_unseen", &["opencode"], passwords::given)
         .test("a_killed_server_ends_its_questions_when_it_is_back", &["opencode"], server_killed)
         .test("a_killed_hub_finds_the_question_and_delivers", &["opencode"], hub_killed)
         .test("answers_that_do_not_fit_are_refused_and_none_is_one", &["opencode"], rows::misfits)
@@ -209,41 +214,6 @@ async fn lost() -> Result<()> {
     stage.attach()?;
     stage.nothing_listed("/question").await?;
     stage.open(0).await?;
-    Ok(())
-}
-
-async fn credentials() -> Result<()> {
-    let stage = Stage::apart().await?;
-    let attach = |password: &str| {
-        let body = json!({ "kind": "opencode", "url": stage.url, "password": password });
-        stage.hub.http("POST", "/v1/sources", Some(&body))
-    };
-    let (status, wrong) = attach("wrong-password")?;
-    assert_eq!(status, 201);
-    let lost = stage.source_is("lost").await?;
-    assert_eq!(lost["lastError"], "the server refuses the user name or password");
-    assert_eq!(attach("another-password")?.0, 400, "it has to be let go first");
-    assert_eq!(stage.hub.http("DELETE", &format!("/v1/sources/{}", id(&wrong)), None)?.0, 204);
-    stage.source_is("ended").await?;
-
-    // By the command line, with the password where nobody else can read it.
-    let mut command = stage.hub.command(["attach", "opencode", &stage.url, "--json"]);
-    command.env("ASKD_SOURCE_PASSWORD", askd_testkit::programs::OpencodeEnv::PASSWORD);
-    let ran = askd_testkit::hub::run(&mut command, "")?;
-    assert_eq!((ran.code, &ran.json()?["state"]), (0, &json!("connected")), "{ran:?}");
-    let (_, question) = stage.ask("single").await?;
-    let source = ran.json()?["id"].as_str().unwrap_or_default().to_owned();
-    stage.hub.http("DELETE", &format!("/v1/sources/{source}"), None)?;
-    stage.until(&question, "detached", "/status", "cancelled").await?;
-    ensure!(!stage.hub.log().contains("password\"") && !stage.hub.log().contains("dummy-password"));
-    for (body, field) in [
-        (json!({ "kind": "mock" }), "kind"),
-        (json!({ "kind": "opencode", "url": "ftp://x" }), "url"),
-        (json!({ "kind": "opencode", "url": "http://u:p@127.0.0.1:1" }), "url"),
-    ] {
-        let (status, problem) = stage.hub.http("POST", "/v1/sources", Some(&body))?;
-        assert_eq!((status, &problem["errors"][0]["field"]), (400, &json!(field)), "{problem}");
-    }
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! A hub attached to a real OpenCode server whose model is scripted. Everything waits with a limit and ends with the test.
 
+pub mod passwords;
 mod proxy;
 pub mod rows;
 pub mod servers;
