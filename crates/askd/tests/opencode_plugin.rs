@@ -169,7 +169,7 @@ fn a_plugin_that_comes_back_is_the_same_source_with_the_same_question() -> Resul
 }
 
 #[test]
-fn an_answer_waits_for_a_plugin_that_is_away() -> Result<()> {
+fn an_answer_waits_for_a_server_that_is_away_or_fails_and_not_for_one_that_refuses() -> Result<()> {
     let hub = hub()?;
     let mut plugin = Plugin::connect(&hub, std::process::id())?;
     plugin.call("/permission")?;
@@ -182,6 +182,12 @@ fn an_answer_waits_for_a_plugin_that_is_away() -> Result<()> {
     let mut plugin = Plugin::connect(&hub, std::process::id())?;
     let call = plugin.call("/question/que_1/reply")?;
     assert_eq!(call["body"], r#"{"answers":[["Red"]]}"#);
+    plugin.reply(&call, 500, r#"{"name":"UnknownError"}"#)?;
+    let again = plugin.call("/question/que_1/reply")?;
+    assert_eq!((&again["body"], again["call"] == call["call"]), (&call["body"], false));
+    plugin.reply(&again, 400, r#"{"name":"BadRequest"}"#)?;
+    let refused = question(&hub, "/delivery/state", "failed")?;
+    assert_eq!(refused["delivery"]["error"]["reason"], "refused", "{refused}");
     Ok(())
 }
 

@@ -142,6 +142,8 @@ pub struct Retention {
     pub secrets_read_before: Option<Timestamp>,
     /// Idempotency keys last used before this moment are forgotten.
     pub keys_before: Option<Timestamp>,
+    /// Sources that ended before this moment, and through which no session was ever seen, are forgotten.
+    pub sources_ended_before: Option<Timestamp>,
 }
 
 #[async_trait]

@@ -132,6 +132,7 @@ macro_rules! tell {
                     everything_is_kept_unless_told_otherwise
                     only_what_is_settled_and_finished_is_removed
                     forgotten_keys_can_be_used_again
+                    sources_that_came_and_went_are_forgotten
                 }
                 log {
                     events_read_the_same_from_memory_and_from_the_store

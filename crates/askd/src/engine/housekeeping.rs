@@ -1,4 +1,4 @@
-//! What is deleted, and when: read secrets, old idempotency keys and, if the user wished it, old history.
+//! What is deleted, and when: read secrets, old idempotency keys, sources that came and went and, if the user wished it, old history.
 
 use std::time::Duration;
 
@@ -11,6 +11,8 @@ const EVERY: Duration = Duration::from_secs(300);
 const SECRET_RETRY_MS: i64 = 10 * 60 * 1000;
 /// How long an idempotency key is remembered.
 const KEY_MEMORY_MS: i64 = 7 * DAY_MS;
+/// How long a source is shown that ended and was never heard to ask: every terminal that is opened with a plugin is one.
+const SOURCE_MEMORY_MS: i64 = DAY_MS;
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
 impl Engine {
@@ -25,6 +27,7 @@ impl Engine {
                     .map(|days| at.plus_millis(-DAY_MS * i64::from(days))),
                 secrets_read_before: Some(at.plus_millis(-SECRET_RETRY_MS)),
                 keys_before: Some(at.plus_millis(-KEY_MEMORY_MS)),
+                sources_ended_before: Some(at.plus_millis(-SOURCE_MEMORY_MS)),
             };
             match self.store().prune(retention).await {
                 Ok(0) => {}

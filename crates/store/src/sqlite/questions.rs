@@ -262,6 +262,11 @@ fn prune(tx: &Tx<'_>, retention: &Retention) -> StoreResult<u64> {
     if let Some(before) = retention.keys_before {
         tx.conn.execute("DELETE FROM idempotency WHERE at < ?1", [before.millis()])?;
     }
+    if let Some(before) = retention.sources_ended_before {
+        let sql = "DELETE FROM sources WHERE state = 'ended' AND since < ?1 \
+                   AND NOT EXISTS (SELECT 1 FROM sessions WHERE source_id = sources.id)";
+        tx.conn.execute(sql, [before.millis()])?;
+    }
     let Some(before) = retention.settled_before else { return Ok(0) };
     let sql = "SELECT q.id FROM questions q LEFT JOIN deliveries d ON d.question_id = q.id \
                WHERE q.settled_at < ?1 AND (d.state IS NULL OR d.state IN ('confirmed', 'failed')) ORDER BY q.settled_at LIMIT ?2";
@@ -476,8 +481,7 @@ mod tests {
         let memory = Arc::new(Memory::starting_after(0));
         let sealer = Arc::new(Sealer::new(&[7; 32]));
         // As if all others had been asked before.
-        let writer =
-            Writer::start(conn, Arc::clone(&memory), sealer, MAX_OPEN_QUESTIONS - 1).unwrap();
+        let writer = Writer::start(conn, Arc::clone(&memory), sealer, MAX_OPEN_QUESTIONS - 1).unwrap();
         let asking = |n| {
             let input: AskInput = serde_json::from_str(r#"{"questions":[{"question":"Which?"}]}"#).unwrap();
             let new = NewQuestion {

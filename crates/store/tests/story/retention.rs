@@ -1,10 +1,10 @@
 //! Retention: everything is kept unless told otherwise, and what is under way is never touched.
 
 use askd_core::delivery::DeliveryInput;
-use askd_core::{EventType, Resolution};
+use askd_core::{Cause, EventType, Resolution};
 use askd_store::{
     Asked, Deliveries, EventLog, Idempotency, NewQuestion, Order, QuestionFilter, Questions, Resolve,
-    Resolved, Retention,
+    Resolved, Retention, Sessions,
 };
 
 use super::props::*;
@@ -90,4 +90,30 @@ pub(crate) async fn forgotten_keys_can_be_used_again<S: Stage>() {
     assert_eq!(store.ask(with_key(2, 2)).await.unwrap(), Asked::KeyReused);
     store.prune(keys_before(1)).await.unwrap();
     assert_eq!(ask(&**store, with_key(3, 2)).await.id, question_id(3));
+}
+
+pub(crate) async fn sources_that_came_and_went_are_forgotten<S: Stage>() {
+    let stage = S::fresh().await;
+    let store = stage.store();
+    // One that lives, one with a session, one that came and went.
+    for n in 1..=3 {
+        store.add_source(source_record(n)).await.unwrap();
+    }
+    let ids: Vec<_> = (1..=3).map(|n| source_record(n).source.id).collect();
+    store.see_session(session_seen(2, &ids[1])).await.unwrap();
+    for id in &ids[1..] {
+        let cause = Cause::SourceLost { detail: None };
+        store.end_source(id, cause, at(10)).await.unwrap();
+    }
+    let known = async || {
+        let sources = store.sources().await.unwrap();
+        let mut ids: Vec<_> = sources.into_iter().map(|record| record.source.id).collect();
+        ids.sort_unstable();
+        ids
+    };
+    let ended_before = |millis| Retention { sources_ended_before: Some(at(millis)), ..Retention::default() };
+    store.prune(ended_before(10)).await.unwrap();
+    assert_eq!(known().await, ids);
+    store.prune(ended_before(11)).await.unwrap();
+    assert_eq!(known().await, ids[..2]);
 }

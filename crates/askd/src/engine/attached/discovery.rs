@@ -15,7 +15,7 @@ use askd_adapters::{Call, CallMethod, ServerWay};
 use askd_core::{Cause, SourceState};
 
 use super::calls::Server;
-use super::processes::{Look, Processes};
+use super::processes::Processes;
 use super::wire::{Reply, Wire as _};
 use super::{AttachRequest, AttachedSettings};
 use crate::engine::observed::is_alive;
@@ -78,11 +78,12 @@ impl Engine {
         met: &mut HashSet<(FoundProcess, String)>,
         processes: &mut Processes,
     ) -> Result<(), EngineError> {
-        let Look { to_judge, gone } = processes.look(&process::process_ids().unwrap_or_default());
-        if gone {
+        let met_before = met.len();
+        met.retain(|(process, _)| process.is_alive());
+        if processes.is_thorough() || met.len() < met_before {
             self.let_go_of_the_dead().await?;
-            met.retain(|(process, _)| process.is_alive());
         }
+        let to_judge = processes.look(&process::process_ids().unwrap_or_default());
         if to_judge.is_empty() {
             return Ok(());
         }

@@ -1,8 +1,7 @@
 //! Which processes of this machine are worth a look, again and again for next to nothing.
 //!
-//! In: the process ids of each look. Out: those to be judged now, and whether one has gone. A process is judged when it is first seen
-//! and at the next few looks, because it may just be becoming another program or be opening its port; after that only at every
-//! thorough look.
+//! In: the process ids of each look. Out: those to be judged now. A process is judged when it is first seen and at the next few looks,
+//! because it may just be becoming another program or be opening its port; after that only at every thorough look.
 
 use std::collections::HashMap;
 
@@ -18,25 +17,20 @@ pub(super) struct Processes {
     looks: u64,
 }
 
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Look {
-    pub(super) to_judge: Vec<i32>,
-    /// Whether one has gone, or may have gone unseen.
-    pub(super) gone: bool,
-}
-
 impl Processes {
-    pub(super) fn look(&mut self, pids: &[i32]) -> Look {
-        let (now, known_before) = (self.looks, std::mem::take(&mut self.seen));
-        let thorough = now.is_multiple_of(THOROUGH);
+    /// Whether the next look is a thorough one.
+    pub(super) fn is_thorough(&self) -> bool {
+        self.looks.is_multiple_of(THOROUGH)
+    }
+
+    pub(super) fn look(&mut self, pids: &[i32]) -> Vec<i32> {
+        let (now, thorough) = (self.looks, self.is_thorough());
+        let known_before = std::mem::take(&mut self.seen);
         self.looks += 1;
         let first_seen = |pid: &i32| (*pid, known_before.get(pid).copied().unwrap_or(now));
         self.seen = pids.iter().map(first_seen).collect();
-        let is_young = |pid: &&i32| self.seen.get(pid).is_some_and(|first| now - first < YOUNG);
-        Look {
-            to_judge: pids.iter().filter(|pid| thorough || is_young(pid)).copied().collect(),
-            gone: thorough || known_before.keys().any(|pid| !self.seen.contains_key(pid)),
-        }
+        let is_young = |pid: &i32| self.seen.get(pid).is_some_and(|first| now - first < YOUNG);
+        pids.iter().copied().filter(|pid| thorough || is_young(pid)).collect()
     }
 }
 
@@ -47,21 +41,18 @@ mod tests {
     #[test]
     fn the_young_are_judged_again_and_the_old_only_at_a_thorough_look() {
         let mut processes = Processes::default();
-        let mut judged = |pids: &[i32]| {
-            let Look { to_judge, gone } = processes.look(pids);
-            (to_judge, gone)
-        };
-        assert_eq!(judged(&[1, 2]), (vec![1, 2], true), "the first look is a thorough one");
-        for _ in 1..YOUNG {
-            assert_eq!(judged(&[1, 2]), (vec![1, 2], false));
+        assert!(processes.is_thorough(), "the first one");
+        for _ in 0..YOUNG {
+            assert_eq!(processes.look(&[1, 2]), [1, 2]);
         }
-        assert_eq!(judged(&[1, 2]), (vec![], false));
-        assert_eq!(judged(&[1, 2, 3]), (vec![3], false));
-        assert_eq!(judged(&[2, 3]), (vec![3], true), "one has gone");
-        for _ in YOUNG + 3..THOROUGH {
-            assert!(!judged(&[2, 3]).1);
+        assert!(processes.look(&[1, 2]).is_empty());
+        assert_eq!(processes.look(&[1, 2, 3]), [3]);
+        assert_eq!(processes.look(&[2, 3]), [3]);
+        assert_eq!(processes.look(&[1, 2, 3]), [1, 3], "another one with the same number");
+        while !processes.is_thorough() {
+            processes.look(&[2, 3]);
         }
-        assert_eq!(judged(&[2, 3]), (vec![2, 3], true));
-        assert_eq!(judged(&[2, 3]), (vec![], false));
+        assert_eq!(processes.look(&[2, 3]), [2, 3]);
+        assert!(processes.look(&[2, 3]).is_empty());
     }
 }
