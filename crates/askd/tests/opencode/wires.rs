@@ -1,11 +1,55 @@
 //! Connections that break, hang, or are not there yet: nothing is lost and nothing is asked twice.
 
-use anyhow::{Result, ensure};
-use reqwest::Method;
-use serde_json::json;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use reqwest::{Method, Response};
+use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use super::proxy::{Proxy, Wire};
-use super::{Stage, id};
+use super::{STEP, Stage, id};
+
+/// In which something would be seen that must not be.
+const A_WHILE: Duration = Duration::from_secs(1);
+
+/// What OpenCode's clients hear from askd.
+struct Events {
+    stream: Response,
+    text: String,
+}
+
+impl Events {
+    async fn listen(stage: &Stage) -> Result<Self> {
+        let url = format!("{}/opencode/event", stage.hub.url);
+        let request = stage.client.get(url).basic_auth("opencode", Some(stage.hub.token()?));
+        let mut events = Self { stream: request.send().await?.error_for_status()?, text: String::new() };
+        events.until("server.connected").await?;
+        Ok(events)
+    }
+
+    async fn next(&mut self) -> Result<Value> {
+        loop {
+            if let Some((frame, rest)) = self.text.split_once("\n\n") {
+                let event = serde_json::from_str(frame.trim_start_matches("data: "))?;
+                self.text = rest.to_owned();
+                return Ok(event);
+            }
+            let chunk = timeout(STEP, self.stream.chunk()).await??.context("the stream has ended")?;
+            self.text.push_str(std::str::from_utf8(&chunk)?);
+        }
+    }
+
+    /// The properties of the next event of this type.
+    async fn until(&mut self, kind: &str) -> Result<Value> {
+        loop {
+            let mut event = self.next().await?;
+            if event["type"] == kind {
+                return Ok(event["properties"].take());
+            }
+        }
+    }
+}
 
 /// A wire that breaks while a question is open. What happened meanwhile is found when it is whole again.
 pub async fn cut() -> Result<()> {
@@ -16,10 +60,16 @@ pub async fn cut() -> Result<()> {
     let (_, question) = stage.ask("single").await?;
     proxy.set(Wire::Cut);
     stage.source_is("lost").await?;
-    // Answered while nothing can be brought: it arrives later.
+    // Answered while nothing can be brought: it arrives later, and only then it is completed to OpenCode's clients.
+    let mut events = Events::listen(&stage).await?;
     stage.answer(&question, json!([["Green"]]))?;
+    events.until("question.replied").await?;
     stage.prompt_in(&stage.other, "single").await?;
+    let early = timeout(A_WHILE, events.until("message.part.updated")).await;
+    ensure!(early.is_err(), "nothing can have arrived: {early:?}");
     proxy.set(Wire::Whole);
+    let part = events.until("message.part.updated").await?;
+    ensure!(part["part"]["state"]["metadata"]["answers"] == json!([["Green"]]), "{part}");
     stage.source_is("connected").await?;
     stage.confirmed(&question).await?;
     ensure!(stage.last_result(1).await?.contains("\"Green\""));

@@ -11,6 +11,7 @@ use http::{HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
+use askd_core::delivery::DeliveryState;
 use askd_core::{Event, EventType, Question, Right, Seq};
 
 use super::super::limits::KEEP_ALIVE;
@@ -112,13 +113,14 @@ impl Reader {
         if !self.scope.has(&question) {
             return String::new();
         }
-        let (first, properties) = match kind {
-            EventType::QuestionRequested => ("question.asked", wire::request(&question)),
-            _ => wire::settled(&question),
+        let about_request = match kind {
+            EventType::QuestionRequested => Some(("question.asked", wire::request(&question))),
+            EventType::QuestionResolved => Some(wire::settled(&question)),
+            _ => None,
         };
+        let part = (!on_its_way(&question)).then(|| ("message.part.updated", wire::part(&question)));
         let mut frames = String::new();
-        let told = [(first, properties), ("message.part.updated", wire::part(&question))];
-        for (n, (kind, properties)) in told.into_iter().enumerate() {
+        for (n, (kind, properties)) in about_request.into_iter().chain(part).enumerate() {
             let event =
                 json!({ "id": format!("evt_{seq:012x}q{n}"), "type": kind, "properties": properties });
             frames.push_str(&format!("data: {}\n\n", self.wrapped(&question, event)));
@@ -136,5 +138,10 @@ impl Reader {
 }
 
 fn tells(kind: EventType) -> bool {
-    matches!(kind, EventType::QuestionRequested | EventType::QuestionResolved)
+    !matches!(kind, EventType::SessionStarted | EventType::SessionEnded)
+}
+
+/// The agent has not been given the answer yet: its tool call still runs.
+fn on_its_way(question: &Question) -> bool {
+    question.delivery.as_ref().is_some_and(|delivery| delivery.state == DeliveryState::Queued)
 }

@@ -8,6 +8,7 @@ use askd_core::{Question, Status};
 const NO_SESSION: &str = "ses_askd";
 const DISMISSED: &str = "The user dismissed this question";
 const ABORTED: &str = "Tool execution aborted";
+const UNSAID: &str = "The answer did not reach the agent";
 
 pub fn session_of(question: &Question) -> String {
     question.ask.session_id.as_ref().map_or_else(|| NO_SESSION.to_owned(), ToString::to_string)
@@ -77,7 +78,7 @@ fn labels(question: &Question, answers: &[Vec<String>]) -> Vec<Vec<String>> {
     answers.iter().enumerate().map(picks).collect()
 }
 
-/// The tool part: running while the question is open, then completed or in error.
+/// The tool part: running while the question is open, then completed with what the agent was given, or in error.
 pub fn part(question: &Question) -> Value {
     let (message, call) = link(question);
     let start = question.created_at.millis();
@@ -85,10 +86,19 @@ pub fn part(question: &Question) -> Value {
     let outcome = question.outcome.as_ref();
     let end = outcome.map_or(start, |outcome| outcome.at.millis());
     let time = json!({ "start": start, "end": end });
+    let unsaid = question.delivery.as_ref().filter(|delivery| delivery.is_unsaid());
     let state = match question.status {
+        Status::Answered | Status::Rejected if let Some(delivery) = unsaid => {
+            let why = delivery.error.as_ref().and_then(|error| error.detail.as_deref()).unwrap_or_default();
+            json!({ "status": "error", "input": input, "error": format!("{UNSAID}: {why}"), "time": time })
+        }
         Status::Requested => json!({ "status": "running", "input": input, "time": { "start": start } }),
         Status::Answered => {
-            let given = outcome.and_then(|outcome| outcome.answers.as_deref()).unwrap_or_default();
+            let received = outcome.and_then(|outcome| outcome.agent_received.as_ref());
+            let given = match received {
+                Some(received) => received.answers.as_slice(),
+                None => outcome.and_then(|outcome| outcome.answers.as_deref()).unwrap_or_default(),
+            };
             let answers = labels(question, given);
             let count = question.ask.questions.len();
             let title = format!("Asked {count} question{}", if count == 1 { "" } else { "s" });
