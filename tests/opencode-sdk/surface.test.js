@@ -104,6 +104,32 @@ test("a question of the mock is found by its running part, answered and complete
   assert.equal((await api.question.reject({ requestID: request.id })).response.status, 404)
 })
 
+test("a client that comes late finds the running part in the messages of the session", async () => {
+  const api = client()
+  const { data: session } = await v1("POST", "/v1/sessions", { agent: "mock", prompt: "question" })
+  const sessionID = session.id
+  const found = async (status) => {
+    for (const end = Date.now() + LIMIT; Date.now() < end; await new Promise((done) => setTimeout(done, 20))) {
+      const { data: messages } = await api.session.messages({ sessionID })
+      const part = messages.flatMap(({ parts }) => parts).find((part) => part.tool === "question" && part.state.status === status)
+      if (part) return part
+    }
+    assert.fail(`no part that is ${status}`)
+  }
+  const part = await found("running")
+  const request = (await api.question.list()).data.find((each) => each.tool.callID === part.callID)
+  const [label] = request.questions[0].options.map((option) => option.label)
+  assert.equal((await api.question.reply({ requestID: request.id, answers: [[label]] })).data, true)
+  const done = await found("completed")
+  assert.deepEqual([done.id, done.state.metadata.answers], [part.id, [[label]]])
+  const { data: message } = await api.session.message({ sessionID, messageID: part.messageID })
+  assert.deepEqual([message.info.role, message.parts], ["assistant", [done]])
+
+  const missing = await api.session.message({ sessionID, messageID: "msg_x" })
+  assert.deepEqual([missing.response.status, missing.error.name], [404, "NotFoundError"])
+  assert.equal((await api.session.messages({ sessionID: "ses_x" })).response.status, 404)
+})
+
 test("what does not fit leaves the question open, and of five answers at once one wins", async () => {
   const api = client()
   const items = [{ question: "Which?", options: ["A", "B"] }, { question: "What else?", options: ["C"], multiple: true }]

@@ -11,7 +11,6 @@ use http::{HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
-use askd_core::delivery::DeliveryState;
 use askd_core::{Event, EventType, Question, Right, Seq};
 
 use super::super::limits::KEEP_ALIVE;
@@ -118,7 +117,8 @@ impl Reader {
             EventType::QuestionResolved => Some(wire::settled(&question)),
             _ => None,
         };
-        let part = (!on_its_way(&question)).then(|| ("message.part.updated", wire::part(&question)));
+        let news = kind == EventType::QuestionRequested || !wire::is_running(&question);
+        let part = news.then(|| ("message.part.updated", wire::part(&question)));
         let mut frames = String::new();
         for (n, (kind, properties)) in about_request.into_iter().chain(part).enumerate() {
             let event =
@@ -139,9 +139,4 @@ impl Reader {
 
 fn tells(kind: EventType) -> bool {
     !matches!(kind, EventType::SessionStarted | EventType::SessionEnded)
-}
-
-/// The agent has not been given the answer yet: its tool call still runs.
-fn on_its_way(question: &Question) -> bool {
-    question.delivery.as_ref().is_some_and(|delivery| delivery.state == DeliveryState::Queued)
 }

@@ -31,7 +31,7 @@ fn not_found(id: &str) -> Refusal {
     refuse(StatusCode::NOT_FOUND, wire::not_found(id))
 }
 
-fn failed(error: &EngineError, id: &str) -> Refusal {
+pub(super) fn failed(error: &EngineError, id: &str) -> Refusal {
     match error {
         // A question that is settled is gone to these clients, whoever settled it.
         EngineError::Conflict(_) | EngineError::NotFound(_) => not_found(id),

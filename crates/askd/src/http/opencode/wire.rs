@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use askd_core::delivery::{Delivery, DeliveryState};
 use askd_core::{Question, Status};
 
 /// The session of a question that a program asked through the API.
@@ -78,6 +79,12 @@ fn labels(question: &Question, answers: &[Vec<String>]) -> Vec<Vec<String>> {
     answers.iter().enumerate().map(picks).collect()
 }
 
+/// Nobody has answered, or the agent has not been given the answer yet.
+pub fn is_running(question: &Question) -> bool {
+    let on_its_way = |delivery: &Delivery| delivery.state == DeliveryState::Queued;
+    question.is_open() || question.delivery.as_ref().is_some_and(on_its_way)
+}
+
 /// The tool part: running while the question is open, then completed with what the agent was given, or in error.
 pub fn part(question: &Question) -> Value {
     let (message, call) = link(question);
@@ -88,11 +95,13 @@ pub fn part(question: &Question) -> Value {
     let time = json!({ "start": start, "end": end });
     let unsaid = question.delivery.as_ref().filter(|delivery| delivery.is_unsaid());
     let state = match question.status {
+        _ if is_running(question) => {
+            json!({ "status": "running", "input": input, "time": { "start": start } })
+        }
         Status::Answered | Status::Rejected if let Some(delivery) = unsaid => {
             let why = delivery.error.as_ref().and_then(|error| error.detail.as_deref()).unwrap_or_default();
             json!({ "status": "error", "input": input, "error": format!("{UNSAID}: {why}"), "time": time })
         }
-        Status::Requested => json!({ "status": "running", "input": input, "time": { "start": start } }),
         Status::Answered => {
             let received = outcome.and_then(|outcome| outcome.agent_received.as_ref());
             let given = match received {
@@ -108,7 +117,7 @@ pub fn part(question: &Question) -> Value {
             })
         }
         Status::Rejected => json!({ "status": "error", "input": input, "error": DISMISSED, "time": time }),
-        Status::Cancelled | Status::Expired => json!({
+        Status::Requested | Status::Cancelled | Status::Expired => json!({
             "status": "error", "input": input, "error": ABORTED, "metadata": { "interrupted": true }, "time": time,
         }),
     };
@@ -119,6 +128,25 @@ pub fn part(question: &Question) -> Value {
         "part": { "id": id, "sessionID": session, "messageID": message, "type": "tool", "tool": "question",
                   "callID": call, "state": state },
     })
+}
+
+/// The message that asked, and its part.
+pub fn message(question: &Question) -> (Value, Value) {
+    let mut told = part(question);
+    let part = told["part"].take();
+    let cwd = question.ask.context.cwd.as_deref().unwrap_or("/");
+    let mut time = json!({ "created": question.created_at.millis() });
+    if part["state"]["status"] != "running" {
+        time["completed"] = part["state"]["time"]["end"].clone();
+    }
+    let nothing = json!({ "input": 0, "output": 0, "reasoning": 0, "cache": { "read": 0, "write": 0 } });
+    let info = json!({
+        "id": part["messageID"], "sessionID": part["sessionID"], "role": "assistant", "time": time,
+        // What askd does not know of a message, and clients want.
+        "parentID": "", "modelID": "", "providerID": question.ask.agent, "mode": "build", "agent": question.ask.agent,
+        "path": { "cwd": cwd, "root": "/" }, "cost": 0, "tokens": nothing,
+    });
+    (info, part)
 }
 
 fn output(question: &Question, answers: &[Vec<String>]) -> String {
@@ -133,6 +161,10 @@ fn output(question: &Question, answers: &[Vec<String>]) -> String {
 
 pub fn not_found(id: &str) -> Value {
     json!({ "_tag": "QuestionNotFoundError", "requestID": id, "message": format!("Question request not found: {id}") })
+}
+
+pub fn missing(noun: &str, id: &str) -> Value {
+    json!({ "name": "NotFoundError", "data": { "message": format!("{noun} not found: {id}") } })
 }
 
 pub fn bad_request(message: &str, kind: &str) -> Value {
