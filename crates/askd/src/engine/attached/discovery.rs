@@ -48,6 +48,16 @@ impl FoundProcess {
     }
 }
 
+/// What is known from look to look.
+#[derive(Default)]
+struct Known {
+    processes: Processes,
+    /// The servers whose end has to be told.
+    attached: HashSet<FoundProcess>,
+    /// Listeners that need no further look. A server that a person let go of is not attached again while its process lives.
+    met: HashSet<(FoundProcess, String)>,
+}
+
 /// A process of an agent that listens.
 #[derive(Debug, Clone)]
 struct Listener {
@@ -60,11 +70,9 @@ impl Engine {
     /// Looks for servers until the hub stops.
     pub fn discover(&self, discovery: Discovery) {
         self.spawn(move |engine| async move {
-            // A server that a person let go of is not attached again while its process lives.
-            let mut met: HashSet<(FoundProcess, String)> = HashSet::new();
-            let mut processes = Processes::default();
+            let mut known = Known::default();
             loop {
-                if let Err(error) = engine.look_for_servers(&discovery, &mut met, &mut processes).await {
+                if let Err(error) = engine.look_for_servers(&discovery, &mut known).await {
                     tracing::error!(%error, "cannot look for servers; trying again");
                 }
                 tokio::time::sleep(EVERY).await;
@@ -72,18 +80,12 @@ impl Engine {
         });
     }
 
-    async fn look_for_servers(
-        &self,
-        discovery: &Discovery,
-        met: &mut HashSet<(FoundProcess, String)>,
-        processes: &mut Processes,
-    ) -> Result<(), EngineError> {
-        let met_before = met.len();
-        met.retain(|(process, _)| process.is_alive());
-        if processes.is_thorough() || met.len() < met_before {
-            self.let_go_of_the_dead().await?;
+    async fn look_for_servers(&self, discovery: &Discovery, known: &mut Known) -> Result<(), EngineError> {
+        if known.processes.is_thorough() || known.attached.iter().any(|process| !process.is_alive()) {
+            known.attached = self.let_go_of_the_dead().await?;
+            known.met.retain(|(process, _)| process.is_alive());
         }
-        let to_judge = processes.look(&process::process_ids().unwrap_or_default());
+        let to_judge = known.processes.look(&process::process_ids().unwrap_or_default());
         if to_judge.is_empty() {
             return Ok(());
         }
@@ -110,11 +112,12 @@ impl Engine {
         let listeners = looked.unwrap_or_default();
         for listener in listeners {
             let key = (listener.process, listener.url.clone());
-            if met.contains(&key) || met.len() >= MAX_FOUND {
+            if known.met.contains(&key) || known.met.len() >= MAX_FOUND {
                 continue;
             }
             if self.attach_found(discovery, &listener).await? {
-                met.insert(key);
+                known.attached.insert(listener.process);
+                known.met.insert(key);
             }
         }
         Ok(())
@@ -148,21 +151,23 @@ impl Engine {
         Ok(true)
     }
 
-    /// Ends the sources whose servers were found and have gone.
-    async fn let_go_of_the_dead(&self) -> Result<(), EngineError> {
+    /// Ends the sources whose servers were found and have gone. Gives the processes of the others.
+    async fn let_go_of_the_dead(&self) -> Result<HashSet<FoundProcess>, EngineError> {
+        let mut living = HashSet::new();
         for record in self.store().sources().await? {
             if record.source.state == SourceState::Ended {
                 continue;
             }
             let settings = serde_json::from_str::<AttachedSettings>(&record.settings).ok();
-            if let Some(found) = settings.and_then(|settings| settings.found)
-                && !found.is_alive()
-            {
+            let Some(found) = settings.and_then(|settings| settings.found) else { continue };
+            if found.is_alive() {
+                living.insert(found);
+            } else {
                 let detail = format!("the server that was found has ended (process {})", found.pid);
                 self.end_source(&record.source.id, Cause::SourceLost { detail: Some(detail) }).await?;
             }
         }
-        Ok(())
+        Ok(living)
     }
 }
 

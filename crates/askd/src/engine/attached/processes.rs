@@ -5,8 +5,8 @@
 
 use std::collections::HashMap;
 
-/// Looks at which a process is young.
-const YOUNG: u64 = 4;
+/// Looks at which a process is young: a server on a busy machine may need most of a minute until it has its port.
+const YOUNG: u64 = 10;
 /// Every so many looks all processes are judged again: one may become another program late in its life.
 const THOROUGH: u64 = 12;
 
@@ -47,12 +47,9 @@ mod tests {
         }
         assert!(processes.look(&[1, 2]).is_empty());
         assert_eq!(processes.look(&[1, 2, 3]), [3]);
-        assert_eq!(processes.look(&[2, 3]), [3]);
-        assert_eq!(processes.look(&[1, 2, 3]), [1, 3], "another one with the same number");
-        while !processes.is_thorough() {
-            processes.look(&[2, 3]);
-        }
+        assert!(processes.is_thorough());
         assert_eq!(processes.look(&[2, 3]), [2, 3]);
-        assert!(processes.look(&[2, 3]).is_empty());
+        assert_eq!(processes.look(&[2, 3]), [3]);
+        assert_eq!(processes.look(&[1, 2, 3]), [1, 3], "another one with the number of one that has gone");
     }
 }
