@@ -10,8 +10,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::Notify;
 
-use askd_core::delivery::{DeliveryInput, FailReason, Redeliver};
 use askd_core::SourceId;
+use askd_core::delivery::{DeliveryInput, FailReason, Redeliver};
 use askd_store::{Claim, ClaimHolder, ClaimedDelivery, StoreError};
 
 use super::{Engine, now};

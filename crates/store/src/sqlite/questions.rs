@@ -310,7 +310,7 @@ impl Questions for SqliteStore {
         said: Vec<NewEntry>,
     ) -> StoreResult<Asked> {
         let (json, transcript) = (to_json(&new.ask)?, transcript.clone());
-        self.write(move |tx| {
+        self.write_in(Scope::Commit, move |tx| {
             let asked = ask(tx, new, &json)?;
             transcripts::append(tx, transcript, said)?;
             Ok(asked)
@@ -319,7 +319,7 @@ impl Questions for SqliteStore {
     }
 
     async fn resolve(&self, wanted: Resolve) -> StoreResult<Resolved> {
-        self.write(move |tx| resolve(tx, wanted)).await
+        self.write_in(Scope::Commit, move |tx| resolve(tx, wanted)).await
     }
 
     async fn sight(
@@ -367,12 +367,7 @@ impl Questions for SqliteStore {
             return Ok(known);
         }
         let id = id.clone();
-        self.readers
-            .read(move |conn| {
-                let sql = "SELECT native FROM questions WHERE id = ?1";
-                Ok(conn.query_row(sql, [id.as_str()], |row| row.get(0)).optional()?.flatten())
-            })
-            .await
+        self.readers.read(move |conn| settle::native(conn, &id)).await
     }
 
     async fn reveal(&self, id: &QuestionId, at: Timestamp) -> StoreResult<Option<Outcome>> {
@@ -476,8 +471,7 @@ mod tests {
         let memory = Arc::new(Memory::starting_after(0));
         let sealer = Arc::new(Sealer::new(&[7; 32]));
         // As if all others had been asked before.
-        let writer =
-            Writer::start(conn, Arc::clone(&memory), sealer, MAX_OPEN_QUESTIONS - 1).unwrap();
+        let writer = Writer::start(conn, Arc::clone(&memory), sealer, MAX_OPEN_QUESTIONS - 1).unwrap();
         let asking = |n| {
             let input: AskInput = serde_json::from_str(r#"{"questions":[{"question":"Which?"}]}"#).unwrap();
             let new = NewQuestion {
