@@ -199,6 +199,7 @@ impl Codec for OpencodeCodec {
     fn delivered(&mut self, native_id: &str, settled: &Settlement) -> Vec<Heard> {
         if let Some(open) = self.open.get_mut(native_id) {
             open.sent = Some(settled.clone());
+            open.in_flight = true;
             open.acknowledged = false;
             // Known from now on: the tool part may tell of it before the server says that it took it.
             let rejects = permission::reply_of(settled).is_ok_and(|(word, _)| word == permission::REJECT);

@@ -103,6 +103,10 @@ impl OpencodeCodec {
     }
 
     pub(super) fn after_speaking(&mut self, native_id: &str, status: u16, heard: &mut Vec<Heard>) {
+        if let Some(open) = self.open.get_mut(native_id) {
+            open.in_flight = false;
+            open.acknowledged |= (200..300).contains(&status);
+        }
         if matches!(status, 200..=299 | 404) {
             self.look(native_id, Looking::Spoken { gone: status == 404 }, heard);
         }
@@ -233,7 +237,7 @@ impl OpencodeCodec {
                 self.conclude(native_id, ended(native_id.to_owned(), cause, lost, false), heard);
             }
             // It may just be on its way from the server to the part: one more look tells.
-            Looking::Absent if !open.acknowledged => {
+            Looking::Absent if !open.acknowledged && !open.in_flight => {
                 self.look(native_id, Looking::Spoken { gone: true }, heard);
             }
             Looking::Spoken { gone: true } if !open.acknowledged => {

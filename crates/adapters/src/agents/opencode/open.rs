@@ -45,6 +45,8 @@ pub(super) struct Open {
     pub(super) link: Option<Link>,
     /// What askd has sent.
     pub(super) sent: Option<Settlement>,
+    /// The call with it has not come back yet: that the server lists the request no more may be its doing.
+    pub(super) in_flight: bool,
     /// The server has said that the request is settled in just that way.
     pub(super) acknowledged: bool,
     /// In which order it became known; a list that was wanted earlier says nothing about it.
@@ -54,8 +56,8 @@ pub(super) struct Open {
 impl Open {
     pub(super) fn new(way: Way, directory: Option<String>, request: AnyRequest, since: u64) -> Self {
         let AnyRequest { id, session, tool } = request;
-        let (sent, acknowledged) = (None, false);
-        Self { native_id: id, way, session, directory, link: tool, sent, acknowledged, since }
+        let (sent, in_flight, acknowledged) = (None, false, false);
+        Self { native_id: id, way, session, directory, link: tool, sent, in_flight, acknowledged, since }
     }
 
     /// A request that is known from before a restart of the hub.
