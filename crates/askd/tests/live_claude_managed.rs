@@ -14,7 +14,7 @@ use live_claude::{answers, late, roads};
 type Test = (&'static str, &'static [&'static str], fn());
 
 fn main() -> ExitCode {
-    let tests: [Test; 21] = [
+    let tests: [Test; 22] = [
         ("a_question_is_answered_and_the_session_goes_on", &["claude"], answers::single),
         ("several_picks_and_items_with_commas_and_quotes", &["claude"], answers::several_picks),
         ("own_words_previews_and_notes", &["claude"], answers::own_words_and_notes),
@@ -36,6 +36,7 @@ fn main() -> ExitCode {
             &["claude", "claude-2.1.120", "claude-2.0.76"],
             roads::versions,
         ),
+        ("a_version_that_cannot_ask_is_refused", &["claude"], roads::too_old),
         ("portable_2_1_120", &["claude-2.1.120"], || roads::older("claude-2.1.120")),
         ("portable_2_0_76", &["claude-2.0.76"], || roads::older("claude-2.0.76")),
         ("plan_2_1_120", &["claude-2.1.120"], || roads::older_plan("claude-2.1.120")),

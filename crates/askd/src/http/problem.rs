@@ -26,6 +26,7 @@ pub enum Code {
     AmbiguousAnswer,
     IdempotencyKeyReused,
     AgentUnavailable,
+    AgentUnsupported,
     BodyTooLarge,
     UriTooLong,
     UnsupportedMediaType,
@@ -74,6 +75,9 @@ impl Code {
             }
             Self::AgentUnavailable => {
                 (StatusCode::CONFLICT, "agent_unavailable", "The agent cannot do this now")
+            }
+            Self::AgentUnsupported => {
+                (StatusCode::CONFLICT, "agent_unsupported", "This version of the agent is not supported")
             }
             Self::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", "The body is too large"),
             Self::UriTooLong => (StatusCode::URI_TOO_LONG, "uri_too_long", "The address is too long"),

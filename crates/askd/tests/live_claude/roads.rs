@@ -1,5 +1,7 @@
 //! MCP servers, permission modes, resumed conversations and older versions.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use askd_testkit::hub::Hub;
 use askd_testkit::programs::AgentEnv as _;
 use serde_json::json;
@@ -114,6 +116,38 @@ pub fn older_plan(program: &str) {
     let (told, is_error) = claude.told(2);
     // 2.0.76 says it as a message within the result, 2.1.120 as the approved plan itself.
     assert!(!is_error && told.contains("approved your plan") && told.contains("1. Only B"), "{told}");
+}
+
+/// A version that cannot ask without a screen is not started, until it is updated: also where a wrapper hides that it was.
+pub fn too_old() {
+    let claude = Claude::new("claude");
+    let bin = claude.env.place().home().join("bin");
+    let real = bin.join("real");
+    std::fs::rename(bin.join("claude"), &real).unwrap();
+    let (said, old) = (bin.join("version"), "2.0.70 (Claude Code)\n");
+    std::fs::write(&said, old).unwrap();
+    let wrapper = format!(
+        "#!/bin/sh\n[ -s '{said}' ] || exec '{real}' \"$@\"\n[ \"$1\" = --version ] && exec cat '{said}'\ntouch '{bin}/started'\n",
+        said = said.display(),
+        real = real.display(),
+        bin = bin.display(),
+    );
+    std::fs::write(bin.join("claude"), wrapper).unwrap();
+    std::fs::set_permissions(bin.join("claude"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let stage = Stage::new();
+    let (status, problem) = stage.hub.http("POST", "/v1/sessions", Some(&claude.request("single"))).unwrap();
+    assert_eq!((status, &problem["code"]), (409, &json!("agent_unsupported")), "{problem}");
+    for part in ["2.0.70", "2.0.71 and newer", "npm install"] {
+        assert!(problem["detail"].as_str().unwrap().contains(part), "{part} is not in {problem}");
+    }
+    assert!(!bin.join("started").exists() && stage.holders().is_empty(), "it was started");
+    let (_, sessions) = stage.hub.http("GET", "/v1/sessions", None).unwrap();
+    assert_eq!(sessions["sessions"], json!([]));
+    std::fs::write(&said, "").unwrap();
+    let session = stage.start(&claude.request("single"));
+    let id = stage.open_question(&session);
+    stage.answer(&id, &json!([["JWT"]]));
+    stage.confirmed(&id);
 }
 
 /// The hub tells the roads of the version that is installed, and doctor says them to a person.
