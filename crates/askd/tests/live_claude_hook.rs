@@ -20,6 +20,9 @@ fn main() -> ExitCode {
         .test("inbox_wins", &["claude"], inbox_wins)
         .test("inbox_wins_2_1_120", &["claude-2.1.120"], || portable("claude-2.1.120"))
         .test("inbox_wins_2_0_76", &["claude-2.0.76"], || portable("claude-2.0.76"))
+        .test("nothing_picked", &["claude"], || nothing_picked("claude"))
+        .test("nothing_picked_2_1_120", &["claude-2.1.120"], || nothing_picked("claude-2.1.120"))
+        .test("nothing_picked_2_0_76", &["claude-2.0.76"], || nothing_picked("claude-2.0.76"))
         .test("terminal_wins", &["claude"], || terminal_wins("claude"))
         .test("terminal_wins_2_1_120", &["claude-2.1.120"], || terminal_wins("claude-2.1.120"))
         .test("terminal_wins_2_0_76", &["claude-2.0.76"], || terminal_wins("claude-2.0.76"))
@@ -32,6 +35,7 @@ fn main() -> ExitCode {
         .test("hook_cut_off_by_its_timeout", &["claude"], hook_timeout)
         .test("skip_permissions", &["claude"], skip_permissions)
         .test("plan_approved", &["claude"], plan_approved)
+        .test("a_plan_is_not_approved_unchanged_for_a_changed_one", &["claude-2.0.76"], plan_unchanged)
         .test("plan_sent_back", &["claude"], plan_sent_back)
         .test("terminal_closed_while_it_asks", &["claude"], closed)
         .test("observed_without_hooks", &["claude"], observed)
@@ -75,16 +79,59 @@ async fn inbox_wins() -> Result<()> {
 
 /// What holds in every version that has the hook.
 async fn portable(program: &'static str) -> Result<()> {
-    let stage = Stage::start_with(program, asks(&[question("Which auth?")])).await?;
+    let items = [question("Which auth?"), item("Many?", true), question("Own words?"), question("Skipped?")];
+    let stage = Stage::start_with(program, asks(&items)).await?;
     let asked = stage.asked().await?;
     ensure!(
         asked["tool"]["callId"].as_str().is_some_and(|id| id.starts_with("toolu_")),
         "no call id: {asked}"
     );
     stage.shows("Which auth?").await?;
-    stage.reply(&asked, json!({ "answers": [["Session cookies"]] }))?;
+    let answers =
+        json!([["Session cookies"], ["JWT", "Metrics, \"traces\""], ["both,\nand \"more\" 🚀"], []]);
+    stage.reply(&asked, json!({ "answers": answers, "notes": ["soon", null, null, null] }))?;
     let seen = stage.model_saw("AskUserQuestion").await?;
-    ensure!(!seen.is_error && seen.text.contains("\"Which auth?\"=\"Session cookies\""), "{seen:?}");
+    ensure!(!seen.is_error && !seen.text.contains("Skipped?"), "{seen:?}");
+    for part in [
+        // A note is in the answer, because old versions lose what is beside it.
+        "\"Which auth?\"=\"Session cookies (note: soon)\"",
+        "\"Many?\"=\"JWT, \"Metrics, \\\"traces\\\"\"\"",
+        "\"Own words?\"=\"both,\nand \"more\" 🚀\"",
+    ] {
+        ensure!(seen.text.contains(part), "{part} is not in {}", seen.text);
+    }
+    let question = stage.delivered(&asked, "confirmed").await?;
+    ensure!(question["outcome"]["answers"] == answers, "{question}");
+    stage.no_hook_left().await
+}
+
+/// Old versions call an answer with nothing in it an answer, so it is said in words; the model goes on.
+async fn nothing_picked(program: &'static str) -> Result<()> {
+    let stage = Stage::start_with(program, asks(&[question("Which auth?")])).await?;
+    let asked = stage.asked().await?;
+    stage.shows("Which auth?").await?;
+    stage.reply(&asked, json!({ "answers": [[]] }))?;
+    let seen = stage.model_saw("AskUserQuestion").await?;
+    ensure!(seen.text.contains("The user did not answer the questions."), "{seen:?}");
+    stage.delivered(&asked, "confirmed").await?;
+    stage.shows("Thank you.").await?;
+    stage.no_hook_left().await
+}
+
+/// 2.0.76 would approve the old plan for a changed one: that is refused, and the plan as it is can be approved.
+async fn plan_unchanged() -> Result<()> {
+    let mut stage = Stage::prepare(plan()).await?.with("claude-2.0.76");
+    stage.install()?;
+    stage.open_terminal(&["--permission-mode", "plan"]).await?;
+    let asked = stage.asked().await?;
+    stage.shows("Would you like to proceed?").await?;
+    let changed = json!({ "answers": [["approve"]], "editedPlan": "# Plan\n\n1. Do B\n" });
+    let (status, problem) = stage.try_end(&asked, "reply", &changed)?;
+    ensure!(status == 409 && problem["code"] == "road_cannot_carry", "{status}: {problem}");
+    ensure!(stage.question(&asked)?["status"] == "requested", "it was settled");
+    stage.reply(&asked, json!({ "answers": [["approve"]] }))?;
+    let seen = stage.model_saw("ExitPlanMode").await?;
+    ensure!(!seen.is_error && seen.text.contains("approved your plan"), "{seen:?}");
     stage.delivered(&asked, "confirmed").await?;
     stage.no_hook_left().await
 }
@@ -128,7 +175,8 @@ async fn declined() -> Result<()> {
     let asked = stage.asked().await?;
     stage.reject(&asked, json!({ "reason": "ask Ada" }))?;
     let seen = stage.model_saw("AskUserQuestion").await?;
-    ensure!(seen.is_error && seen.text == "The user declined to answer, and says: ask Ada", "{seen:?}");
+    ensure!(seen.is_error && seen.text.contains("declined to answer (in the askd inbox)"), "{seen:?}");
+    ensure!(seen.text.contains("this reason: ask Ada"), "{seen:?}");
     stage.delivered(&asked, "confirmed").await?;
     Ok(())
 }
@@ -233,7 +281,10 @@ async fn plan_sent_back() -> Result<()> {
     let asked = stage.asked().await?;
     stage.reject(&asked, json!({ "reason": "make it smaller" }))?;
     let seen = stage.model_saw("ExitPlanMode").await?;
-    ensure!(seen.is_error && seen.text.ends_with("the user said:\nmake it smaller"), "{seen:?}");
+    ensure!(
+        seen.is_error && seen.text.ends_with("(from the askd inbox) and said:\nmake it smaller"),
+        "{seen:?}"
+    );
     stage.delivered(&asked, "confirmed").await?;
     Ok(())
 }

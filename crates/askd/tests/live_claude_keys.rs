@@ -24,6 +24,8 @@ fn main() -> ExitCode {
         .test("plan_sent_back_2_0_76", &["claude-2.0.76"], || plan_sent_back("claude-2.0.76"))
         .test("plan_sent_back", &["claude"], || plan_sent_back("claude"))
         .test("interrupted", &["claude"], interrupted)
+        .test("what_keys_cannot_carry_is_refused", &["claude"], || refused("claude"))
+        .test("what_keys_cannot_carry_is_refused_2_0_76", &["claude-2.0.76"], || refused("claude-2.0.76"))
         .test("another_screen_gets_no_key", &["claude"], another_screen)
         .test("what_would_be_wrong_is_not_submitted", &["claude-2.1.120"], wrong)
         .test("not_from_a_notification", &["claude"], from_a_notification)
@@ -58,7 +60,7 @@ async fn typed(program: &'static str) -> Result<()> {
     let (stage, asked) = open(program, asks(&items), &[]).await?;
     stage.shows("Enter to select").await?;
     says_so(&stage, &asked).await?;
-    let answers = json!([["Session cookies"], ["Metrics, \"traces\"", "JWT"], ["both; and \"more\""]]);
+    let answers = json!([["Session cookies"], ["Metrics, \"traces\"", "JWT"], ["both; and\n\"more\";"]]);
     stage.reply(&asked, json!({ "answers": answers }))?;
     let seen = stage.model_saw("AskUserQuestion").await?;
     ensure!(!seen.is_error, "{seen:?}");
@@ -66,7 +68,7 @@ async fn typed(program: &'static str) -> Result<()> {
         "\"Which auth?\"=\"Session cookies\"",
         "\"Many?\"=\"JWT, ",
         "traces",
-        "\"Own words?\"=\"both; and \"more\"\"",
+        "\"Own words?\"=\"both; and\n\"more\";\"",
     ] {
         ensure!(seen.text.contains(part), "{part} is not in {}", seen.text);
     }
@@ -78,6 +80,9 @@ async fn typed(program: &'static str) -> Result<()> {
 async fn plan_approved() -> Result<()> {
     let (stage, asked) = open("claude", plan(), &["--permission-mode", "plan"]).await?;
     stage.shows("Would you like to proceed?").await?;
+    let changed = json!({ "answers": [["approve"]], "editedPlan": "# Another" });
+    let (status, problem) = stage.try_end(&asked, "reply", &changed)?;
+    ensure!(status == 409 && problem["code"] == "road_cannot_carry", "{status}: {problem}");
     stage.reply(&asked, json!({ "answers": [["approve"]] }))?;
     let seen = stage.model_saw("ExitPlanMode").await?;
     ensure!(!seen.is_error && seen.text.contains("approved your plan"), "{seen:?}");
@@ -103,6 +108,32 @@ async fn interrupted() -> Result<()> {
     stage.delivered(&asked, "confirmed").await?;
     stage.gone("Enter to select").await?;
     ensure!(stage.model.requests().len() == requests, "the turn went on: {}", stage.screen());
+    Ok(())
+}
+
+/// An answer that has no keys is refused at once; the question stays as it was, and takes one that has.
+async fn refused(program: &'static str) -> Result<()> {
+    let (stage, asked) = open(program, asks(&[item("Which auth?", false)]), &[]).await?;
+    stage.shows("Enter to select").await?;
+    says_so(&stage, &asked).await?;
+    let before = stage.screen();
+    for (how, body, why) in [
+        ("reply", json!({ "answers": [["JWT"]], "notes": ["soon"] }), "a note cannot be typed"),
+        ("reply", json!({ "answers": [[]] }), "nothing is picked"),
+        ("reply", json!({ "answers": [["tab\there"]] }), "without control characters"),
+        ("reject", json!({ "reason": "ask Ada" }), "cannot decline"),
+    ] {
+        let (status, problem) = stage.try_end(&asked, how, &body)?;
+        ensure!(status == 409 && problem["code"] == "road_cannot_carry", "{status}: {problem}");
+        ensure!(problem["detail"].as_str().is_some_and(|detail| detail.contains(why)), "{why}: {problem}");
+    }
+    let question = stage.question(&asked)?;
+    ensure!(question["status"] == "requested" && question["delivery"].is_null(), "{question}");
+    ensure!(stage.screen() == before, "something was typed: {}", stage.screen());
+    stage.reply(&asked, json!({ "answers": [["Session cookies"]] }))?;
+    let seen = stage.model_saw("AskUserQuestion").await?;
+    ensure!(seen.text.contains("\"Which auth?\"=\"Session cookies\""), "{seen:?}");
+    stage.delivered(&asked, "confirmed").await?;
     Ok(())
 }
 

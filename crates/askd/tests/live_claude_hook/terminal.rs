@@ -203,9 +203,14 @@ impl Stage {
         self.end(asked, "reject", body)
     }
 
-    fn end(&self, asked: &Value, how: &str, body: Value) -> Result<()> {
+    /// What the hub says to an outcome.
+    pub fn try_end(&self, asked: &Value, how: &str, body: &Value) -> Result<(u16, Value)> {
         let id = asked["id"].as_str().context("no id")?;
-        let (status, said) = self.hub.http("POST", &format!("/v1/questions/{id}/{how}"), Some(&body))?;
+        self.hub.http("POST", &format!("/v1/questions/{id}/{how}"), Some(body))
+    }
+
+    fn end(&self, asked: &Value, how: &str, body: Value) -> Result<()> {
+        let (status, said) = self.try_end(asked, how, &body)?;
         ensure!(status == 200, "{status}: {said}");
         Ok(())
     }

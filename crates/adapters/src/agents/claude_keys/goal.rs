@@ -7,7 +7,7 @@ use askd_core::question::{Item, Kind};
 use askd_core::{Answer, Ask, RejectMode, Settlement};
 
 use super::screen::bare;
-use crate::agents::claude_hook::quoted;
+use crate::agents::claude::answers::quoted;
 
 /// Characters that are typed: more do not fit on a screen, and what is not on the screen cannot be checked.
 pub const MAX_TYPED_CHARS: usize = 1_000;
