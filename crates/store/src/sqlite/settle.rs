@@ -8,13 +8,15 @@ use rusqlite::{Connection, OptionalExtension, params};
 use askd_core::delivery::{Delivery, DeliveryInput, DeliveryState, FailReason};
 use askd_core::lifecycle::{Current, Decision, Resolution, decide};
 use askd_core::outcome::AgentReceived;
-use askd_core::{Answer, By, DeliveryId, EventType, Outcome, Question, QuestionId, Settlement, Timestamp};
+use askd_core::{
+    Answer, By, DeliveryId, EventType, Outcome, Question, QuestionId, Settlement, SourceId, Timestamp,
+};
 
 use super::rows::{corrupt, from_json, to_json};
 use super::transcripts;
 use super::writer::Tx;
 use crate::seal::Sealer;
-use crate::{ClaimHolder, Record, Resolved, StoreResult};
+use crate::{ClaimHolder, ClaimedDelivery, Record, Resolved, StoreResult};
 
 pub(super) fn resolve(
     tx: &mut Tx<'_>,
@@ -40,11 +42,12 @@ pub(super) fn resolve(
             question.status = outcome.status;
             question.outcome = Some(*outcome);
             store_outcome(tx, &question, resolution, at)?;
-            if let (true, Some(source)) = (deliver, &record.source) {
+            let source = record.source.filter(|_| deliver);
+            let id = DeliveryId::from_bits(question.id.bits());
+            if let Some(source) = &source {
                 let queued = Delivery::queued(at);
                 let delivery =
                     claim.and_then(|_| queued.after(&DeliveryInput::Claimed, at)).unwrap_or(queued);
-                let id = DeliveryId::from_bits(question.id.bits());
                 let sql = "INSERT INTO deliveries (question_id, id, source_id, state, body, not_before, claim_owner, claim_until) \
                            VALUES (?1, ?2, ?3, 'queued', ?4, ?5, ?6, ?7)";
                 let body = to_json(&delivery)?;
@@ -62,7 +65,13 @@ pub(super) fn resolve(
             tx.open_questions -= 1;
             transcripts::tell_end(tx, &question, at)?;
             tx.log_change(EventType::QuestionResolved, at, &mut question)?;
-            Ok(Resolved::Settled(question))
+            let claimed = match (source, record.native_id) {
+                (Some(source), Some(native_id)) if claim.is_some() => {
+                    Some(Box::new(claimed(tx, id, source, native_id, &question)?))
+                }
+                _ => None,
+            };
+            Ok(Resolved::Settled(question, claimed))
         }
         Decision::Same => Ok(Resolved::Same(question)),
         Decision::Conflict => Ok(Resolved::Conflict(question)),
@@ -72,6 +81,21 @@ pub(super) fn resolve(
         }
         Decision::Overtaken(received) => Ok(Resolved::Noted(overtaken(tx, question, received, at)?)),
     }
+}
+
+/// The delivery of an outcome that was just stored, for the worker that took it in the same transaction.
+fn claimed(
+    tx: &Tx<'_>,
+    id: DeliveryId,
+    source: SourceId,
+    native_id: String,
+    question: &Question,
+) -> StoreResult<ClaimedDelivery> {
+    let outcome = question.outcome.as_ref().ok_or_else(|| corrupt("a delivery without an outcome"))?;
+    let sql = "SELECT native FROM questions WHERE id = ?1";
+    let native = tx.conn.prepare_cached(sql)?.query_row([question.id.as_str()], |row| row.get(0))?;
+    let settlement = settlement(tx.conn, tx.sealer, &question.id, outcome)?;
+    Ok(ClaimedDelivery { id, source, question: question.clone(), native_id, native, settlement })
 }
 
 /// The agent took another answer: the outcome stays, the delivery failed, and both say so.

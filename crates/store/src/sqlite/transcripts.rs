@@ -58,10 +58,10 @@ fn weight(text: Option<&str>, raw: Option<&str>) -> u64 {
     (text.map_or(0, str::len) + raw.map_or(0, str::len)) as u64
 }
 
-fn append(tx: &mut Tx<'_>, transcript: SessionId, entries: Vec<NewEntry>) -> StoreResult<()> {
+pub(super) fn append(tx: &mut Tx<'_>, transcript: SessionId, entries: Vec<NewEntry>) -> StoreResult<()> {
     let (conn, name) = (tx.conn, transcript.as_str());
     let mut head = head(conn, name)?;
-    let watched = tx.growth.is_watched(&transcript);
+    let watched = tx.memory.growth.is_watched(&transcript);
     let mut grown = Vec::new();
     // One line may say several things; they come in one call.
     let stored_through = head.last_line;
@@ -189,7 +189,7 @@ impl Transcripts for SqliteStore {
         after: u64,
     ) -> StoreResult<TranscriptPage> {
         if about.is_none()
-            && let Some(page) = self.growth.page(transcript, after)
+            && let Some(page) = self.memory.growth.page(transcript, after)
         {
             return Ok(page);
         }
@@ -220,6 +220,6 @@ impl Transcripts for SqliteStore {
     }
 
     fn watch_transcript(&self, transcript: &SessionId) -> watch::Receiver<()> {
-        self.growth.watch(transcript)
+        self.memory.growth.watch(transcript)
     }
 }
