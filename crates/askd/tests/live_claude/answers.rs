@@ -56,6 +56,24 @@ pub fn own_words_and_notes() {
     assert!(told.contains("\"Grid\" selected preview:\n+-+\n|A|\n+-+ notes: make it wide"), "{told}");
 }
 
+/// Own words that read like labels, and one label that reads like several.
+pub fn own_words_like_labels() {
+    let claude = Claude::new("claude");
+    let (stage, session, id) = asked(&claude, "multi-select");
+    let words = json!([["Logging, 日本 🦀"]]);
+    stage.answer(&id, &words);
+    assert_eq!(stage.confirmed(&id)["outcome"]["answers"], words);
+    assert!(claude.told(1).0.contains("\"Which of these?\"=\"Logging, 日本 🦀\""), "{:?}", claude.told(1));
+    for (count, label) in [(2, "Metrics, traces"), (3, "say \"hi\"")] {
+        let id = say(&stage, &session, "multi-select");
+        stage.answer(&id, &json!([[label]]));
+        stage.confirmed(&id);
+        let told = claude.told(count).0;
+        let wanted = format!("Your questions have been answered: \"Which of these?\"=\"{label}\".");
+        assert!(told.starts_with(&wanted), "{told}");
+    }
+}
+
 pub fn nothing_picked() {
     let claude = Claude::new("claude");
     let (stage, _, id) = asked(&claude, "single");

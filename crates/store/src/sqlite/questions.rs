@@ -485,8 +485,7 @@ mod tests {
         let memory = Arc::new(Memory::starting_after(0));
         let sealer = Arc::new(Sealer::new(&[7; 32]));
         // As if all others had been asked before.
-        let writer =
-            Writer::start(conn, Arc::clone(&memory), sealer, MAX_OPEN_QUESTIONS - 1).unwrap();
+        let writer = Writer::start(conn, Arc::clone(&memory), sealer, MAX_OPEN_QUESTIONS - 1).unwrap();
         let asking = |n| {
             let input: AskInput = serde_json::from_str(r#"{"questions":[{"question":"Which?"}]}"#).unwrap();
             let new = NewQuestion {
