@@ -148,8 +148,14 @@ impl Stage {
             .with_context(|| self.screen())
     }
 
+    /// Presses a key when the dialog takes keys.
     pub async fn key(&self, key: &str) -> Result<()> {
         tokio::time::sleep(GRACE).await;
+        self.press(key)
+    }
+
+    /// Presses a key at once.
+    pub fn press(&self, key: &str) -> Result<()> {
         self.terminal.key(key)
     }
 
