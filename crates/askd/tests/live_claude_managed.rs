@@ -14,13 +14,14 @@ use live_claude::{answers, late, roads};
 type Test = (&'static str, &'static [&'static str], fn());
 
 fn main() -> ExitCode {
-    let tests: [Test; 26] = [
+    let tests: [Test; 27] = [
         ("a_question_is_answered_and_the_session_goes_on", &["claude"], answers::single),
         ("several_picks_and_items_with_commas_and_quotes", &["claude"], answers::several_picks),
         ("own_words_previews_and_notes", &["claude"], answers::own_words_and_notes),
         ("own_words_that_read_like_labels", &["claude"], answers::own_words_like_labels),
         ("nothing_picked_is_said_as_such", &["claude"], answers::nothing_picked),
         ("a_changed_plan_arrives_changed", &["claude"], answers::plan_edited),
+        ("a_plan_goes_on_in_the_chosen_mode", &["claude"], answers::plan_modes),
         ("a_plan_is_sent_back_with_feedback", &["claude"], answers::plan_sent_back),
         ("a_permission_is_denied_and_given", &["claude"], answers::permission),
         ("a_decline_says_why", &["claude"], answers::declined),

@@ -122,6 +122,28 @@ pub fn plan_edited() {
     assert!(!told.contains("Do A"), "{told}");
 }
 
+/// The mode that is chosen with a plan is the one that its edits are made in.
+pub fn plan_modes() {
+    let made = |claude: &Claude| claude.env.cwd().join("made-by-claude").exists();
+    let claude = Claude::new("claude");
+    let (stage, session, id) = asked(&claude, "plan-then-write");
+    stage.reply(&id, &json!({ "answers": [["approve"]], "nextMode": "default" }));
+    stage.confirmed(&id);
+    let edit = stage.open_question(&session);
+    assert_eq!(stage.question(&edit)["kind"], "permission");
+    assert!(!made(&claude), "it was written without asking");
+    stage.answer(&edit, &json!([["allow"]]));
+    claude.results(3);
+    assert!(made(&claude));
+
+    let claude = Claude::new("claude");
+    let (stage, _, id) = asked(&claude, "plan-then-write");
+    stage.reply(&id, &json!({ "answers": [["approve"]], "nextMode": "acceptEdits" }));
+    stage.confirmed(&id);
+    claude.results(3);
+    assert!(made(&claude) && stage.questions("requested").is_empty());
+}
+
 pub fn plan_sent_back() {
     let claude = Claude::new("claude");
     let (stage, _, id) = asked(&claude, "plan");

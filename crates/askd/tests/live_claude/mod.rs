@@ -111,9 +111,21 @@ pub fn single_item() -> Value {
 
 /// It writes a plan and asks for its approval.
 pub fn plan() -> Value {
+    let [write, ask] = planning();
+    json!([write, ask, { "text": "Done." }])
+}
+
+fn planning() -> [Value; 2] {
     let write =
         json!({ "name": "Write", "args": { "file_path": "$PLAN_PATH", "content": "# Plan\n\n1. Do A\n" } });
-    json!([{ "calls": [write] }, { "calls": [{ "name": "ExitPlanMode" }] }, { "text": "Done." }])
+    [json!({ "calls": [write] }), json!({ "calls": [{ "name": "ExitPlanMode" }] })]
+}
+
+/// After its plan it writes a file, which needs a permission unless edits are taken as read.
+fn plan_then_write() -> Value {
+    let [write, ask] = planning();
+    let work = json!({ "name": "Write", "args": { "file_path": "made-by-claude", "content": "x" } });
+    json!([write, ask, { "calls": [work] }, { "text": "Done." }])
 }
 
 /// A command that needs a permission.
@@ -135,6 +147,7 @@ fn script() -> Value {
         "talk": [{ "text": "Hello." }],
         "preview": [{ "calls": [asks(&[preview])] }, { "text": "Done." }],
         "plan": plan(),
+        "plan-then-write": plan_then_write(),
         "four": [{ "calls": [asks(&hard::four())] }, { "text": "Done." }],
         "mcp": [{ "calls": [{ "name": "mcp__elic__ask" }] }, { "text": "Done." }],
         "permission": [{ "calls": [bash()] }, { "text": "Done." }],

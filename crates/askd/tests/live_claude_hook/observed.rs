@@ -53,6 +53,18 @@ pub async fn resumed() -> Result<()> {
     stage.reply(&again, json!({ "answers": [["Session cookies"]] }))?;
     stage.delivered(&again, "confirmed").await?;
     ensure!(stage.question(&asked)?["status"] == "cancelled", "the first one came back");
+    stage.no_hook_left().await?;
+    // A fork is another conversation, in a file of its own that begins with all that was.
+    stage.shows("Thank you.").await?;
+    stage.close_terminal()?;
+    stage.open_terminal(&["--resume", &native, "--fork-session"]).await?;
+    let forked = stage.asked().await?;
+    ensure!(forked["sessionId"] != asked["sessionId"], "{forked}");
+    stage.shows("Enter to select").await?;
+    stage.reply(&forked, json!({ "answers": [["JWT"]] }))?;
+    stage.delivered(&forked, "confirmed").await?;
+    let all = stage.questions("")?;
+    ensure!(all.as_array().map(Vec::len) == Some(3), "{all}");
     stage.no_hook_left().await
 }
 
