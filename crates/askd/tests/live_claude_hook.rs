@@ -22,7 +22,10 @@ use serde_json::{Value, json};
 use terminal::{Stage, asks, item, plan, until};
 
 fn main() -> ExitCode {
-    Live::new()
+    let in_every_mode = portable::MODES.iter().fold(Live::new(), |live, mode| {
+        live.test(&format!("in_mode_{mode}"), &["claude"], move || portable::in_mode(mode))
+    });
+    in_every_mode
         .test("inbox_wins", &["claude"], inbox_wins)
         .test("inbox_wins_2_1_120", &["claude-2.1.120"], || portable::answered("claude-2.1.120"))
         .test("inbox_wins_2_0_76", &["claude-2.0.76"], || portable::answered("claude-2.0.76"))
@@ -40,7 +43,7 @@ fn main() -> ExitCode {
         .test("hub_absent", &["claude"], hub_absent)
         .test("hub_killed_while_the_hook_waits", &["claude"], hub_killed)
         .test("hook_cut_off_by_its_timeout", &["claude"], hook_timeout)
-        .test("every_mode", &["claude"], portable::modes)
+        .test("skip_permissions", &["claude"], || portable::dangerous("claude"))
         .test("dont_ask_mode", &["claude"], portable::dont_ask)
         .test("skip_permissions_2_1_120", &["claude-2.1.120"], || portable::dangerous("claude-2.1.120"))
         .test("skip_permissions_2_0_76", &["claude-2.0.76"], || portable::dangerous("claude-2.0.76"))

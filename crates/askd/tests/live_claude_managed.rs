@@ -28,7 +28,7 @@ fn main() -> ExitCode {
         ("an_interrupt_ends_the_other_question_too", &["claude"], answers::interrupted_with_another_open),
         ("an_elicitation_is_a_form", &["claude", "node"], roads::elicitation),
         ("four_questions_of_four_options", &["claude"], answers::four_by_four),
-        ("questions_in_every_mode", &["claude"], roads::modes),
+        ("no_questions_where_nobody_is_to_be_asked", &["claude"], roads::asking_nobody),
         ("modes_2_1_120", &["claude-2.1.120"], || roads::older_modes("claude-2.1.120")),
         ("modes_2_0_76", &["claude-2.0.76"], || roads::older_modes("claude-2.0.76")),
         ("own_hooks_are_silent", &["claude"], roads::own_hooks_are_silent),
@@ -51,6 +51,13 @@ fn main() -> ExitCode {
     for (name, needs, body) in tests {
         live = live.test(name, needs, move || async move {
             body();
+            Ok(())
+        });
+    }
+    for args in roads::ASKING {
+        let name = args.trim_start_matches('-').replace([' ', '-'], "_");
+        live = live.test(&format!("asks_with_{name}"), &["claude"], move || async move {
+            roads::asks_with("claude", args);
             Ok(())
         });
     }

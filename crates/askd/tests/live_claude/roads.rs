@@ -30,20 +30,21 @@ pub fn elicitation() {
     }
 }
 
-/// Questions are asked in every permission mode but the two that forbid asking.
-pub fn modes() {
-    let asks = [
-        "--dangerously-skip-permissions",
-        "--allowedTools AskUserQuestion",
-        "--permission-mode bypassPermissions",
-        "--permission-mode acceptEdits",
-        "--permission-mode auto",
-        "--permission-mode default",
-        "--permission-mode manual",
-        "--permission-mode plan",
-    ];
+/// How it is told what it may do; in all of these it asks.
+pub const ASKING: [&str; 8] = [
+    "--dangerously-skip-permissions",
+    "--allowedTools AskUserQuestion",
+    "--permission-mode bypassPermissions",
+    "--permission-mode acceptEdits",
+    "--permission-mode auto",
+    "--permission-mode default",
+    "--permission-mode manual",
+    "--permission-mode plan",
+];
+
+/// Where it is told to ask nobody, the model hears it at once and no question comes.
+pub fn asking_nobody() {
     let stage = Stage::new();
-    asks.iter().for_each(|args| asks_with(&stage, "claude", args));
     for (args, wanted) in [
         ("--permission-mode dontAsk", "don't ask mode"),
         ("--permission-prompts none", "AskUserQuestion is disabled for this session"),
@@ -58,10 +59,7 @@ pub fn modes() {
 
 /// What is called dangerous hides no question in older versions either.
 pub fn older_modes(program: &str) {
-    let stage = Stage::new();
-    for args in ["--dangerously-skip-permissions", "--allowedTools AskUserQuestion"] {
-        asks_with(&stage, program, args);
-    }
+    ASKING[..2].iter().for_each(|args| asks_with(program, args));
 }
 
 fn with(claude: &Claude, args: &str) -> Value {
@@ -70,8 +68,9 @@ fn with(claude: &Claude, args: &str) -> Value {
     request
 }
 
-fn asks_with(stage: &Stage, program: &str, args: &str) {
+pub fn asks_with(program: &str, args: &str) {
     let claude = Claude::new(program);
+    let stage = Stage::new();
     let session = stage.start(&with(&claude, args));
     let id = stage.open_question(&session);
     stage.answer(&id, &json!([["JWT"]]));

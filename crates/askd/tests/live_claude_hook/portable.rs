@@ -1,6 +1,6 @@
 //! What holds in every version that has the hook, in every permission mode, and for every text.
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
 use crate::hard::four;
@@ -79,12 +79,11 @@ async fn answers_with(program: &'static str, args: &[&str]) -> Result<()> {
     stage.no_hook_left().await
 }
 
-/// The dialog is on the screen in every mode, and the hook answers it.
-pub async fn modes() -> Result<()> {
-    for mode in ["default", "manual", "acceptEdits", "plan", "auto", "bypassPermissions"] {
-        answers_with("claude", &["--permission-mode", mode]).await.context(mode)?;
-    }
-    dangerous("claude").await
+/// The modes in which the dialog is on the screen; the hook answers it.
+pub const MODES: [&str; 6] = ["default", "manual", "acceptEdits", "plan", "auto", "bypassPermissions"];
+
+pub async fn in_mode(mode: &str) -> Result<()> {
+    answers_with("claude", &["--permission-mode", mode]).await
 }
 
 pub async fn dangerous(program: &'static str) -> Result<()> {

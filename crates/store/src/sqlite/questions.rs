@@ -312,7 +312,7 @@ impl Questions for SqliteStore {
         said: Vec<NewEntry>,
     ) -> StoreResult<Asked> {
         let (json, transcript) = (to_json(&new.ask)?, transcript.clone());
-        self.write(move |tx| {
+        self.write_in(Scope::Commit, move |tx| {
             let asked = ask(tx, new, &json)?;
             transcripts::append(tx, transcript, said)?;
             Ok(asked)
@@ -321,7 +321,7 @@ impl Questions for SqliteStore {
     }
 
     async fn resolve(&self, wanted: Resolve) -> StoreResult<Resolved> {
-        self.write(move |tx| resolve(tx, wanted)).await
+        self.write_in(Scope::Commit, move |tx| resolve(tx, wanted)).await
     }
 
     async fn sight(
@@ -376,12 +376,7 @@ impl Questions for SqliteStore {
             return Ok(known);
         }
         let id = id.clone();
-        self.readers
-            .read(move |conn| {
-                let sql = "SELECT native FROM questions WHERE id = ?1";
-                Ok(conn.query_row(sql, [id.as_str()], |row| row.get(0)).optional()?.flatten())
-            })
-            .await
+        self.readers.read(move |conn| settle::native(conn, &id)).await
     }
 
     async fn reveal(&self, id: &QuestionId, at: Timestamp) -> StoreResult<Option<Outcome>> {

@@ -8,9 +8,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use askd_core::delivery::{Delivery, DeliveryInput, DeliveryState, FailReason};
 use askd_core::lifecycle::{Current, Decision, Resolution, decide};
 use askd_core::outcome::AgentReceived;
-use askd_core::{
-    Answer, By, DeliveryId, EventType, Outcome, Question, QuestionId, Settlement, SourceId, Timestamp,
-};
+use askd_core::{Answer, By, DeliveryId, EventType, Outcome, Question, QuestionId, Settlement, Timestamp};
 
 use super::rows::{corrupt, from_json, to_json};
 use super::transcripts;
@@ -41,6 +39,9 @@ pub(super) fn resolve(
         Decision::Settle { outcome, deliver } => {
             question.status = outcome.status;
             question.outcome = Some(*outcome);
+            // All that can be found corrupt is read before the first change.
+            let asked_at = transcripts::places(tx.conn, &question.id)?;
+            let native = if claim.is_some() { native(tx.conn, &question.id)? } else { None };
             store_outcome(tx, &question, resolution, at)?;
             let source = record.source.filter(|_| deliver);
             let id = DeliveryId::from_bits(question.id.bits());
@@ -63,11 +64,13 @@ pub(super) fn resolve(
                 question.delivery = Some(delivery);
             }
             tx.open_questions -= 1;
-            transcripts::tell_end(tx, &question, at)?;
+            transcripts::tell_end(tx, asked_at, &question, at)?;
             tx.log_change(EventType::QuestionResolved, at, &mut question)?;
-            let claimed = match (source, record.native_id) {
-                (Some(source), Some(native_id)) if claim.is_some() => {
-                    Some(Box::new(claimed(tx, id, source, native_id, &question)?))
+            let claimed = match (source, record.native_id, native, &question.outcome) {
+                (Some(source), Some(native_id), Some(native), Some(outcome)) => {
+                    let settlement = settlement(tx.conn, tx.sealer, &question.id, outcome)?;
+                    let question = question.clone();
+                    Some(Box::new(ClaimedDelivery { id, source, question, native_id, native, settlement }))
                 }
                 _ => None,
             };
@@ -83,19 +86,10 @@ pub(super) fn resolve(
     }
 }
 
-/// The delivery of an outcome that was just stored, for the worker that took it in the same transaction.
-fn claimed(
-    tx: &Tx<'_>,
-    id: DeliveryId,
-    source: SourceId,
-    native_id: String,
-    question: &Question,
-) -> StoreResult<ClaimedDelivery> {
-    let outcome = question.outcome.as_ref().ok_or_else(|| corrupt("a delivery without an outcome"))?;
+/// The agent's own words for a question.
+pub(super) fn native(conn: &Connection, id: &QuestionId) -> StoreResult<Option<String>> {
     let sql = "SELECT native FROM questions WHERE id = ?1";
-    let native = tx.conn.prepare_cached(sql)?.query_row([question.id.as_str()], |row| row.get(0))?;
-    let settlement = settlement(tx.conn, tx.sealer, &question.id, outcome)?;
-    Ok(ClaimedDelivery { id, source, question: question.clone(), native_id, native, settlement })
+    Ok(conn.prepare_cached(sql)?.query_row([id.as_str()], |row| row.get(0)).optional()?.flatten())
 }
 
 /// The agent took another answer: the outcome stays, the delivery failed, and both say so.

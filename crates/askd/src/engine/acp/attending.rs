@@ -86,7 +86,7 @@ impl Attendant {
         }
         for value in heard {
             match value {
-                Heard::Asked(asked) => self.relay_asked(*asked, entry.take()).await,
+                Heard::Asked(asked) => self.relay_asked(*asked, entry.take()),
                 // The client is told by the response itself, and decides what comes next.
                 Heard::Failed { .. } => {}
                 value => self.apply_all(vec![value], Some(n)).await?,
@@ -104,7 +104,7 @@ impl Attendant {
     }
 
     /// A question, its line and what was said before it, in one transaction. Other lines of the batch may share the commit.
-    async fn relay_asked(&mut self, asked: Asked, entry: Option<NewEntry>) {
+    fn relay_asked(&mut self, asked: Asked, entry: Option<NewEntry>) {
         let Some(stream) = self.relay.as_ref().map(|relay| relay.server.stream.clone()) else { return };
         let native_id = asked.native_id.clone();
         let request = id_of(asked.native.get());
@@ -118,8 +118,7 @@ impl Attendant {
         self.submit(async move {
             let taken = Box::new(engine.hear_in(question, &stream, said).await);
             Ok(Stored::Question { native_id, request, taken })
-        })
-        .await;
+        });
     }
 
     /// The clients' name of a question that was stored, or could not be.

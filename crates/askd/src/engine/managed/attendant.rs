@@ -52,7 +52,7 @@ pub(in crate::engine) struct Attendant {
     pub(in crate::engine) questions: HashMap<String, QuestionId>,
     /// What was said and is not yet stored, in order.
     pub(in crate::engine) unsaved: Vec<(SessionId, NewEntry)>,
-    /// What was given to the store and is not yet known to be stored, in order.
+    /// Work for the store, in order.
     pub(super) under_way: Vec<UnderWay>,
     /// Bytes that the codec wants written.
     pub(in crate::engine) to_write: Vec<Bytes>,
