@@ -1,7 +1,7 @@
 //! The way of an outcome to Claude Code's own terminal: the hook that waits comes and takes it; where there is none it may be typed.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 
@@ -15,7 +15,7 @@ use askd_store::{ClaimedDelivery, Store, StoreError};
 use super::identity::of_native;
 use super::keys::type_answer;
 use super::road::{is_told, may_type};
-use super::{HOOK, HookPresence, Observed};
+use super::{COMES_WITHIN, HOOK, HookPresence, Observed};
 use crate::engine::late::as_message;
 use crate::engine::{Carried, Mouth, Said};
 
@@ -92,23 +92,23 @@ impl Mouth for HookMouth {
 
     async fn carries(&self, question: &Question, settlement: &Settlement) -> Result<Carried, StoreError> {
         let by_hook = self.by_hook(question, settlement).await?;
-        let by_keys = Goal::of(&question.ask, settlement);
+        let Err(why) = Goal::of(&question.ask, settlement) else { return Ok(by_hook) };
+        let until = Instant::now() + COMES_WITHIN;
         let is_hooked = loop {
-            let Err(_) = by_keys else { return Ok(by_hook) };
             let is_hooked = self.store.is_sighted(&question.id, HOOK).await?;
             match self.observed.presence(question) {
                 HookPresence::Waits => return Ok(by_hook),
                 HookPresence::Expected if is_hooked => return Ok(by_hook),
                 // A hook may come in a moment: then there is a road.
-                HookPresence::Expected => tokio::time::sleep(LOOK).await,
-                HookPresence::Gone => break is_hooked,
+                HookPresence::Expected if Instant::now() < until => tokio::time::sleep(LOOK).await,
+                HookPresence::Expected | HookPresence::Gone => break is_hooked,
             }
         };
         let session = match &question.ask.session_id {
             Some(id) => self.store.session(id).await?.filter(|session| may_type(session, is_hooked)),
             None => None,
         };
-        let (Some(session), Err(why)) = (session, by_keys) else { return Ok(Carried::Yes) };
+        let Some(session) = session else { return Ok(Carried::Yes) };
         // Where nothing can be typed at all, the answer is kept for the person to send.
         Ok(match self.observed.can_type(&session).await {
             true => Carried::No(format!(
