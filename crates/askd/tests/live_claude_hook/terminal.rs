@@ -123,6 +123,8 @@ impl Stage {
     }
 
     pub async fn open_terminal(&mut self, args: &[&str]) -> Result<()> {
+        // A new one each time: the server of a closed one may just be ending.
+        self.terminal = Terminal::new();
         let mut env = self.env.env();
         // The machine of the tests may be busy with all the others.
         env.push(("ASKD_HOOK_PATIENCE_MS".to_owned(), "10000".to_owned()));
