@@ -19,7 +19,7 @@ pub trait Adapter: Send + Sync {
         find_programs(&self.descriptor().programs, path_var)
     }
 
-    /// The command line that starts it under askd.
+    /// The command line that starts it under askd, or why this version of it cannot be started so.
     fn launch(&self, request: &LaunchRequest) -> Result<Launch, AdapterError>;
 
     /// A codec for one conversation; none where the adapter is not built.
@@ -89,6 +89,8 @@ pub struct LaunchRequest {
     /// The user's own arguments, passed on as they are.
     pub args: Vec<String>,
     pub program: PathBuf,
+    /// What the program says of itself, where [`Adapter::version_argument`] makes it say so.
+    pub version: Option<String>,
 }
 
 /// What is to be started.
@@ -115,6 +117,10 @@ impl Launch {
 pub enum AdapterError {
     #[error("askd cannot run {agent} yet: {why}")]
     NotBuilt { agent: String, why: String },
+    #[error(
+        "{agent} {found} cannot be started by askd: {why}. Supported: {supported}. Update it with: {update}"
+    )]
+    Unsupported { agent: String, found: String, supported: &'static str, why: String, update: &'static str },
     #[error("the command of an agent must not be empty")]
     EmptyCommand,
     #[error("the command has a quote that is not closed: {0}")]

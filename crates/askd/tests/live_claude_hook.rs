@@ -1,6 +1,12 @@
 //! Real Claude Code in a real terminal, hooked by `askd install`, with the scripted model as its model: whoever answers first, the
 //! inbox or the terminal, the model sees that answer, and the hub tells the truth about it.
 
+#[path = "live_claude/hard.rs"]
+mod hard;
+#[path = "live_claude_hook/observed.rs"]
+mod observed;
+#[path = "live_claude_hook/portable.rs"]
+mod portable;
 #[expect(dead_code, reason = "the stage is shared, and not every test needs all of it")]
 #[path = "live_claude_hook/terminal.rs"]
 mod terminal;
@@ -16,25 +22,47 @@ use serde_json::{Value, json};
 use terminal::{Stage, asks, item, plan, until};
 
 fn main() -> ExitCode {
-    Live::new()
+    let in_every_mode = portable::MODES.iter().fold(Live::new(), |live, mode| {
+        live.test(&format!("in_mode_{mode}"), &["claude"], move || portable::in_mode(mode))
+    });
+    in_every_mode
         .test("inbox_wins", &["claude"], inbox_wins)
-        .test("inbox_wins_2_1_120", &["claude-2.1.120"], || portable("claude-2.1.120"))
-        .test("inbox_wins_2_0_76", &["claude-2.0.76"], || portable("claude-2.0.76"))
+        .test("inbox_wins_2_1_120", &["claude-2.1.120"], || portable::answered("claude-2.1.120"))
+        .test("inbox_wins_2_0_76", &["claude-2.0.76"], || portable::answered("claude-2.0.76"))
+        .test("nothing_picked", &["claude"], || portable::nothing_picked("claude"))
+        .test("nothing_picked_2_1_120", &["claude-2.1.120"], || portable::nothing_picked("claude-2.1.120"))
+        .test("nothing_picked_2_0_76", &["claude-2.0.76"], || portable::nothing_picked("claude-2.0.76"))
         .test("terminal_wins", &["claude"], || terminal_wins("claude"))
         .test("terminal_wins_2_1_120", &["claude-2.1.120"], || terminal_wins("claude-2.1.120"))
         .test("terminal_wins_2_0_76", &["claude-2.0.76"], || terminal_wins("claude-2.0.76"))
         .test("both_answer_and_the_terminal_was_first", &["claude"], overtaken)
+        .test("both_answer_at_the_same_instant", &["claude"], same_instant)
         .test("declined_with_a_reason", &["claude"], declined)
         .test("interrupted_from_the_inbox", &["claude"], interrupted)
         .test("escaped_in_the_terminal", &["claude"], escaped)
         .test("hub_absent", &["claude"], hub_absent)
         .test("hub_killed_while_the_hook_waits", &["claude"], hub_killed)
         .test("hook_cut_off_by_its_timeout", &["claude"], hook_timeout)
-        .test("skip_permissions", &["claude"], skip_permissions)
+        .test("skip_permissions", &["claude"], || portable::dangerous("claude"))
+        .test("dont_ask_mode", &["claude"], portable::dont_ask)
+        .test("skip_permissions_2_1_120", &["claude-2.1.120"], || portable::dangerous("claude-2.1.120"))
+        .test("skip_permissions_2_0_76", &["claude-2.0.76"], || portable::dangerous("claude-2.0.76"))
+        .test("four_questions_of_four_options", &["claude"], portable::four_by_four)
         .test("plan_approved", &["claude"], plan_approved)
+        .test(
+            "a_plan_is_not_approved_unchanged_for_a_changed_one",
+            &["claude-2.0.76"],
+            portable::plan_unchanged,
+        )
         .test("plan_sent_back", &["claude"], plan_sent_back)
-        .test("terminal_closed_while_it_asks", &["claude"], closed)
-        .test("observed_without_hooks", &["claude"], observed)
+        .test("terminal_closed_while_it_asks", &["claude"], observed::closed)
+        .test("conversation_resumed_in_another_terminal", &["claude"], observed::resumed)
+        .test("talked_about_in_the_terminal", &["claude"], observed::talked_about)
+        .test("observed_without_hooks", &["claude"], observed::without_hooks)
+        .test("asked_before_the_hub_was_there", &["claude"], || observed::asked_before("claude"))
+        .test("asked_before_the_hub_was_there_2_1_120", &["claude-2.1.120"], || {
+            observed::asked_before("claude-2.1.120")
+        })
         .run()
 }
 
@@ -73,22 +101,6 @@ async fn inbox_wins() -> Result<()> {
     stage.no_hook_left().await
 }
 
-/// What holds in every version that has the hook.
-async fn portable(program: &'static str) -> Result<()> {
-    let stage = Stage::start_with(program, asks(&[question("Which auth?")])).await?;
-    let asked = stage.asked().await?;
-    ensure!(
-        asked["tool"]["callId"].as_str().is_some_and(|id| id.starts_with("toolu_")),
-        "no call id: {asked}"
-    );
-    stage.shows("Which auth?").await?;
-    stage.reply(&asked, json!({ "answers": [["Session cookies"]] }))?;
-    let seen = stage.model_saw("AskUserQuestion").await?;
-    ensure!(!seen.is_error && seen.text.contains("\"Which auth?\"=\"Session cookies\""), "{seen:?}");
-    stage.delivered(&asked, "confirmed").await?;
-    stage.no_hook_left().await
-}
-
 async fn terminal_wins(program: &'static str) -> Result<()> {
     let stage = Stage::start_with(program, asks(&[question("Which auth?")])).await?;
     let asked = stage.asked().await?;
@@ -123,12 +135,50 @@ async fn overtaken() -> Result<()> {
     stage.no_hook_left().await
 }
 
+/// Nobody knows who is first; whoever it was, the hub tells what the model got.
+async fn same_instant() -> Result<()> {
+    let stage = Stage::start(asks(&[question("Which auth?")]), &[]).await?;
+    let asked = stage.asked().await?;
+    stage.shows("Enter to select").await?;
+    // The key itself waits until the dialog takes keys; the answer goes when it is pressed.
+    stage.key("Down").await?;
+    let body = json!({ "answers": [["JWT"]] });
+    let (pressed, replied) = std::thread::scope(|scope| {
+        let reply = scope.spawn(|| stage.try_end(&asked, "reply", &body));
+        (stage.press("2"), reply.join())
+    });
+    pressed?;
+    let Ok(answered) = replied else { anyhow::bail!("the reply did not end") };
+    let seen = stage.model_saw("AskUserQuestion").await?;
+    let told = until("the truth about both", || {
+        let question = stage.question(&asked)?;
+        let state = question["delivery"]["state"].as_str().unwrap_or_default();
+        let is_over = question["status"] == "answered" && matches!(state, "" | "confirmed" | "failed");
+        Ok(is_over.then_some(question))
+    });
+    let question = told.await?;
+    let (outcome, delivery) = (&question["outcome"], &question["delivery"]);
+    if seen.text.contains("\"Which auth?\"=\"JWT\"") {
+        ensure!(outcome["answers"] == json!([["JWT"]]) && delivery["state"] == "confirmed", "{question}");
+    } else {
+        ensure!(seen.text.contains("\"Which auth?\"=\"Session cookies\""), "{seen:?}");
+        if outcome["by"]["surface"] == "agent" {
+            ensure!(answered?.0 == 409 && outcome["answers"] == json!([["Session cookies"]]), "{question}");
+        } else {
+            ensure!(delivery["error"]["reason"] == "overtaken", "{question}");
+            ensure!(outcome["agentReceived"]["answers"] == json!([["Session cookies"]]), "{question}");
+        }
+    }
+    stage.no_hook_left().await
+}
+
 async fn declined() -> Result<()> {
     let stage = Stage::start(asks(&[question("Which auth?")]), &[]).await?;
     let asked = stage.asked().await?;
     stage.reject(&asked, json!({ "reason": "ask Ada" }))?;
     let seen = stage.model_saw("AskUserQuestion").await?;
-    ensure!(seen.is_error && seen.text == "The user declined to answer, and says: ask Ada", "{seen:?}");
+    ensure!(seen.is_error && seen.text.contains("declined to answer (in the askd inbox)"), "{seen:?}");
+    ensure!(seen.text.contains("this reason: ask Ada"), "{seen:?}");
     stage.delivered(&asked, "confirmed").await?;
     Ok(())
 }
@@ -203,17 +253,6 @@ async fn hook_timeout() -> Result<()> {
     Ok(())
 }
 
-async fn skip_permissions() -> Result<()> {
-    let stage = Stage::start(asks(&[question("Which auth?")]), &["--dangerously-skip-permissions"]).await?;
-    let asked = stage.asked().await?;
-    stage.shows("Enter to select").await?;
-    stage.reply(&asked, json!({ "answers": [["Session cookies"]] }))?;
-    let seen = stage.model_saw("AskUserQuestion").await?;
-    ensure!(seen.text.contains("\"Which auth?\"=\"Session cookies\""), "{seen:?}");
-    stage.delivered(&asked, "confirmed").await?;
-    stage.no_hook_left().await
-}
-
 async fn plan_approved() -> Result<()> {
     let stage = Stage::start(plan(), &["--permission-mode", "plan"]).await?;
     let asked = stage.asked().await?;
@@ -233,38 +272,10 @@ async fn plan_sent_back() -> Result<()> {
     let asked = stage.asked().await?;
     stage.reject(&asked, json!({ "reason": "make it smaller" }))?;
     let seen = stage.model_saw("ExitPlanMode").await?;
-    ensure!(seen.is_error && seen.text.ends_with("the user said:\nmake it smaller"), "{seen:?}");
+    ensure!(
+        seen.is_error && seen.text.ends_with("(from the askd inbox) and said:\nmake it smaller"),
+        "{seen:?}"
+    );
     stage.delivered(&asked, "confirmed").await?;
     Ok(())
-}
-
-async fn closed() -> Result<()> {
-    let stage = Stage::start(asks(&[question("Which auth?")]), &[]).await?;
-    let asked = stage.asked().await?;
-    stage.shows("Which auth?").await?;
-    stage.close_terminal()?;
-    let settled = stage.settled(&asked).await?;
-    ensure!(
-        settled["status"] == "cancelled" && settled["outcome"]["cause"]["type"] == "agentExited",
-        "{settled}"
-    );
-    let resume = settled["outcome"]["cause"]["resume"].as_str().unwrap_or_default();
-    ensure!(resume.starts_with("claude --resume "), "{settled}");
-    stage.no_hook_left().await
-}
-
-async fn observed() -> Result<()> {
-    let mut stage = Stage::prepare(asks(&[question("Which auth?")])).await?;
-    stage.open_terminal(&[]).await?;
-    let asked = stage.asked().await?;
-    ensure!(asked["tool"]["callId"].as_str().is_some_and(|id| id.starts_with("toolu_")), "{asked}");
-    stage.shows("Enter to select").await?;
-    stage.key("2").await?;
-    stage.model_saw("AskUserQuestion").await?;
-    let settled = stage.settled(&asked).await?;
-    ensure!(settled["outcome"]["by"]["surface"] == "agent", "{settled}");
-    ensure!(settled["outcome"]["answers"] == json!([["Session cookies"]]), "{settled}");
-    let all =
-        until("one question", || Ok(stage.questions("")?.as_array().map(Vec::len).filter(|n| *n == 1))).await;
-    all.map(drop)
 }

@@ -1,6 +1,8 @@
 //! Real Claude Code in tmux, without hooks: answers are typed into its dialog, and what counts is what the model received. A
 //! terminal that shows something else gets no key, and what would be submitted wrongly is not submitted.
 
+#[path = "live_claude/hard.rs"]
+mod hard;
 #[expect(dead_code, reason = "the stage is shared, and not every test needs all of it")]
 #[path = "live_claude_hook/terminal.rs"]
 mod terminal;
@@ -20,10 +22,15 @@ fn main() -> ExitCode {
         .test("typed", &["claude"], || typed("claude"))
         .test("typed_2_1_120", &["claude-2.1.120"], || typed("claude-2.1.120"))
         .test("typed_2_0_76", &["claude-2.0.76"], || typed("claude-2.0.76"))
+        .test("previews_and_skipped_items", &["claude"], || previews("claude"))
+        .test("previews_and_skipped_items_2_1_120", &["claude-2.1.120"], || previews("claude-2.1.120"))
+        .test("four_questions_of_four_options", &["claude"], four_by_four)
         .test("plan_approved", &["claude"], plan_approved)
         .test("plan_sent_back_2_0_76", &["claude-2.0.76"], || plan_sent_back("claude-2.0.76"))
         .test("plan_sent_back", &["claude"], || plan_sent_back("claude"))
         .test("interrupted", &["claude"], interrupted)
+        .test("what_keys_cannot_carry_is_refused", &["claude"], || refused("claude"))
+        .test("what_keys_cannot_carry_is_refused_2_0_76", &["claude-2.0.76"], || refused("claude-2.0.76"))
         .test("another_screen_gets_no_key", &["claude"], another_screen)
         .test("what_would_be_wrong_is_not_submitted", &["claude-2.1.120"], wrong)
         .test("not_from_a_notification", &["claude"], from_a_notification)
@@ -58,7 +65,7 @@ async fn typed(program: &'static str) -> Result<()> {
     let (stage, asked) = open(program, asks(&items), &[]).await?;
     stage.shows("Enter to select").await?;
     says_so(&stage, &asked).await?;
-    let answers = json!([["Session cookies"], ["Metrics, \"traces\"", "JWT"], ["both; and \"more\""]]);
+    let answers = json!([["Session cookies"], ["Metrics, \"traces\"", "JWT"], ["both; and\n\"more\";"]]);
     stage.reply(&asked, json!({ "answers": answers }))?;
     let seen = stage.model_saw("AskUserQuestion").await?;
     ensure!(!seen.is_error, "{seen:?}");
@@ -66,7 +73,7 @@ async fn typed(program: &'static str) -> Result<()> {
         "\"Which auth?\"=\"Session cookies\"",
         "\"Many?\"=\"JWT, ",
         "traces",
-        "\"Own words?\"=\"both; and \"more\"\"",
+        "\"Own words?\"=\"both; and\n\"more\";\"",
     ] {
         ensure!(seen.text.contains(part), "{part} is not in {}", seen.text);
     }
@@ -75,9 +82,50 @@ async fn typed(program: &'static str) -> Result<()> {
     stage.shows("Thank you.").await
 }
 
+async fn previews(program: &'static str) -> Result<()> {
+    let mut layout = item("Which layout?", false);
+    for option in layout["options"].as_array_mut().context("no options")? {
+        option["preview"] = json!("+--+\n|AB|\n+--+");
+    }
+    let items = [layout, item("Skipped?", false), item("Many?", true)];
+    let (stage, asked) = open(program, asks(&items), &[]).await?;
+    stage.shows("Enter to select").await?;
+    let answers = json!([["Session cookies"], [], ["JWT"]]);
+    stage.reply(&asked, json!({ "answers": answers }))?;
+    let seen = stage.model_saw("AskUserQuestion").await?;
+    ensure!(!seen.is_error && !seen.text.contains("Skipped?"), "{seen:?}");
+    for part in ["\"Which layout?\"=\"Session cookies\"", "\"Many?\"=\"JWT\""] {
+        ensure!(seen.text.contains(part), "{part} is not in {}", seen.text);
+    }
+    let question = stage.delivered(&asked, "confirmed").await?;
+    ensure!(question["outcome"]["answers"] == answers, "{question}");
+    Ok(())
+}
+
+async fn four_by_four() -> Result<()> {
+    let items = hard::four();
+    let (stage, asked) = open("claude", asks(&items), &[]).await?;
+    stage.shows("Enter to select").await?;
+    let label = |item: usize, option: usize| items[item]["options"][option]["label"].clone();
+    // A line feed in a label is replaced by the dialog itself, so that label is not picked there.
+    let (status, problem) =
+        stage.try_end(&asked, "reply", &json!({ "answers": [[label(0, 1)], [], [], []] }))?;
+    ensure!(status == 409 && problem["code"] == "road_cannot_carry", "{status}: {problem}");
+    let answers = json!([[label(0, 0), label(0, 2)], [label(1, 0)], [], [label(3, 3), label(3, 2)]]);
+    stage.reply(&asked, json!({ "answers": answers }))?;
+    let question = stage.delivered(&asked, "confirmed").await?;
+    ensure!(question["outcome"]["answers"] == answers, "{question}");
+    let seen = stage.model_saw("AskUserQuestion").await?;
+    ensure!(seen.text.starts_with("Your questions have been answered: "), "{seen:?}");
+    Ok(())
+}
+
 async fn plan_approved() -> Result<()> {
     let (stage, asked) = open("claude", plan(), &["--permission-mode", "plan"]).await?;
     stage.shows("Would you like to proceed?").await?;
+    let changed = json!({ "answers": [["approve"]], "editedPlan": "# Another" });
+    let (status, problem) = stage.try_end(&asked, "reply", &changed)?;
+    ensure!(status == 409 && problem["code"] == "road_cannot_carry", "{status}: {problem}");
     stage.reply(&asked, json!({ "answers": [["approve"]] }))?;
     let seen = stage.model_saw("ExitPlanMode").await?;
     ensure!(!seen.is_error && seen.text.contains("approved your plan"), "{seen:?}");
@@ -103,6 +151,31 @@ async fn interrupted() -> Result<()> {
     stage.delivered(&asked, "confirmed").await?;
     stage.gone("Enter to select").await?;
     ensure!(stage.model.requests().len() == requests, "the turn went on: {}", stage.screen());
+    Ok(())
+}
+
+/// An answer that has no keys is refused at once; the question stays as it was, and takes one that has.
+async fn refused(program: &'static str) -> Result<()> {
+    let (stage, asked) = open(program, asks(&[item("Which auth?", false)]), &[]).await?;
+    stage.shows("Enter to select").await?;
+    says_so(&stage, &asked).await?;
+    for (how, body, why) in [
+        ("reply", json!({ "answers": [["JWT"]], "notes": ["soon"] }), "a note cannot be typed"),
+        ("reply", json!({ "answers": [[]] }), "nothing is picked"),
+        ("reply", json!({ "answers": [["tab\there"]] }), "without control characters"),
+        ("reject", json!({ "reason": "ask Ada" }), "cannot decline"),
+    ] {
+        let (status, problem) = stage.try_end(&asked, how, &body)?;
+        ensure!(status == 409 && problem["code"] == "road_cannot_carry", "{status}: {problem}");
+        ensure!(problem["detail"].as_str().is_some_and(|detail| detail.contains(why)), "{why}: {problem}");
+    }
+    let question = stage.question(&asked)?;
+    ensure!(question["status"] == "requested" && question["delivery"].is_null(), "{question}");
+    ensure!(stage.screen().contains("❯ 1. JWT"), "something was typed: {}", stage.screen());
+    stage.reply(&asked, json!({ "answers": [["Session cookies"]] }))?;
+    let seen = stage.model_saw("AskUserQuestion").await?;
+    ensure!(seen.text.contains("\"Which auth?\"=\"Session cookies\""), "{seen:?}");
+    stage.delivered(&asked, "confirmed").await?;
     Ok(())
 }
 

@@ -1,5 +1,7 @@
 //! Questions: asked once, settled once, listed by their place in the log.
 
+use std::collections::HashSet;
+
 use async_trait::async_trait;
 
 use askd_core::{
@@ -169,8 +171,13 @@ pub trait Questions: Send + Sync {
         question: &QuestionId,
     ) -> StoreResult<()>;
 
+    /// Those of the questions that a road has seen.
+    async fn sighted(&self, questions: &[QuestionId], road: &str) -> StoreResult<HashSet<QuestionId>>;
+
     /// Whether a road has seen it.
-    async fn is_sighted(&self, question: &QuestionId, road: &str) -> StoreResult<bool>;
+    async fn is_sighted(&self, question: &QuestionId, road: &str) -> StoreResult<bool> {
+        Ok(!self.sighted(std::slice::from_ref(question), road).await?.is_empty())
+    }
 
     async fn question(&self, id: &QuestionId) -> StoreResult<Option<Record>>;
 

@@ -8,7 +8,10 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::Duration;
+
+use tokio::io::AsyncWriteExt as _;
 
 use super::process::{self, ProcessFacts};
 
@@ -126,10 +129,24 @@ async fn panes(socket: &Path) -> Result<Vec<Pane>, TmuxError> {
 }
 
 async fn tmux(socket: &Path, args: &[&str]) -> Result<String, TmuxError> {
+    tmux_given(socket, args, "").await
+}
+
+/// The same, with something to read.
+async fn tmux_given(socket: &Path, args: &[&str], input: &str) -> Result<String, TmuxError> {
     let mut command = tokio::process::Command::new("tmux");
     command.arg("-S").arg(socket).args(args).env_remove("TMUX").kill_on_drop(true);
-    let output = tokio::time::timeout(PATIENCE, command.output()).await.map_err(|_| TmuxError::TooSlow)?;
-    let output = output.map_err(|error| TmuxError::NotRun(error.to_string()))?;
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let run = async {
+        let mut child = command.spawn()?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // Who does not read it has ended, and says why itself.
+            drop(stdin.write_all(input.as_bytes()).await);
+        }
+        child.wait_with_output().await
+    };
+    let output = tokio::time::timeout(PATIENCE, run).await.map_err(|_| TmuxError::TooSlow)?;
+    let output = output.map_err(|error: std::io::Error| TmuxError::NotRun(error.to_string()))?;
     if !output.status.success() {
         return Err(TmuxError::Refused(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
     }
@@ -158,15 +175,19 @@ impl Pane {
         tmux(&self.socket, &["send-keys", "-t", &self.id, key]).await.map(drop)
     }
 
-    /// Types a text as it is.
+    /// Types a text as it is: one piece, without the marks of a paste. It is given to tmux on its standard input, because anybody can read
+    /// the arguments of a process.
     pub async fn type_text(&self, text: &str) -> Result<(), TmuxError> {
-        tmux(&self.socket, &["send-keys", "-t", &self.id, "-l", "--", &whole(text)]).await.map(drop)
+        // Nobody else's: what another hand loads in between must not be typed here.
+        let buffer = format!("askd-{}-{}", std::process::id(), self.id);
+        let load = ["load-buffer", "-b", &buffer, "-", ";"];
+        let paste = ["paste-buffer", "-d", "-r", "-b", &buffer, "-t", &self.id];
+        let typed = tmux_given(&self.socket, &[&load[..], &paste].concat(), text).await;
+        if typed.is_err() {
+            drop(tmux(&self.socket, &["delete-buffer", "-b", &buffer]).await);
+        }
+        typed.map(drop)
     }
-}
-
-/// tmux takes a semicolon at the end of an argument for the end of its command.
-fn whole(text: &str) -> String {
-    text.strip_suffix(';').map_or_else(|| text.to_owned(), |rest| format!("{rest}\\;"))
 }
 
 #[cfg(test)]
@@ -179,7 +200,6 @@ mod tests {
         assert_eq!(listed(line), Some(("4711", PathBuf::from("/tmp/tmux-0/my socket"))));
         assert_eq!(listed(b"0000000000000000: 00000003 00000000 00000000 0001 03 4712"), None);
         assert_eq!(listed(b"/"), None);
-        assert_eq!(whole("a;b;"), "a;b\\;");
     }
 
     /// A server of its own; what is typed there is what its program reads.
@@ -211,6 +231,7 @@ mod tests {
         while pane.screen().await.unwrap().matches("-l; \"üñ\" 🦀;").count() < 2 {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+        assert_eq!(tmux(&socket, &["list-buffers"]).await.unwrap(), "", "the text was left in a buffer");
         tmux(&socket, &["copy-mode", "-t", &pane.id]).await.unwrap();
         assert_eq!(pane.screen().await, Err(TmuxError::Scrolled));
         tmux(&socket, &["kill-server"]).await.unwrap();

@@ -1,11 +1,13 @@
 //! The agents that askd knows, and what of them is on this machine.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
+
+use tokio::sync::OnceCell;
 
 use askd_adapters::AgentListing;
 use askd_core::Right;
@@ -25,7 +27,7 @@ const MAX_VERSION: usize = 100;
 #[derive(Default)]
 pub(super) struct Versions(Mutex<Known>);
 
-type Known = HashMap<(PathBuf, SystemTime), Option<String>>;
+type Known = HashMap<(PathBuf, SystemTime), Arc<OnceCell<Option<String>>>>;
 
 impl Engine {
     pub async fn agents(&self, caller: &Caller) -> Result<Vec<AgentListing>, EngineError> {
@@ -37,7 +39,12 @@ impl Engine {
             let Some(adapter) = registry.get(&listing.descriptor.name) else { continue };
             let Some(argument) = adapter.version_argument() else { continue };
             for found in listing.found.iter_mut().take(MAX_ASKED) {
-                found.version = self.inner.versions.of(&found.path, argument).await;
+                let (versions, program, path) =
+                    (Arc::clone(&self.inner.versions), found.path.clone(), path.clone());
+                // It is asked to the end, also where this list does not wait for it.
+                let asking = tokio::spawn(async move { versions.of(&program, argument, &path).await });
+                found.version =
+                    tokio::time::timeout(AT_ONCE, asking).await.ok().and_then(Result::ok).flatten();
                 found.roads =
                     found.version.as_deref().map(|version| adapter.roads_of(version)).unwrap_or_default();
             }
@@ -51,31 +58,27 @@ impl Versions {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a program says of its version. Each file is asked once; who asks while it has not said yet is told nothing.
-    async fn of(self: &Arc<Self>, program: &Path, argument: &'static str) -> Option<String> {
+    /// What a program says of its version, with the search path that its own interpreter is found by. Each file is asked once.
+    pub(super) async fn of(&self, program: &Path, argument: &str, path: &OsStr) -> Option<String> {
         let changed = std::fs::metadata(program).and_then(|meta| meta.modified()).ok()?;
-        let key = (program.to_owned(), changed);
-        match self.known().entry(key.clone()) {
-            Entry::Occupied(known) => return known.get().clone(),
-            Entry::Vacant(place) => place.insert(None),
-        };
-        let (versions, program) = (Arc::clone(self), program.to_owned());
-        let asking = tokio::spawn(async move {
-            let version = ask(&program, argument).await;
-            versions.known().insert(key, version.clone());
-            version
-        });
-        tokio::time::timeout(AT_ONCE, asking).await.ok()?.ok()?
+        let cell = Arc::clone(self.known().entry((program.to_owned(), changed)).or_default());
+        cell.get_or_init(|| ask(program, argument, path)).await.clone()
+    }
+
+    /// Forgets what a program said: what a wrapper runs can change without the wrapper.
+    pub(super) fn forget(&self, program: &Path) {
+        self.known().retain(|(known, _), _| known != program);
     }
 }
 
 /// The first line that a program prints; it gets nothing of askd's own.
-async fn ask(program: &Path, argument: &str) -> Option<String> {
+async fn ask(program: &Path, argument: &str, path: &OsStr) -> Option<String> {
     let mut command = tokio::process::Command::new(program);
     command.arg(argument).stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("ASKD_")) {
         command.env_remove(name);
     }
+    command.env("PATH", path);
     let output = tokio::time::timeout(PATIENCE, command.output()).await.ok()?.ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let line: String = text.lines().next()?.trim().chars().take(MAX_VERSION).collect();

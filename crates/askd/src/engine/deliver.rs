@@ -10,11 +10,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::Notify;
 
-use askd_core::SourceId;
 use askd_core::delivery::{DeliveryInput, FailReason, Redeliver};
-use askd_store::{Claim, ClaimHolder, ClaimedDelivery, StoreError};
+use askd_core::{Question, Settlement, SourceId};
+use askd_store::{Claim, ClaimHolder, ClaimedDelivery, Record, StoreError};
 
-use super::{Engine, now};
+use super::{Engine, EngineError, now};
 
 /// Deliveries taken at once.
 const CLAIM_LIMIT: usize = 64;
@@ -40,10 +40,23 @@ pub enum Said {
     Failed { reason: FailReason, detail: String },
 }
 
+/// Whether an outcome could be said to an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Carried {
+    Yes,
+    No(String),
+}
+
 /// The way to one source's agent.
 #[async_trait]
 pub trait Mouth: Send + Sync {
     fn redeliver(&self) -> Redeliver;
+
+    /// Whether the roads that there are now can carry this outcome at all; why not, for a person. Asked before anything is stored.
+    async fn carries(&self, question: &Question, settlement: &Settlement) -> Result<Carried, StoreError> {
+        let _ = (question, settlement);
+        Ok(Carried::Yes)
+    }
 
     async fn speak(&self, delivery: &ClaimedDelivery) -> Said;
 
@@ -85,6 +98,20 @@ impl Engine {
     /// A source cannot be spoken to for now; its deliveries wait.
     pub fn disconnect_mouth(&self, source: &SourceId) {
         self.inner.mouths.remove(source);
+    }
+
+    /// Refuses an outcome that no road to its agent can carry: the question stays open, and nothing is stored.
+    pub(super) async fn refuse_uncarried(
+        &self,
+        record: &Record,
+        settlement: Settlement,
+    ) -> Result<(), EngineError> {
+        let mouth = record.source.as_ref().and_then(|source| self.inner.mouths.get(source));
+        let Some(mouth) = mouth.filter(|_| record.question.is_open()) else { return Ok(()) };
+        match mouth.carries(&record.question, &settlement).await? {
+            Carried::Yes => Ok(()),
+            Carried::No(why) => Err(EngineError::Uncarried(why)),
+        }
     }
 
     pub(super) async fn run_deliveries(self) {

@@ -15,6 +15,9 @@ pub enum EngineError {
     Revoked,
     #[error("this question was settled in another way before")]
     Conflict(Box<Question>),
+    /// No road to the agent can carry it, and why.
+    #[error("{0}")]
+    Uncarried(String),
     #[error("this Idempotency-Key was used with another request before")]
     KeyReused,
     #[error("too many questions are open")]

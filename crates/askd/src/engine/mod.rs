@@ -35,7 +35,7 @@ pub use attached::{
     PluginStream,
 };
 pub use clock::{new_bits, now};
-pub use deliver::{Mouth, Said};
+pub use deliver::{Carried, Mouth, Said};
 pub use error::EngineError;
 pub use managed::{HeldAgent, ManagedSettings, StartError, StartRequest};
 pub use observed::{HookHeard, HookReport, HookWord};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use askd_core::answer::Rejection;
 use askd_core::field::Collector;
 use askd_core::limits::MAX_NOTE_BYTES;
-use askd_core::{AskInput, By, Cause, Question, QuestionId, Reply, Resolution, Right, Surface};
+use askd_core::{AskInput, By, Cause, Question, QuestionId, Reply, Resolution, Right, Settlement, Surface};
 use askd_store::{
     Asked, Idempotency, NewQuestion, Order, Origin, QuestionFilter, QuestionPage, Record, Resolve, Resolved,
     TokenRecord,
@@ -81,6 +81,7 @@ impl Engine {
         let record = self.record(id).await?;
         let idempotency = caller.idempotency(key, &("reply", id, &reply));
         let answer = reply.check(&record.question.ask)?;
+        self.refuse_uncarried(&record, Settlement::Answered(answer.clone())).await?;
         self.settle(id, Resolution::Answer(answer), caller.by(), idempotency).await
     }
 
@@ -95,6 +96,7 @@ impl Engine {
         let record = self.record(id).await?;
         let idempotency = caller.idempotency(key, &("reject", id, &rejection));
         let (mode, reason) = rejection.check(&record.question.ask)?;
+        self.refuse_uncarried(&record, Settlement::Rejected { mode, reason: reason.clone() }).await?;
         self.settle(id, Resolution::Reject { mode, reason }, caller.by(), idempotency).await
     }
 

@@ -58,12 +58,12 @@ async fn report_hook(
         HookHeard::Waits(id) => id,
     };
     if wait == 0 {
-        return Ok(json(StatusCode::OK, &state.engine.hook_word(&id, Duration::ZERO).await?));
+        return Ok(json(StatusCode::OK, &state.engine.hook_word(&report, &id, Duration::ZERO).await?));
     }
     let too_many = || Problem::new(Code::TooManyWaits, "ask again with ?wait a little later");
     let turn = state.waits.clone().try_acquire_owned().map_err(|_| too_many())?;
     let work = async move {
-        let word = state.engine.hook_word(&id, Duration::from_secs(wait)).await;
+        let word = state.engine.hook_word(&report, &id, Duration::from_secs(wait)).await;
         drop(turn);
         word.map_err(Problem::from)
     };

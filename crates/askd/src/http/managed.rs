@@ -218,6 +218,7 @@ impl From<StartError> for Problem {
         let detail = error.to_string();
         match error {
             StartError::UnknownAgent { .. } => Self::new(Code::NotFound, detail),
+            StartError::Unsupported(_) => Self::new(Code::AgentUnsupported, detail),
             StartError::NotBuilt(_)
             | StartError::NotInstalled { .. }
             | StartError::Failed { .. }

@@ -26,6 +26,8 @@ pub enum Code {
     AmbiguousAnswer,
     IdempotencyKeyReused,
     AgentUnavailable,
+    AgentUnsupported,
+    RoadCannotCarry,
     BodyTooLarge,
     UriTooLong,
     UnsupportedMediaType,
@@ -74,6 +76,12 @@ impl Code {
             }
             Self::AgentUnavailable => {
                 (StatusCode::CONFLICT, "agent_unavailable", "The agent cannot do this now")
+            }
+            Self::AgentUnsupported => {
+                (StatusCode::CONFLICT, "agent_unsupported", "This version of the agent is not supported")
+            }
+            Self::RoadCannotCarry => {
+                (StatusCode::CONFLICT, "road_cannot_carry", "The only road to the agent cannot carry this")
             }
             Self::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", "The body is too large"),
             Self::UriTooLong => (StatusCode::URI_TOO_LONG, "uri_too_long", "The address is too long"),
@@ -218,6 +226,7 @@ impl From<EngineError> for Problem {
                 problem.0.question = Some(question);
                 problem
             }
+            EngineError::Uncarried(_) => Self::new(Code::RoadCannotCarry, detail),
             EngineError::KeyReused => Self::new(Code::IdempotencyKeyReused, detail),
             EngineError::TooManyOpen => Self::new(Code::TooManyOpenQuestions, detail),
             EngineError::TooManyPlugins => Self::new(Code::TooManyStreams, detail),

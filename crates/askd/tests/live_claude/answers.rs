@@ -56,6 +56,24 @@ pub fn own_words_and_notes() {
     assert!(told.contains("\"Grid\" selected preview:\n+-+\n|A|\n+-+ notes: make it wide"), "{told}");
 }
 
+/// Own words that read like labels, and one label that reads like several.
+pub fn own_words_like_labels() {
+    let claude = Claude::new("claude");
+    let (stage, session, id) = asked(&claude, "multi-select");
+    let words = json!([["Logging, 日本 🦀"]]);
+    stage.answer(&id, &words);
+    assert_eq!(stage.confirmed(&id)["outcome"]["answers"], words);
+    assert!(claude.told(1).0.contains("\"Which of these?\"=\"Logging, 日本 🦀\""), "{:?}", claude.told(1));
+    for (count, label) in [(2, "Metrics, traces"), (3, "say \"hi\"")] {
+        let id = say(&stage, &session, "multi-select");
+        stage.answer(&id, &json!([[label]]));
+        stage.confirmed(&id);
+        let told = claude.told(count).0;
+        let wanted = format!("Your questions have been answered: \"Which of these?\"=\"{label}\".");
+        assert!(told.starts_with(&wanted), "{told}");
+    }
+}
+
 pub fn nothing_picked() {
     let claude = Claude::new("claude");
     let (stage, _, id) = asked(&claude, "single");
@@ -102,6 +120,28 @@ pub fn plan_edited() {
     let (told, is_error) = claude.told(2);
     assert!(!is_error && told.contains("edited by user") && told.contains("1. Only B"), "{told}");
     assert!(!told.contains("Do A"), "{told}");
+}
+
+/// The mode that is chosen with a plan is the one that its edits are made in.
+pub fn plan_modes() {
+    let made = |claude: &Claude| claude.env.cwd().join("made-by-claude").exists();
+    let claude = Claude::new("claude");
+    let (stage, session, id) = asked(&claude, "plan-then-write");
+    stage.reply(&id, &json!({ "answers": [["approve"]], "nextMode": "default" }));
+    stage.confirmed(&id);
+    let edit = stage.open_question(&session);
+    assert_eq!(stage.question(&edit)["kind"], "permission");
+    assert!(!made(&claude), "it was written without asking");
+    stage.answer(&edit, &json!([["allow"]]));
+    claude.results(3);
+    assert!(made(&claude));
+
+    let claude = Claude::new("claude");
+    let (stage, _, id) = asked(&claude, "plan-then-write");
+    stage.reply(&id, &json!({ "answers": [["approve"]], "nextMode": "acceptEdits" }));
+    stage.confirmed(&id);
+    claude.results(3);
+    assert!(made(&claude) && stage.questions("requested").is_empty());
 }
 
 pub fn plan_sent_back() {

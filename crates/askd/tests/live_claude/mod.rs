@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
 pub mod answers;
+pub mod hard;
 pub mod late;
 pub mod roads;
 
@@ -108,26 +109,23 @@ pub fn single_item() -> Value {
     item("Which auth?", &["JWT", "Session cookies"], false)
 }
 
-/// Right-to-left text, quotes, commas, line feeds and emoji, in headers of sixty characters.
-fn four() -> Vec<Value> {
-    let item = |number: usize| {
-        let options: Vec<Value> = ["עברית, \"ציטוט\"", "line\nfeed", "🦀, 🐙", "plain"]
-            .iter()
-            .enumerate()
-            .map(|(i, text)| json!({ "label": format!("{i} {text}"), "description": "d" }))
-            .collect();
-        let question = format!("שאלה {number}?");
-        let header = "h".repeat(60);
-        json!({ "question": question, "header": header, "options": options, "multiSelect": number % 3 == 1 })
-    };
-    (1..=4).map(item).collect()
-}
-
 /// It writes a plan and asks for its approval.
 pub fn plan() -> Value {
+    let [write, ask] = planning();
+    json!([write, ask, { "text": "Done." }])
+}
+
+fn planning() -> [Value; 2] {
     let write =
         json!({ "name": "Write", "args": { "file_path": "$PLAN_PATH", "content": "# Plan\n\n1. Do A\n" } });
-    json!([{ "calls": [write] }, { "calls": [{ "name": "ExitPlanMode" }] }, { "text": "Done." }])
+    [json!({ "calls": [write] }), json!({ "calls": [{ "name": "ExitPlanMode" }] })]
+}
+
+/// After its plan it writes a file, which needs a permission unless edits are taken as read.
+fn plan_then_write() -> Value {
+    let [write, ask] = planning();
+    let work = json!({ "name": "Write", "args": { "file_path": "made-by-claude", "content": "x" } });
+    json!([write, ask, { "calls": [work] }, { "text": "Done." }])
 }
 
 /// A command that needs a permission.
@@ -149,7 +147,8 @@ fn script() -> Value {
         "talk": [{ "text": "Hello." }],
         "preview": [{ "calls": [asks(&[preview])] }, { "text": "Done." }],
         "plan": plan(),
-        "four": [{ "calls": [asks(&four())] }, { "text": "Done." }],
+        "plan-then-write": plan_then_write(),
+        "four": [{ "calls": [asks(&hard::four())] }, { "text": "Done." }],
         "mcp": [{ "calls": [{ "name": "mcp__elic__ask" }] }, { "text": "Done." }],
         "permission": [{ "calls": [bash()] }, { "text": "Done." }],
     } })

@@ -123,6 +123,8 @@ impl Stage {
     }
 
     pub async fn open_terminal(&mut self, args: &[&str]) -> Result<()> {
+        // A new one each time: the server of a closed one may just be ending.
+        self.terminal = Terminal::new();
         let mut env = self.env.env();
         // The machine of the tests may be busy with all the others.
         env.push(("ASKD_HOOK_PATIENCE_MS".to_owned(), "10000".to_owned()));
@@ -148,8 +150,14 @@ impl Stage {
             .with_context(|| self.screen())
     }
 
+    /// Presses a key when the dialog takes keys.
     pub async fn key(&self, key: &str) -> Result<()> {
         tokio::time::sleep(GRACE).await;
+        self.press(key)
+    }
+
+    /// Presses a key at once.
+    pub fn press(&self, key: &str) -> Result<()> {
         self.terminal.key(key)
     }
 
@@ -203,9 +211,14 @@ impl Stage {
         self.end(asked, "reject", body)
     }
 
-    fn end(&self, asked: &Value, how: &str, body: Value) -> Result<()> {
+    /// What the hub says to an outcome.
+    pub fn try_end(&self, asked: &Value, how: &str, body: &Value) -> Result<(u16, Value)> {
         let id = asked["id"].as_str().context("no id")?;
-        let (status, said) = self.hub.http("POST", &format!("/v1/questions/{id}/{how}"), Some(&body))?;
+        self.hub.http("POST", &format!("/v1/questions/{id}/{how}"), Some(body))
+    }
+
+    fn end(&self, asked: &Value, how: &str, body: Value) -> Result<()> {
+        let (status, said) = self.try_end(asked, how, &body)?;
         ensure!(status == 200, "{status}: {said}");
         Ok(())
     }

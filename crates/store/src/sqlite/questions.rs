@@ -1,5 +1,7 @@
 //! Questions in SQLite.
 
+use std::collections::HashSet;
+
 use async_trait::async_trait;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -339,11 +341,18 @@ impl Questions for SqliteStore {
         self.write(move |tx| sight(tx.conn, session.as_str(), &native_id, &road, &question)).await
     }
 
-    async fn is_sighted(&self, question: &QuestionId, road: &str) -> StoreResult<bool> {
-        let (question, road) = (question.clone(), road.to_owned());
+    async fn sighted(&self, questions: &[QuestionId], road: &str) -> StoreResult<HashSet<QuestionId>> {
+        let (questions, road) = (questions.to_vec(), road.to_owned());
         let sql = "SELECT EXISTS (SELECT 1 FROM sightings WHERE question_id = ?1 AND road = ?2)";
         let read = move |conn: &Connection| {
-            Ok(conn.prepare_cached(sql)?.query_row(params![question.as_str(), road], |row| row.get(0))?)
+            let mut sight = conn.prepare_cached(sql)?;
+            let mut sighted = HashSet::new();
+            for question in questions {
+                if sight.query_row(params![question.as_str(), road], |row| row.get(0))? {
+                    sighted.insert(question);
+                }
+            }
+            Ok(sighted)
         };
         self.readers.read(read).await
     }

@@ -32,6 +32,9 @@ pub(crate) async fn another_road_joins_its_name_to_the_question<S: Stage>() {
     assert!(!store.is_sighted(&question.id, "hook").await.unwrap());
     store.sight(&agent.session, "hook-7", "hook", &question.id).await.unwrap();
     assert!(store.is_sighted(&question.id, "hook").await.unwrap());
+    let (unseen, seen) = (question_id(99), question.id.clone());
+    let sighted = store.sighted(&[unseen, seen.clone()], "hook").await.unwrap();
+    assert_eq!(sighted, [seen].into());
     store.sight(&agent.session, "hook-7", "hook", &question.id).await.unwrap();
     let kept = record(&**store, &question.id).await;
     for name in ["toolu_1", "hook-7"] {

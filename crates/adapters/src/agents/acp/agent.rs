@@ -132,6 +132,7 @@ mod tests {
             prompt: None,
             args: vec!["--model=x".to_owned()],
             program: "/opt/mine".into(),
+            version: None,
         };
         let launch = agent.launch(&request).unwrap();
         assert_eq!(launch.args, ["--acp", "--model=x"]);

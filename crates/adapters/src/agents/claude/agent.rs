@@ -10,6 +10,7 @@ use crate::codec::Codec;
 use crate::descriptor::{Claim, ClaimState, Descriptor, Road, RoadHere};
 
 const NAME: &str = "claude";
+const INSTALL: &str = "npm install -g @anthropic-ai/claude-code";
 
 /// What makes it ask its host over its standard streams. The last option is hidden from its help.
 const HEADLESS: [&str; 8] = [
@@ -76,7 +77,7 @@ fn descriptor() -> Descriptor {
         capabilities: claims.into(),
         process_names: vec![NAME.to_owned()],
         programs: vec![NAME.to_owned()],
-        install: Some("npm install -g @anthropic-ai/claude-code".to_owned()),
+        install: Some(INSTALL.to_owned()),
         suite: NAME,
     }
 }
@@ -87,6 +88,17 @@ impl Adapter for ClaudeAgent {
     }
 
     fn launch(&self, request: &LaunchRequest) -> Result<Launch, AdapterError> {
+        if let Some(found) = &request.version
+            && let Some(why) = versions::lacks(found, Road::ControlProtocol)
+        {
+            return Err(AdapterError::Unsupported {
+                agent: self.descriptor.title.clone(),
+                found: found.clone(),
+                supported: versions::SUPPORTED,
+                why,
+                update: INSTALL,
+            });
+        }
         let args = HEADLESS.iter().map(|arg| (*arg).to_owned()).chain(request.args.iter().cloned());
         let mut launch = Launch::new(&request.program, args.collect());
         launch.env_remove.extend(INHERITED.map(str::to_owned));
@@ -117,15 +129,31 @@ impl Adapter for ClaudeAgent {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_arguments_of_the_user_come_last_and_the_marks_of_another_claude_are_removed() {
-        let request = LaunchRequest {
+    fn request(version: Option<&str>) -> LaunchRequest {
+        LaunchRequest {
             cwd: "/".into(),
             prompt: Some("go".to_owned()),
             args: vec!["--model".to_owned(), "opus".to_owned()],
             program: "/opt/claude".into(),
-        };
-        let launch = ClaudeAgent::new().launch(&request).unwrap();
+            version: version.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn a_version_that_cannot_ask_without_a_screen_is_not_started() {
+        let launch = |version: Option<&str>| ClaudeAgent::new().launch(&request(version));
+        for version in [Some("2.0.71 (Claude Code)"), Some("2.1.325"), Some("a fork"), None] {
+            assert!(launch(version).is_ok(), "{version:?}");
+        }
+        let said = launch(Some("2.0.70 (Claude Code)")).unwrap_err().to_string();
+        for part in ["2.0.70", "2.0.71 and newer", INSTALL] {
+            assert!(said.contains(part), "{part} is not in {said}");
+        }
+    }
+
+    #[test]
+    fn the_arguments_of_the_user_come_last_and_the_marks_of_another_claude_are_removed() {
+        let launch = ClaudeAgent::new().launch(&request(None)).unwrap();
         assert_eq!(launch.args.first().map(String::as_str), Some("-p"));
         assert_eq!(launch.args[7..], ["stdio", "--model", "opus"]);
         assert!(launch.env_remove.contains(&"CLAUDECODE".to_owned()));

@@ -8,19 +8,20 @@ use serde_json::Value;
 
 const JOINER: &str = ", ";
 
-pub(super) fn join(picks: &[String]) -> String {
+pub(crate) fn join(picks: &[String]) -> String {
     match picks {
         [only] => only.clone(),
         several => several.iter().map(|pick| quoted(pick)).collect::<Vec<_>>().join(JOINER),
     }
 }
 
-fn quoted(pick: &str) -> String {
+/// One pick among several.
+pub(crate) fn quoted(pick: &str) -> String {
     if pick.contains(JOINER) || pick.contains('"') { Value::from(pick).to_string() } else { pick.to_owned() }
 }
 
 /// The picks of one item from what the agent reports.
-pub(super) fn split(value: &Value, item: &Item) -> Vec<String> {
+pub(crate) fn split(value: &Value, item: &Item) -> Vec<String> {
     match value {
         Value::Array(picks) => picks.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
         Value::String(text) if text.is_empty() => Vec::new(),
@@ -46,22 +47,28 @@ fn split_text(text: &str, item: &Item) -> Vec<String> {
     }
 }
 
-/// The first pick: a whole label (before 2.1.235 the agent's own screen did not quote), JSON text, or all up to the joiner.
+/// The first pick: a label, JSON text, or own words, which go on to the next pick that is known.
 fn first<'a>(rest: &'a str, item: &Item) -> (String, &'a str) {
+    known(rest, item).unwrap_or_else(|| {
+        let joints = rest.match_indices(JOINER).map(|(at, _)| at);
+        let end = joints.into_iter().find(|at| known(&rest[at + JOINER.len()..], item).is_some());
+        let (words, after) = rest.split_at(end.unwrap_or(rest.len()));
+        (words.to_owned(), after)
+    })
+}
+
+/// A whole label (before 2.1.235 the agent's own screen did not quote), or JSON text.
+fn known<'a>(rest: &'a str, item: &Item) -> Option<(String, &'a str)> {
     let ends = |after: &str| after.is_empty() || after.starts_with(JOINER);
     let labels = item.options.iter().map(|option| option.value.as_str());
     let label = labels.filter(|label| rest.strip_prefix(*label).is_some_and(ends)).max_by_key(|l| l.len());
     if let Some(label) = label {
-        return (label.to_owned(), &rest[label.len()..]);
+        return Some((label.to_owned(), &rest[label.len()..]));
     }
     let mut json = serde_json::Deserializer::from_str(rest).into_iter::<String>();
-    if let Some(Ok(text)) = json.next()
-        && let Some(after) = rest.get(json.byte_offset()..).filter(|after| ends(after))
-    {
-        return (text, after);
-    }
-    let end = rest.find(JOINER).unwrap_or(rest.len());
-    rest.split_at_checked(end).map_or((rest.to_owned(), ""), |(pick, after)| (pick.to_owned(), after))
+    let text = json.next()?.ok()?;
+    let after = rest.get(json.byte_offset()..).filter(|after| ends(after))?;
+    Some((text, after))
 }
 
 #[cfg(test)]
@@ -103,5 +110,7 @@ mod tests {
         let item = item(&["Logging", "Metrics, traces"]);
         assert_eq!(split(&Value::from("Metrics, traces, Logging"), &item), ["Metrics, traces", "Logging"]);
         assert_eq!(split(&serde_json::json!(["Logging", "x"]), &item), ["Logging", "x"]);
+        assert_eq!(split(&Value::from("Logging, own, words"), &item), ["Logging", "own, words"]);
+        assert_eq!(split(&Value::from("own, words, Logging"), &item), ["own, words", "Logging"]);
     }
 }

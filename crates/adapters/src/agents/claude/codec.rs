@@ -133,7 +133,8 @@ impl Codec for ClaudeCodec {
                 bytes.extend(wire::response(&id, &decision));
             }
             (Way::Question, Settlement::Answered(answer)) => {
-                bytes.extend(wire::response(&id, &question::outcome(&request, answer)?));
+                let input = request.input().map_err(Unspeakable::Unreadable)?;
+                bytes.extend(wire::response(&id, &question::outcome(&input, request.takes(), answer)?));
             }
             (Way::Plan, Settlement::Answered(answer)) => bytes.extend(plan::outcome(&request, &id, answer)?),
             (Way::Permission, Settlement::Answered(answer)) => {

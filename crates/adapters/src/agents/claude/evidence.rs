@@ -7,6 +7,7 @@ use askd_core::ask::APPROVE;
 use askd_core::delivery::FailReason;
 use askd_core::lifecycle::Elsewhere;
 use askd_core::{Answer, Cause};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::open::{Open, Way};
@@ -74,12 +75,14 @@ pub(super) fn verdict(open: &Open, seen: Seen<'_>) -> Heard {
 fn told(open: &Open, answer: &Answer, seen: Seen<'_>) -> Option<bool> {
     let reported = reported(seen)?;
     let (_, request) = wire::stored(&open.native).ok()?;
-    let given = question::given(&request, answer).ok()?;
+    let given = question::given(&request.input().ok()?, request.takes(), answer).ok()?;
     Some(reported.answers? == given.answers)
 }
 
 fn ignored_edits(open: &Open, answer: &Answer, seen: Seen<'_>) -> bool {
-    wire::stored(&open.native).is_ok_and(|(_, request)| plan::ignored_edits(&request, answer, seen.structure))
+    let structure: Option<Value> = seen.structure.and_then(|raw| serde_json::from_str(raw.get()).ok());
+    let input = wire::stored(&open.native).and_then(|(_, request)| request.input());
+    input.is_ok_and(|input| plan::ignored_edits(&input, answer, structure.as_ref()))
 }
 
 fn reported(seen: Seen<'_>) -> Option<question::Reported> {
@@ -93,7 +96,7 @@ fn went_on(open: &Open, seen: Seen<'_>) -> Heard {
     let answered = match open.way {
         Way::Question => wire::stored(&open.native)
             .ok()
-            .and_then(|(_, request)| question::picked(&request, &reported(seen)?)),
+            .and_then(|(_, request)| question::picked(&request.input().ok()?, &reported(seen)?)),
         Way::Plan => one(APPROVE),
         Way::Permission => one(permission::ALLOW),
         Way::Elicitation => None,

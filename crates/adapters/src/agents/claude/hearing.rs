@@ -8,9 +8,10 @@ use serde_json::value::RawValue;
 use super::codec::ClaudeCodec;
 use super::evidence::{self, Seen};
 use super::open::{Open, Way};
-use super::versions::{OLDEST, Version};
+use super::versions;
 use super::wire::{self, Line, Message, Request, ToolResult};
 use crate::codec::{KnownSession, Start};
+use crate::descriptor::Road;
 use crate::heard::{Asked, Heard, Speech, TurnEnd, Voice};
 
 /// Characters of what the agent said last that go with a question.
@@ -72,10 +73,11 @@ impl ClaudeCodec {
                     self.sessions.insert(0, known);
                     heard.push(Heard::SessionStarted { native_id, title: None, cwd, parent: None });
                 }
-                if let Some(version) = line.claude_code_version.filter(|version| is_too_old(version)) {
-                    let why =
-                        format!("Claude Code {version} cannot ask questions here; 2.0.71 and newer can");
-                    heard.push(Heard::Unrecognised { why });
+                // One that did not say its version before it was started.
+                if let Some(version) = line.claude_code_version
+                    && let Some(why) = versions::lacks(&version, Road::ControlProtocol)
+                {
+                    heard.push(Heard::Unrecognised { why: format!("Claude Code {version}: {why}") });
                 }
                 heard.push(chatter);
                 heard
@@ -263,22 +265,4 @@ fn is_its_call(open: &Open, name: Option<&str>) -> bool {
         _ => false,
     };
     its && open.delivered.is_some()
-}
-
-fn is_too_old(version: &str) -> bool {
-    Version::parse(version).is_some_and(|version| version < OLDEST)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_that_cannot_ask_are_known() {
-        for (version, old) in
-            [("2.0.70", true), ("2.0.71", false), ("2.1.0-beta", false), ("1.9.99", true), ("x", false)]
-        {
-            assert_eq!(is_too_old(version), old, "{version}");
-        }
-    }
 }

@@ -33,8 +33,8 @@ impl Way {
 
     pub(super) fn ask(self, agent: &str, request: &Request<'_>, raw: &RawValue) -> Result<Ask, String> {
         let mut ask = match self {
-            Self::Question => question::ask(agent, request.input)?,
-            Self::Plan => plan::ask(agent, request)?,
+            Self::Question => question::ask(agent, &request.input()?)?,
+            Self::Plan => plan::ask(agent, &request.input().unwrap_or_default()),
             Self::Permission => permission::ask(agent, request),
             Self::Elicitation => elicitation::ask(agent, request, raw)?,
         };

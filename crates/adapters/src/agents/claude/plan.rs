@@ -1,22 +1,21 @@
 //! `ExitPlanMode`: a plan to approve, to approve changed, or to send back.
 //!
-//! In: the plan that the CLI read from its plan file. Out: an [`Ask`], and a decision. Without a word about the mode the CLI
+//! In: the tool's input with the plan that the CLI read from its plan file, by whichever road it was seen. Out: an [`Ask`], and a decision. Without a word about the mode the CLI
 //! goes back to the one that was on before. A changed plan is written back to the file by the CLI itself where the request
 //! names that file; 2.0.76, which does not name it, approves the old plan instead, so the changed one is said as a message.
 
 use askd_core::ask::APPROVE;
 use askd_core::question::{Body, BodyFormat};
 use askd_core::{Answer, Ask, Kind};
-use serde::Deserialize;
-use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value, json};
+use serde_json::value::to_raw_value;
+use serde_json::{Value, json};
 
 use super::question::MODES;
 use super::wire::{self, Request};
 use crate::agents::acp::draft;
 use crate::codec::Unspeakable;
 
-pub(super) const TOOL: &str = "ExitPlanMode";
+pub(crate) const TOOL: &str = "ExitPlanMode";
 
 /// The modes to go on in: each edit asked for, or edits taken as read.
 const NEXT_MODES: [&str; 2] = ["default", "acceptEdits"];
@@ -24,55 +23,58 @@ const NEXT_MODES: [&str; 2] = ["default", "acceptEdits"];
 const CHANGED: &str =
     "I changed the plan before I approved it (in the askd inbox). Follow this plan, not the one before:";
 
-fn input(request: &Request<'_>) -> Result<Map<String, Value>, String> {
-    let input = request.input.map_or("{}", RawValue::get);
-    serde_json::from_str(input).map_err(|error| error.to_string())
-}
-
-fn plan_of(input: &Map<String, Value>) -> Option<&str> {
+fn plan_of(input: &Value) -> Option<&str> {
     input.get("plan").and_then(Value::as_str).filter(|plan| !plan.trim().is_empty())
 }
 
 /// Since 2.1.76 the request names the file, and the CLI takes changes.
-fn takes_edits(input: &Map<String, Value>) -> bool {
-    plan_of(input).is_some() && input.contains_key("planFilePath")
+pub(crate) fn takes_edits(input: &Value) -> bool {
+    plan_of(input).is_some() && input.get("planFilePath").is_some()
 }
 
-pub(super) fn ask(agent: &str, request: &Request<'_>) -> Result<Ask, String> {
-    let input = input(request)?;
+pub(crate) fn ask(agent: &str, input: &Value) -> Ask {
     let mut item = draft::item("Claude has written a plan. Shall it go on with it?".to_owned());
     item.header = Some("Plan".to_owned());
     item.options = vec![draft::choice(APPROVE, "Approve")];
-    let body = plan_of(&input).map(|plan| Body { format: BodyFormat::Markdown, text: plan.to_owned() });
+    let body = plan_of(input).map(|plan| Body { format: BodyFormat::Markdown, text: plan.to_owned() });
     if body.is_none() {
         item.question = "Claude wants to leave plan mode, without a plan. May it?".to_owned();
     }
     let mut ask = draft::ask(agent, Kind::Plan, vec![item], &MODES);
     ask.next_modes = NEXT_MODES.map(str::to_owned).to_vec();
     ask.body = body;
-    Ok(ask)
+    ask
+}
+
+/// The input with which the tool is to be called for an approval; none where this version would not take the changes.
+pub(crate) fn updated(input: &Value, answer: &Answer) -> Option<Value> {
+    let mut input = input.clone();
+    if let Some(edited) = &answer.edited_plan {
+        if !takes_edits(&input) {
+            return None;
+        }
+        input["plan"] = Value::from(edited.as_str());
+    }
+    Some(input)
 }
 
 pub(super) fn outcome(request: &Request<'_>, id: &str, answer: &Answer) -> Result<Vec<u8>, Unspeakable> {
-    let mut input = input(request).map_err(Unspeakable::Unreadable)?;
+    let input = request.input().map_err(Unspeakable::Unreadable)?;
     let mut bytes = Vec::new();
-    if let Some(edited) = &answer.edited_plan {
-        if takes_edits(&input) {
-            input.insert("plan".to_owned(), Value::from(edited.as_str()));
-        } else {
-            bytes = wire::user(&format!("{CHANGED}\n\n{edited}"));
-        }
-    }
+    let updated = updated(&input, answer).unwrap_or_else(|| {
+        bytes = wire::user(&format!("{CHANGED}\n\n{}", answer.edited_plan.as_deref().unwrap_or_default()));
+        input
+    });
     let mode = answer.next_mode.as_ref().map(|mode| {
         let wanted = json!({ "type": "setMode", "mode": mode, "destination": "session" });
         to_raw_value(&wanted).map_err(|error| Unspeakable::Misfit(error.to_string()))
     });
     let mode = mode.transpose()?;
-    bytes.extend(wire::response(id, &wire::allow(input, mode.as_deref().into_iter().collect())));
+    bytes.extend(wire::response(id, &wire::allow(updated, mode.as_deref().into_iter().collect())));
     Ok(bytes)
 }
 
-pub(super) fn declined(reason: Option<&str>) -> String {
+pub(crate) fn declined(reason: Option<&str>) -> String {
     match reason {
         Some(reason) => {
             format!("The user sent the plan back (from the askd inbox) and said:\n{reason}")
@@ -84,12 +86,8 @@ pub(super) fn declined(reason: Option<&str>) -> String {
 }
 
 /// Whether the agent reports another plan than the changed one that it was told.
-pub(super) fn ignored_edits(request: &Request<'_>, answer: &Answer, structure: Option<&RawValue>) -> bool {
-    #[derive(Deserialize)]
-    struct Taken {
-        plan: String,
-    }
-    let (Some(edited), Ok(input)) = (&answer.edited_plan, input(request)) else { return false };
-    let taken = structure.and_then(|raw| serde_json::from_str::<Taken>(raw.get()).ok());
-    takes_edits(&input) && taken.is_some_and(|taken| taken.plan.trim() != edited.trim())
+pub(crate) fn ignored_edits(input: &Value, answer: &Answer, result: Option<&Value>) -> bool {
+    let taken = result.and_then(|result| result.get("plan")).and_then(Value::as_str);
+    let (Some(edited), Some(taken)) = (&answer.edited_plan, taken) else { return false };
+    takes_edits(input) && taken.trim() != edited.trim()
 }

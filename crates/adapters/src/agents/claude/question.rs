@@ -1,22 +1,30 @@
 //! `AskUserQuestion`: one to four items with options, previews, own words and notes.
 //!
-//! In: the input of the tool. Out: an [`Ask`], and the updated input that answers it: the whole input as it came, `answers`
-//! keyed by the exact text of each question with text values, and `annotations` for notes and previews.
+//! In: the input of the tool, by whichever road it was seen, and what this version can take. Out: an [`Ask`], and the updated input that
+//! answers it: the whole input as it came (the only form that every version since 2.0.71 takes), `answers` keyed by the exact text of
+//! each question with text values, and `annotations` for notes and previews.
 
 use askd_core::question::{Choice, Item};
 use askd_core::{Answer, Ask, Kind, RejectMode};
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::answers;
-use super::wire::{self, Request};
+use super::{answers, wire};
 use crate::agents::acp::draft;
 use crate::codec::Unspeakable;
 
-pub(super) const TOOL: &str = "AskUserQuestion";
+pub(crate) const TOOL: &str = "AskUserQuestion";
 
 pub(super) const MODES: [RejectMode; 2] = [RejectMode::Decline, RejectMode::Interrupt];
+
+/// What a version can take, by the signs of age that a road shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Takes {
+    /// A note beside an answer. Before 2.1.45 it is lost without a word.
+    pub notes: bool,
+    /// An answer with nothing in it. Before 2.1.157 the model is told that it was answered.
+    pub nothing: bool,
+}
 
 #[derive(Deserialize)]
 struct Input {
@@ -47,14 +55,17 @@ struct AskedOption {
     markdown: Option<String>,
 }
 
-fn read(input: Option<&RawValue>) -> Result<Input, String> {
-    let input = input.ok_or("it has no input")?;
-    serde_json::from_str(input.get()).map_err(|error| error.to_string())
+fn read(input: &Value) -> Result<Vec<Asked>, String> {
+    let input = Input::deserialize(input).map_err(|error| error.to_string())?;
+    if input.questions.is_empty() { Err("it asks nothing".to_owned()) } else { Ok(input.questions) }
 }
 
-pub(super) fn ask(agent: &str, input: Option<&RawValue>) -> Result<Ask, String> {
-    let questions = read(input)?.questions.into_iter().map(item).collect();
-    Ok(draft::ask(agent, Kind::Choice, questions, &MODES))
+pub(super) fn items(input: &Value) -> Result<Vec<Item>, String> {
+    Ok(read(input)?.into_iter().map(item).collect())
+}
+
+pub(crate) fn ask(agent: &str, input: &Value) -> Result<Ask, String> {
+    Ok(draft::ask(agent, Kind::Choice, items(input)?, &MODES))
 }
 
 fn item(asked: Asked) -> Item {
@@ -65,7 +76,7 @@ fn item(asked: Asked) -> Item {
         preview: option.preview.or(option.markdown),
     };
     let mut item = draft::item(asked.question);
-    item.header = asked.header;
+    item.header = asked.header.filter(|text| !text.is_empty());
     item.options = draft::distinct(asked.options.into_iter().map(option).collect());
     item.multiple = asked.multi_select;
     // Claude Code's own screen always has a row for own words.
@@ -75,30 +86,28 @@ fn item(asked: Asked) -> Item {
 
 /// What `answers` and `annotations` have to be for an answer.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Given {
-    pub(super) answers: Map<String, Value>,
-    pub(super) annotations: Map<String, Value>,
+pub(crate) struct Given {
+    pub(crate) answers: Map<String, Value>,
+    pub(crate) annotations: Map<String, Value>,
 }
 
-pub(super) fn given(request: &Request<'_>, answer: &Answer) -> Result<Given, String> {
-    let input = read(request.input)?;
-    if answer.answers.len() != input.questions.len() {
-        return Err(format!("{} answers for {} questions", answer.answers.len(), input.questions.len()));
+pub(crate) fn given(input: &Value, takes: Takes, answer: &Answer) -> Result<Given, String> {
+    let questions = read(input)?;
+    if answer.answers.len() != questions.len() {
+        return Err(format!("{} answers for {} questions", answer.answers.len(), questions.len()));
     }
-    let takes_notes = request.display_name.is_some();
     let mut given = Given::default();
-    for (i, (asked, picks)) in input.questions.iter().zip(&answer.answers).enumerate() {
+    for (i, (asked, picks)) in questions.iter().zip(&answer.answers).enumerate() {
         let note = answer.notes.get(i).and_then(Option::as_deref);
         let mut annotation = Map::new();
         let text = match (picks.is_empty(), note) {
             (true, None) => continue,
             // Nothing picked: the note is the answer in own words.
             (true, Some(note)) => note.to_owned(),
-            (false, Some(note)) if takes_notes => {
+            (false, Some(note)) if takes.notes => {
                 annotation.insert("notes".to_owned(), Value::from(note));
                 answers::join(picks)
             }
-            // Before 2.1.45 a note beside an answer is lost without a word, so it goes into the answer.
             (false, Some(note)) => format!("{} (note: {note})", answers::join(picks)),
             (false, None) => answers::join(picks),
         };
@@ -120,15 +129,12 @@ pub(super) fn given(request: &Request<'_>, answer: &Answer) -> Result<Given, Str
 }
 
 /// The decision that carries an answer.
-pub(super) fn outcome(request: &Request<'_>, answer: &Answer) -> Result<Value, Unspeakable> {
-    let given = given(request, answer).map_err(Unspeakable::Misfit)?;
-    if given.answers.is_empty() && request.requires_user_interaction.is_none() {
-        // Versions before 2.1.157 tell the model that it was answered, with nothing.
+pub(crate) fn outcome(input: &Value, takes: Takes, answer: &Answer) -> Result<Value, Unspeakable> {
+    let given = given(input, takes, answer).map_err(Unspeakable::Misfit)?;
+    if given.answers.is_empty() && !takes.nothing {
         return Ok(wire::deny(NOTHING));
     }
-    let input = request.input.map_or("{}", RawValue::get);
-    let mut input: Map<String, Value> =
-        serde_json::from_str(input).map_err(|error| Unspeakable::Unreadable(error.to_string()))?;
+    let mut input = input.as_object().cloned().unwrap_or_default();
     input.insert("answers".to_owned(), Value::Object(given.answers));
     if !given.annotations.is_empty() {
         input.insert("annotations".to_owned(), Value::Object(given.annotations));
@@ -136,18 +142,19 @@ pub(super) fn outcome(request: &Request<'_>, answer: &Answer) -> Result<Value, U
     Ok(json!({ "behavior": "allow", "updatedInput": input }))
 }
 
-const NOTHING: &str = "The user did not answer the questions.";
+/// What the model is told when nothing is picked.
+pub(crate) const NOTHING: &str = "The user did not answer the questions.";
 
 /// What the agent went on with, by item.
 #[derive(Debug)]
-pub(super) struct Picked {
-    pub(super) answers: Vec<Vec<String>>,
-    pub(super) notes: Vec<Option<String>>,
+pub(crate) struct Picked {
+    pub(crate) answers: Vec<Vec<String>>,
+    pub(crate) notes: Vec<Option<String>>,
 }
 
 /// The answers that a tool result reports.
-pub(super) fn picked(request: &Request<'_>, result: &Reported) -> Option<Picked> {
-    let items: Vec<Item> = read(request.input).ok()?.questions.into_iter().map(item).collect();
+pub(crate) fn picked(input: &Value, result: &Reported) -> Option<Picked> {
+    let items = items(input).ok()?;
     let answers = result.answers.as_ref()?;
     let picks = |item: &Item| {
         answers.get(&item.question).map(|value| answers::split(value, item)).unwrap_or_default()
@@ -161,14 +168,14 @@ pub(super) fn picked(request: &Request<'_>, result: &Reported) -> Option<Picked>
 
 /// `tool_use_result` of an answered question.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Reported {
+pub(crate) struct Reported {
     #[serde(default)]
-    pub(super) answers: Option<Map<String, Value>>,
+    pub(crate) answers: Option<Map<String, Value>>,
     #[serde(default)]
-    pub(super) annotations: Option<Map<String, Value>>,
+    pub(crate) annotations: Option<Map<String, Value>>,
 }
 
-pub(super) fn declined(reason: Option<&str>) -> String {
+pub(crate) fn declined(reason: Option<&str>) -> String {
     match reason {
         Some(reason) => format!(
             "The user declined to answer (in the askd inbox) and gave this reason: {reason}\n\

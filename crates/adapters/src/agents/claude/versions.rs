@@ -1,18 +1,19 @@
 //! Which roads a version of Claude Code has, as data: the boundaries were found by running the versions on both sides of each.
 //!
-//! In: what `claude --version` says. Out: every road with whether it works there and why. `GET /v1/agents` and `askd doctor` show it.
+//! In: what `claude --version` says. Out: every road with whether it works there and why. `GET /v1/agents` and `askd doctor` show it, and
+//! a session is started by none that does not work.
 
 use crate::descriptor::{Road, RoadHere};
 
-/// The oldest version that askd supports.
-pub(super) const OLDEST: Version = Version(2, 0, 71);
+/// The versions that askd supports.
+pub(super) const SUPPORTED: &str = "2.0.71 and newer";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Version(u32, u32, u32);
+struct Version(u32, u32, u32);
 
 impl Version {
     /// The first three numbers of a text such as `2.1.325 (Claude Code)`.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    fn parse(text: &str) -> Option<Self> {
         let mut parts = text.trim().split(['.', '-', ' ']).map_while(|part| part.parse::<u32>().ok());
         Some(Self(parts.next()?, parts.next()?, parts.next()?))
     }
@@ -95,6 +96,11 @@ pub(super) fn roads(version: &str) -> Vec<RoadHere> {
     roads
 }
 
+/// Why a version has not this road; none where it has, and where the text is no version.
+pub(super) fn lacks(version: &str, road: Road) -> Option<String> {
+    roads(version).into_iter().find(|here| here.road == road && !here.works).map(|here| here.why)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,6 +119,11 @@ mod tests {
         assert_eq!(works("2.0.71"), [ControlProtocol, Hook, Transcript]);
         for version in ["2.0.76 (Claude Code)", "2.1.120", "2.1.325 (Claude Code)", "3.0.0-beta.1"] {
             assert_eq!(works(version), [ControlProtocol, Hook, Transcript, Keys], "{version}");
+        }
+        for (version, lacking) in
+            [("2.0.70", true), ("2.0.71", false), ("2.1.0-beta", false), ("1.9.99", true), ("x", false)]
+        {
+            assert_eq!(lacks(version, ControlProtocol).is_some(), lacking, "{version}");
         }
         assert!(roads("next").is_empty() && roads("").is_empty() && roads("2.1").is_empty());
         assert!(STRETCHES.windows(2).all(|pair| pair[0].road != pair[1].road || pair[0].from < pair[1].from));

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::question::Takes;
+
 #[derive(Debug, Deserialize)]
 pub(super) struct Line<'a> {
     #[serde(rename = "type")]
@@ -89,6 +91,19 @@ pub(super) struct Request<'a> {
     pub(super) url: Option<String>,
     #[serde(default)]
     pub(super) elicitation_id: Option<String>,
+}
+
+impl Request<'_> {
+    /// The input of the tool.
+    pub(super) fn input(&self) -> Result<Value, String> {
+        let input = self.input.ok_or("it has no input")?;
+        serde_json::from_str(input.get()).map_err(|error| error.to_string())
+    }
+
+    /// What this version takes, as far as its requests show it.
+    pub(super) fn takes(&self) -> Takes {
+        Takes { notes: self.display_name.is_some(), nothing: self.requires_user_interaction.is_some() }
+    }
 }
 
 /// The message of an `assistant` or `user` line.

@@ -6,15 +6,19 @@
 use askd_core::Answer;
 use askd_core::ask::APPROVE;
 use askd_core::lifecycle::Elsewhere;
+use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::answer::{questions, spoken};
 use super::question::Tool;
+use crate::agents::claude::question::{NOTHING, Picked, Reported, given, picked};
+use crate::agents::claude::{Takes, plan};
 
 /// By which way the agent got an answer that did not come from askd.
 const VIA: &str = "terminal";
 /// What the program writes where only notes were given.
 const NOTES_ONLY: &str = "(notes only)";
+/// What the agent went on with where the plan was approved without the changes that askd had stored.
+const APPROVED_UNCHANGED: &str = "approve, without the changes";
 
 /// The end of a call as its record tells it.
 #[derive(Debug, Clone, Copy)]
@@ -27,32 +31,18 @@ pub struct Went<'a> {
 }
 
 pub fn went_on(tool: Tool, input: &Value, went: Went<'_>, ours: Option<&Answer>) -> Elsewhere {
-    let refused = || Elsewhere::Rejected { reason: went.told.map(shorten), via: VIA.to_owned() };
-    if went.is_error {
-        return refused();
-    }
-    match tool {
-        // Whether the plan was edited is in the agent's record; the approval is what counts here.
-        Tool::ExitPlanMode => Elsewhere::Answered {
-            answers: vec![vec![APPROVE.to_owned()]],
-            notes: vec![None],
-            via: VIA.to_owned(),
-        },
-        Tool::AskUserQuestion => {
-            let Some(given) = went.result.and_then(|result| result.get("answers")) else { return refused() };
-            // Nobody was there: the program went on by itself.
-            if went.result.is_some_and(|result| result.get("afkTimeoutMs").is_some()) {
-                return refused();
-            }
-            let questions = questions(input);
-            let answers = questions.iter().enumerate().map(|(i, question)| {
-                let ours = ours.and_then(|ours| ours.answers.get(i)).map(Vec::as_slice);
-                picks(question, given, ours)
-            });
-            let annotations = went.result.and_then(|result| result.get("annotations"));
-            let notes = questions.iter().map(|question| note(question, annotations));
-            Elsewhere::Answered { answers: answers.collect(), notes: notes.collect(), via: VIA.to_owned() }
+    let answered = match tool {
+        Tool::ExitPlanMode if went.is_error => None,
+        Tool::ExitPlanMode => {
+            let ignored = ours.is_some_and(|ours| plan::ignored_edits(input, ours, went.result));
+            let said = if ignored { APPROVED_UNCHANGED } else { APPROVE };
+            Some(Picked { answers: vec![vec![said.to_owned()]], notes: vec![None] })
         }
+        Tool::AskUserQuestion => answers_of(input, went, ours),
+    };
+    match answered {
+        Some(Picked { answers, notes }) => Elsewhere::Answered { answers, notes, via: VIA.to_owned() },
+        None => Elsewhere::Rejected { reason: went.told.map(shorten), via: VIA.to_owned() },
     }
 }
 
@@ -61,38 +51,36 @@ fn shorten(text: &str) -> String {
     text.chars().take(SHOWN).collect()
 }
 
-fn note(question: &Value, annotations: Option<&Value>) -> Option<String> {
-    let text = question.get("question")?.as_str()?;
-    annotations?.get(text)?.get("notes")?.as_str().map(str::to_owned)
-}
-
-fn picks(question: &Value, given: &Value, ours: Option<&[String]>) -> Vec<String> {
-    let text = question.get("question").and_then(Value::as_str).unwrap_or_default();
-    let given = match given.get(text) {
-        Some(Value::String(given)) if given != NOTES_ONLY => given,
-        Some(Value::Array(several)) => {
-            return several.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+fn answers_of(input: &Value, went: Went<'_>, ours: Option<&Answer>) -> Option<Picked> {
+    let as_ours = |ours: &Answer| Picked { answers: ours.answers.clone(), notes: ours.notes.clone() };
+    if went.is_error {
+        // An answer with nothing in it is said so.
+        let is_nothing = |ours: &&Answer| ours.answers.iter().all(Vec::is_empty);
+        return ours.filter(|_| went.told == Some(NOTHING)).filter(is_nothing).map(as_ours);
+    }
+    let result = went.result?;
+    // Nobody was there: the program went on by itself.
+    if result.get("afkTimeoutMs").is_some() {
+        return None;
+    }
+    let mut reported = Reported::deserialize(result).ok()?;
+    reported.answers.as_mut()?.retain(|_, given| given != NOTES_ONLY);
+    if let Some(ours) = ours {
+        // With its notes beside the answers or in them, as the version takes them.
+        let says =
+            |notes: bool| given(input, Takes { notes, nothing: true }, ours).ok().map(|given| given.answers);
+        if [says(true), says(false)].contains(&reported.answers) {
+            return Some(as_ours(ours));
         }
-        _ => return Vec::new(),
-    };
-    if let Some(ours) = ours
-        && spoken(ours).as_deref() == Some(given)
-    {
-        return ours.to_vec();
     }
-    let options = question.get("options").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let labels: Vec<&str> = options.iter().filter_map(|option| option.get("label")?.as_str()).collect();
-    let multiple = question.get("multiSelect").and_then(Value::as_bool).unwrap_or(false);
-    let picks = if !multiple || labels.contains(&given.as_str()) {
-        vec![given.clone()]
-    } else {
-        split(given, &labels)
-    };
+    let mut picked = picked(input, &reported)?;
     // The dialog lists picks in its own order.
-    match ours {
-        Some(ours) if is_same_set(ours, &picks) => ours.to_vec(),
-        _ => picks,
+    for (picks, ours) in picked.answers.iter_mut().zip(ours.iter().flat_map(|ours| &ours.answers)) {
+        if is_same_set(ours, picks) {
+            picks.clone_from(ours);
+        }
     }
+    Some(picked)
 }
 
 fn is_same_set(ours: &[String], picks: &[String]) -> bool {
@@ -102,33 +90,6 @@ fn is_same_set(ours: &[String], picks: &[String]) -> bool {
         picks
     };
     sorted(ours) == sorted(picks)
-}
-
-/// Takes a joined text apart: quoted labels, plain labels, and own words at the end.
-fn split(text: &str, labels: &[&str]) -> Vec<String> {
-    let mut picks = Vec::new();
-    let mut rest = text;
-    while !rest.is_empty() {
-        let (pick, length) = first(rest, labels).unwrap_or_else(|| (rest.to_owned(), rest.len()));
-        picks.push(pick);
-        rest = rest[length..].strip_prefix(", ").unwrap_or(&rest[length..]);
-    }
-    picks
-}
-
-/// The first pick and how many bytes it takes, where it ends at a joint or at the end.
-fn first(text: &str, labels: &[&str]) -> Option<(String, usize)> {
-    let ends = |length: usize| text.len() == length || text[length..].starts_with(", ");
-    if text.starts_with('"') {
-        let mut values = serde_json::Deserializer::from_str(text).into_iter::<String>();
-        if let Some(Ok(label)) = values.next()
-            && ends(values.byte_offset())
-        {
-            return Some((label, values.byte_offset()));
-        }
-    }
-    let fits = |label: &&&str| text.starts_with(**label) && ends(label.len()) && !label.is_empty();
-    labels.iter().filter(fits).max_by_key(|label| label.len()).map(|label| ((*label).to_owned(), label.len()))
 }
 
 #[cfg(test)]
@@ -157,9 +118,16 @@ mod tests {
         }
     }
 
+    fn decided(tool: Tool, input: &Value, notes: bool, settlement: &Settlement) -> Value {
+        decision(tool, input, Takes { notes, nothing: false }, settlement).unwrap()
+    }
+
     fn there_and_back(answer: &Answer, ours: Option<&Answer>) -> Elsewhere {
-        let decided = decision(Tool::AskUserQuestion, &input(), &Settlement::Answered(answer.clone()));
-        assert_eq!(decided["behavior"], "allow");
+        let decided = decided(Tool::AskUserQuestion, &input(), true, &Settlement::Answered(answer.clone()));
+        if decided["behavior"] == "deny" {
+            let went = Went { is_error: true, result: None, told: decided["message"].as_str() };
+            return went_on(Tool::AskUserQuestion, &input(), went, ours);
+        }
         assert_eq!(decided["updatedInput"]["questions"], input()["questions"]);
         let went = Went { is_error: false, result: Some(&decided["updatedInput"]), told: None };
         went_on(Tool::AskUserQuestion, &input(), went, ours)
@@ -170,9 +138,8 @@ mod tests {
         for (many, one) in [
             (&["Logging"][..], &["JWT"][..]),
             (&["Metrics, traces"], &["use mTLS, please\n\"now\""]),
-            (&["Logging", "Metrics, traces", "The \"old\" one"], &[]),
+            (&["Logging", "Metrics, traces", "The \"old\" one"], &["own"]),
             (&["Logging", "own, words"], &["Session cookies"]),
-            (&[], &[]),
         ] {
             let given = answer(many, one);
             for ours in [None, Some(&given)] {
@@ -185,9 +152,32 @@ mod tests {
     }
 
     #[test]
+    fn notes_and_nothing_come_back_as_ours_in_whichever_form_they_went() {
+        let noted = answer(&["Logging"], &["JWT"]);
+        let settled = Settlement::Answered(noted.clone());
+        let old = decided(Tool::AskUserQuestion, &input(), false, &settled);
+        assert_eq!(old["updatedInput"]["answers"]["One?"], "JWT (note: soon)");
+        assert_eq!(old["updatedInput"]["annotations"]["One?"], json!({ "preview": "p JWT" }));
+        let went = Went { is_error: false, result: Some(&old["updatedInput"]), told: None };
+        let seen = went_on(Tool::AskUserQuestion, &input(), went, Some(&noted));
+        assert_eq!(
+            seen,
+            Elsewhere::Answered { answers: noted.answers, notes: noted.notes, via: VIA.to_owned() }
+        );
+        // A note alone is the answer in own words.
+        let alone = answer(&["Logging"], &[]);
+        let Elsewhere::Answered { answers, .. } = there_and_back(&alone, None) else { panic!() };
+        assert_eq!(answers[1], ["soon"]);
+        let nothing = Answer { notes: vec![None, None], ..answer(&[], &[]) };
+        let Elsewhere::Answered { answers, .. } = there_and_back(&nothing, Some(&nothing)) else { panic!() };
+        assert_eq!(answers, nothing.answers);
+        assert!(matches!(there_and_back(&nothing, None), Elsewhere::Rejected { .. }));
+    }
+
+    #[test]
     fn the_canonical_joint_is_the_one_of_the_dialog() {
         let given = answer(&["Logging", "Metrics, traces"], &["JWT"]);
-        let decided = decision(Tool::AskUserQuestion, &input(), &Settlement::Answered(given));
+        let decided = decided(Tool::AskUserQuestion, &input(), true, &Settlement::Answered(given));
         let updated = &decided["updatedInput"];
         assert_eq!(updated["answers"], json!({"Many?": "Logging, \"Metrics, traces\"", "One?": "JWT"}));
         assert_eq!(updated["annotations"], json!({"One?": {"preview": "p JWT", "notes": "soon"}}));
@@ -206,15 +196,26 @@ mod tests {
     fn a_plan_is_approved_with_its_input_echoed_or_sent_back_with_the_reason() {
         let input = json!({"plan": "# A", "planFilePath": "/p"});
         let mut approval = answer(&["approve"], &[]);
-        let allow =
-            |answer: &Answer| decision(Tool::ExitPlanMode, &input, &Settlement::Answered(answer.clone()));
-        assert_eq!(allow(&approval)["updatedInput"], input);
+        let allow = |input: &Value, answer: &Answer| {
+            let takes = Takes { notes: true, nothing: false };
+            decision(Tool::ExitPlanMode, input, takes, &Settlement::Answered(answer.clone()))
+        };
+        assert_eq!(allow(&input, &approval).unwrap()["updatedInput"], input);
         approval.edited_plan = Some("# B".into());
-        assert_eq!(allow(&approval)["updatedInput"], json!({"plan": "# B", "planFilePath": "/p"}));
+        let changed = json!({"plan": "# B", "planFilePath": "/p"});
+        assert_eq!(allow(&input, &approval).unwrap()["updatedInput"], changed);
+        assert!(allow(&json!({"plan": "# A"}), &approval).is_err(), "it would approve the old plan");
+        for (plan, said) in [("# B", APPROVE), ("# A", APPROVED_UNCHANGED)] {
+            let result = json!({ "plan": plan });
+            let went = Went { is_error: false, result: Some(&result), told: None };
+            let seen = went_on(Tool::ExitPlanMode, &input, went, Some(&approval));
+            let answers = vec![vec![said.to_owned()]];
+            assert_eq!(seen, Elsewhere::Answered { answers, notes: vec![None], via: VIA.to_owned() });
+        }
         let rejected =
             Settlement::Rejected { mode: askd_core::RejectMode::Decline, reason: Some("smaller".into()) };
-        let denied = decision(Tool::ExitPlanMode, &input, &rejected);
-        assert!(denied["message"].as_str().unwrap().ends_with("the user said:\nsmaller"));
+        let denied = decided(Tool::ExitPlanMode, &input, true, &rejected);
+        assert!(denied["message"].as_str().unwrap().ends_with("and said:\nsmaller"));
         assert_eq!(denied["interrupt"], false);
     }
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::question::Tool;
+use crate::agents::claude::Takes;
 
 /// The hook's input, as far as askd needs it; unknown members are passed over.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,6 +19,9 @@ pub struct HookInput {
     pub tool_name: Option<String>,
     #[serde(default)]
     pub tool_input: Value,
+    /// On 2.1.200 and newer, not on 2.1.120: a sign of age.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_id: Option<String>,
     /// Never in `PermissionRequest`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_use_id: Option<String>,
@@ -37,6 +41,11 @@ pub enum HookEvent {
 }
 
 impl HookInput {
+    /// What this version takes, as far as its hooks show it. Which ones take an answer with nothing in it, they do not.
+    pub fn takes(&self) -> Takes {
+        Takes { notes: self.prompt_id.is_some(), nothing: false }
+    }
+
     /// The event and its tool; `None` if askd has nothing to do with it.
     pub fn event(&self) -> Option<(HookEvent, Tool)> {
         let tool = Tool::parse(self.tool_name.as_deref()?)?;

@@ -12,7 +12,7 @@ mod question;
 mod settings;
 mod transcript;
 
-pub use answer::{decision, quoted, spoken};
+pub use answer::decision;
 pub use evidence::{Went, went_on};
 pub use hook::{HookEvent, HookInput, hook_output};
 pub use question::{AGENT, Seen, Tool, ask, likeness};

@@ -3,10 +3,11 @@
 //! In: a tool's name and its input as hooks and transcripts show it. Out: an [`Ask`], and a likeness by which two sightings of
 //! one question are recognised. Unknown members are passed over: the schema grows with the versions.
 
-use askd_core::ask::APPROVE;
-use askd_core::question::{Body, BodyFormat, Bounds, Choice, Context, Item, Kind, ToolRef};
-use askd_core::{Ask, RejectMode};
+use askd_core::Ask;
+use askd_core::question::{Context, ToolRef};
 use serde_json::Value;
+
+use crate::agents::claude::{plan, question};
 
 /// The name of this agent everywhere in askd.
 pub const AGENT: &str = "claude";
@@ -22,8 +23,8 @@ impl Tool {
 
     pub fn name(self) -> &'static str {
         match self {
-            Self::AskUserQuestion => "AskUserQuestion",
-            Self::ExitPlanMode => "ExitPlanMode",
+            Self::AskUserQuestion => question::TOOL,
+            Self::ExitPlanMode => plan::TOOL,
         }
     }
 
@@ -44,96 +45,18 @@ pub struct Seen {
 
 /// The question of a call; `None` if nothing can be asked with this input.
 pub fn ask(tool: Tool, input: &Value, seen: Seen) -> Option<Ask> {
-    let (kind, questions, body) = match tool {
-        Tool::AskUserQuestion => (Kind::Choice, items(input)?, None),
-        Tool::ExitPlanMode => (Kind::Plan, vec![plan_item()], plan(input)),
+    let mut ask = match tool {
+        Tool::AskUserQuestion => question::ask(AGENT, input).ok()?,
+        Tool::ExitPlanMode => plan::ask(AGENT, input),
     };
-    let tool = (seen.call_id.is_some() || seen.message_id.is_some())
+    // A hook's decision has no place for the mode to go on in.
+    ask.next_modes.clear();
+    ask.tool = (seen.call_id.is_some() || seen.message_id.is_some())
         .then_some(ToolRef { message_id: seen.message_id, call_id: seen.call_id });
     let title = seen.cwd.as_deref().and_then(|cwd| cwd.rsplit('/').find(|part| !part.is_empty()));
-    Some(Ask {
-        session_id: None,
-        agent: AGENT.to_owned(),
-        kind,
-        questions,
-        body,
-        next_modes: Vec::new(),
-        context: Context {
-            title: title.map(str::to_owned),
-            cwd: seen.cwd,
-            excerpt: seen.excerpt,
-            host: None,
-        },
-        tool,
-        reject_modes: vec![RejectMode::Decline, RejectMode::Interrupt],
-        deadline: None,
-    })
-}
-
-fn items(input: &Value) -> Option<Vec<Item>> {
-    let questions = input.get("questions")?.as_array()?;
-    let items: Option<Vec<Item>> = questions.iter().map(item).collect();
-    items.filter(|items| !items.is_empty())
-}
-
-fn text(value: &Value, key: &str) -> Option<String> {
-    value.get(key).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
-}
-
-fn item(value: &Value) -> Option<Item> {
-    let options = value.get("options").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let options: Option<Vec<Choice>> = options.iter().map(option).collect();
-    Some(Item {
-        question: text(value, "question")?,
-        header: text(value, "header"),
-        options: options?,
-        multiple: value.get("multiSelect").and_then(Value::as_bool).unwrap_or(false),
-        custom: true,
-        secret: false,
-        required: false,
-        input: None,
-        default: None,
-        bounds: Bounds::default(),
-        url: None,
-        key: None,
-    })
-}
-
-fn option(value: &Value) -> Option<Choice> {
-    let label = text(value, "label")?;
-    Some(Choice {
-        value: label.clone(),
-        label,
-        description: text(value, "description"),
-        // Called `markdown` in 2.1.45 to 2.1.68.
-        preview: text(value, "preview").or_else(|| text(value, "markdown")),
-    })
-}
-
-fn plan_item() -> Item {
-    Item {
-        question: "Is this plan right?".to_owned(),
-        header: Some("Plan".to_owned()),
-        options: vec![Choice {
-            label: "Approve".to_owned(),
-            value: APPROVE.to_owned(),
-            description: None,
-            preview: None,
-        }],
-        multiple: false,
-        custom: false,
-        secret: false,
-        required: true,
-        input: None,
-        default: None,
-        bounds: Bounds::default(),
-        url: None,
-        key: None,
-    }
-}
-
-fn plan(input: &Value) -> Option<Body> {
-    text(input, "plan").map(|text| Body { format: BodyFormat::Markdown, text })
+    ask.context =
+        Context { title: title.map(str::to_owned), cwd: seen.cwd, excerpt: seen.excerpt, host: None };
+    Some(ask)
 }
 
 /// The same for every sighting of one call: answers that a hook added and the order of members do not count.

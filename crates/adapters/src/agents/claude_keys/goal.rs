@@ -7,7 +7,7 @@ use askd_core::question::{Item, Kind};
 use askd_core::{Answer, Ask, RejectMode, Settlement};
 
 use super::screen::bare;
-use crate::agents::claude_hook::quoted;
+use crate::agents::claude::answers::quoted;
 
 /// Characters that are typed: more do not fit on a screen, and what is not on the screen cannot be checked.
 pub const MAX_TYPED_CHARS: usize = 1_000;
@@ -33,6 +33,8 @@ pub enum Untypable {
     Nothing,
     #[error("a question with previews has no place for own words")]
     WordsBesidePreviews,
+    #[error("the dialog itself changes a label that has a line feed or another control character")]
+    Label,
     #[error("own words have one place in each question")]
     SeveralWords,
     #[error(
@@ -144,6 +146,11 @@ fn item_goal(item: &Item, picks: &[String]) -> Result<ItemGoal, Untypable> {
         [one] => Some(typed(one)?),
         _ => return Err(Untypable::SeveralWords),
     };
+    // Seen with 2.1.325: the model gets a replacement character in its place.
+    let is_changed = |pick: &String| place(pick).is_some() && pick.contains(char::is_control);
+    if picks.iter().any(is_changed) {
+        return Err(Untypable::Label);
+    }
     let has_previews = item.options.iter().any(|option| option.preview.is_some());
     if words.is_some() && has_previews {
         return Err(Untypable::WordsBesidePreviews);

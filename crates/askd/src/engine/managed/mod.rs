@@ -6,6 +6,7 @@
 mod attendant;
 mod command;
 mod hearing;
+mod launch;
 mod mouth;
 mod pipeline;
 mod resume;

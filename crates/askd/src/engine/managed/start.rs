@@ -1,21 +1,20 @@
-//! Starting an agent: find its program, hold its process, attend it.
+//! Starting an agent: hold its process, attend it, talk to it, end it.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 
-use askd_adapters::transport::holder::{Folder, HolderId, HolderLimits, HolderSpec, SESSION_VARIABLE, spawn};
-use askd_adapters::{Adapter, AdapterError, Begin, LaunchRequest, Start};
-use askd_core::field::Collector;
+use askd_adapters::transport::holder::{HolderId, spawn};
+use askd_adapters::{Adapter, AdapterError, Begin, Start};
 use askd_core::{Cause, FieldErrors, Right, Session, SessionId, Source, SourceId};
 use askd_store::SessionSeen;
 
 use super::attendant::{Attendant, Ended};
 use super::command::Command;
+use super::launch::folder_of;
 use super::served::{Served, ServedSettings};
 use super::{ACP, Attended, COMMANDS, MANAGED};
 use crate::engine::acp::{AcpServer, Relay};
@@ -24,8 +23,6 @@ use crate::engine::{Engine, EngineError, NewSource, new_bits, now};
 
 /// Characters of a prompt that make a session's title.
 const TITLE_CHARS: usize = 80;
-/// Variables of askd itself that must not reach an agent: with a token it could answer for its human.
-const OWN_VARIABLES: &str = "ASKD_";
 
 /// A wish to start an agent.
 #[derive(Debug, Clone, Default)]
@@ -46,6 +43,9 @@ pub enum StartError {
     NotBuilt(AdapterError),
     #[error("the program of {agent} was not found; install it with: {install}")]
     NotInstalled { agent: String, install: String },
+    /// This version cannot be started by askd, with what to do.
+    #[error("{0}")]
+    Unsupported(AdapterError),
     #[error("cannot start {agent}: {why}")]
     Failed { agent: String, why: String },
     /// An outcome that cannot be said as a message, and why.
@@ -130,7 +130,7 @@ impl Engine {
         let codec = adapter.codec().map_err(StartError::NotBuilt)?;
         let cwd = folder_of(&request)?;
         let session_id = SessionId::from_bits(new_bits());
-        let mut spec = self.holder_spec(adapter.as_ref(), &request, &cwd, &session_id)?;
+        let mut spec = self.holder_spec(adapter.as_ref(), &request, &cwd, &session_id).await?;
         let failed = |why: String| StartError::Failed { agent: request.agent.clone(), why };
         let way = adapter.server();
         let served = way.map(|_| ServedSettings::new()).transpose()?;
@@ -227,60 +227,6 @@ impl Engine {
         });
     }
 
-    fn holder_spec(
-        &self,
-        adapter: &dyn Adapter,
-        request: &StartRequest,
-        cwd: &std::path::Path,
-        session: &SessionId,
-    ) -> Result<HolderSpec, StartError> {
-        let agent = &request.agent;
-        let path = request
-            .env
-            .get("PATH")
-            .map(OsString::from)
-            .or_else(|| std::env::var_os("PATH"))
-            .unwrap_or_default();
-        let program = adapter.find(&path).into_iter().next().ok_or_else(|| {
-            let install =
-                adapter.descriptor().install.clone().unwrap_or_else(|| "its maker's instructions".to_owned());
-            StartError::NotInstalled { agent: agent.clone(), install }
-        })?;
-        let launch = adapter
-            .launch(&LaunchRequest {
-                cwd: cwd.to_owned(),
-                prompt: request.prompt.clone(),
-                args: request.args.clone(),
-                program: program.path,
-            })
-            .map_err(|error| StartError::Failed { agent: agent.clone(), why: error.to_string() })?;
-        let inherited = std::env::vars().filter(|(name, _)| !name.starts_with(OWN_VARIABLES));
-        let mut env: BTreeMap<String, String> = inherited.collect();
-        env.extend(request.env.clone());
-        env.extend(launch.env);
-        env.retain(|name, _| !name.starts_with(OWN_VARIABLES) && !launch.env_remove.contains(name));
-        env.insert(SESSION_VARIABLE.to_owned(), session.to_string());
-        // Short, because it is part of a socket's path; the session's own digits keep it unique.
-        let digits = session.as_str().trim_start_matches("ses_");
-        let id = HolderId::new(digits.to_ascii_lowercase())
-            .map_err(|error| StartError::Failed { agent: agent.clone(), why: error.to_string() })?;
-        let data = &self.inner.managed.settings.data;
-        Ok(HolderSpec {
-            folder: Folder::in_data(data, &id).path().to_owned(),
-            id,
-            command: launch.command.display().to_string(),
-            args: launch.args,
-            cwd: cwd.to_owned(),
-            env,
-            // The journal must survive hub and holder; if the machine dies, the agent dies with it and nothing is redelivered.
-            limits: HolderLimits {
-                journal_sync: false,
-                linger_seconds: self.inner.managed.settings.linger.as_secs(),
-                ..HolderLimits::default()
-            },
-        })
-    }
-
     /// Says something to a managed session.
     pub async fn prompt_session(
         &self,
@@ -361,23 +307,6 @@ impl Engine {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
     }
-}
-
-fn folder_of(request: &StartRequest) -> Result<PathBuf, StartError> {
-    let mut errors = Collector::default();
-    let cwd = match &request.cwd {
-        Some(cwd) => cwd.clone(),
-        None => std::env::current_dir().unwrap_or_default(),
-    };
-    if !cwd.is_absolute() {
-        errors.add("cwd", "not_absolute", "must be an absolute path");
-    } else if !cwd.is_dir() {
-        errors.add("cwd", "not_found", format!("{} is not a folder", cwd.display()));
-    }
-    for name in request.env.keys().filter(|name| name.starts_with(OWN_VARIABLES)) {
-        errors.add(format!("env.{name}"), "reserved", "askd sets its own variables itself");
-    }
-    Ok(errors.finish(cwd)?)
 }
 
 fn title_of(prompt: &str) -> String {

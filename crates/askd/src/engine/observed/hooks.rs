@@ -11,10 +11,10 @@ use serde_json::Value;
 use askd_adapters::agents::claude_hook::{
     HookEvent, HookInput, Seen, Tool, Went, decision, hook_output, likeness,
 };
-use askd_core::delivery::{DeliveryInput, DeliveryState};
+use askd_core::delivery::{DeliveryInput, DeliveryState, FailReason};
 use askd_core::{QuestionId, Right, Session, Status, Surface};
 
-use super::identity::{Alike, Call, hook_name, of_native};
+use super::identity::{Alike, Call, hook_name};
 use super::peek::peek;
 use super::session::Conversation;
 use crate::engine::{Caller, Engine, EngineError, now};
@@ -182,14 +182,19 @@ impl Engine {
     }
 
     /// The word for a hook that waits for a question it reported, at once or within `patience`.
-    pub async fn hook_word(&self, id: &QuestionId, patience: Duration) -> Result<HookWord, EngineError> {
+    pub async fn hook_word(
+        &self,
+        report: &HookReport,
+        id: &QuestionId,
+        patience: Duration,
+    ) -> Result<HookWord, EngineError> {
         let deadline = tokio::time::Instant::now() + patience;
         let _waiting = self.inner.observed.wait_for(id);
         // Answers that were given while no hook was there are taken up now.
         let stop = self.stopping();
         loop {
             let waiter = self.inner.waiters.register(id);
-            if let Some(word) = self.word_now(id).await? {
+            if let Some(word) = self.word_now(report, id).await? {
                 return Ok(word);
             }
             tokio::select! {
@@ -200,7 +205,7 @@ impl Engine {
         }
     }
 
-    async fn word_now(&self, id: &QuestionId) -> Result<Option<HookWord>, EngineError> {
+    async fn word_now(&self, report: &HookReport, id: &QuestionId) -> Result<Option<HookWord>, EngineError> {
         let over = || Some(HookWord::Over { question_id: Some(id.clone()) });
         let Some(record) = self.store().question(id).await? else { return Ok(over()) };
         let question = record.question;
@@ -212,9 +217,20 @@ impl Engine {
             return Ok(over());
         }
         let Some(delivery) = self.store().delivery(id).await? else { return Ok(over()) };
-        let Some((tool, input)) = of_native(&delivery.native) else { return Ok(over()) };
-        let output = hook_output(decision(tool, &input, &delivery.settlement));
-        Ok(Some(HookWord::Decided { question_id: id.clone(), output }))
+        // In the words of the call that this very hook was given.
+        let Some((_, tool)) = report.input.event() else { return Ok(over()) };
+        let (input, takes) = (&report.input.tool_input, report.input.takes());
+        match decision(tool, input, takes, &delivery.settlement) {
+            Ok(decision) => {
+                Ok(Some(HookWord::Decided { question_id: id.clone(), output: hook_output(decision) }))
+            }
+            Err(error) => {
+                let failed =
+                    DeliveryInput::Failed { reason: FailReason::Refused, detail: Some(error.to_string()) };
+                self.store().step(id, failed, now()).await?;
+                Ok(over())
+            }
+        }
     }
 
     /// A hook has printed the decision.

@@ -49,7 +49,7 @@ impl NotTyped {
     }
 }
 
-/// Whether an answer could be typed for this session: it runs in tmux.
+/// Whether an answer could be typed for this session: it runs in tmux. Looks through processes: not for an async thread.
 pub(super) fn can_type(session: &Session) -> bool {
     session.live && process_of(session).is_some_and(is_in_tmux)
 }

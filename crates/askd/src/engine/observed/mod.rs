@@ -71,6 +71,8 @@ struct Memory {
     transcripts: HashMap<PathBuf, Instant>,
     /// Sessions into whose terminals an answer is being typed.
     typing: HashSet<SessionId>,
+    /// Whether sessions run in tmux, and when that was seen.
+    typable: HashMap<SessionId, (bool, Instant)>,
 }
 
 struct Announced {
@@ -137,11 +139,12 @@ impl Observed {
 
     /// Forgets what nobody has spoken of for long.
     fn prune(&self) {
-        let Memory { announced, names, hooks, transcripts, .. } = &mut *self.memory();
+        let Memory { announced, names, hooks, transcripts, typable, .. } = &mut *self.memory();
         announced.retain(|known| known.at.elapsed() < REMEMBERED);
         hooks.retain(|_, presence| presence.waiting > 0 || presence.seen.elapsed() < REMEMBERED);
         names.retain(|id, _| hooks.contains_key(id));
         transcripts.retain(|_, named| named.elapsed() < REMEMBERED);
+        typable.retain(|_, (_, at)| at.elapsed() < REMEMBERED);
     }
 
     fn forget(&self, id: &QuestionId) {

@@ -1,18 +1,26 @@
 //! The way of an outcome to Claude Code's own terminal: the hook that waits comes and takes it; where there is none it may be typed.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 
+use askd_adapters::agents::claude::Takes;
+use askd_adapters::agents::claude_hook::decision;
 use askd_adapters::agents::claude_keys::Goal;
 use askd_core::delivery::{FailReason, Redeliver};
+use askd_core::{Question, Settlement};
 use askd_store::{ClaimedDelivery, Store, StoreError};
 
+use super::identity::of_native;
 use super::keys::type_answer;
 use super::road::{is_told, may_type};
-use super::{HOOK, HookPresence, Observed};
+use super::{COMES_WITHIN, HOOK, HookPresence, Observed};
 use crate::engine::late::as_message;
-use crate::engine::{Mouth, Said};
+use crate::engine::{Carried, Mouth, Said};
+
+/// Between two looks whether a hook has come.
+const LOOK: Duration = Duration::from_millis(100);
 
 pub(super) struct HookMouth {
     observed: Arc<Observed>,
@@ -22,6 +30,18 @@ pub(super) struct HookMouth {
 impl HookMouth {
     pub(super) fn new(observed: Arc<Observed>, store: Arc<dyn Store>) -> Self {
         Self { observed, store }
+    }
+
+    /// Whether the decision of a hook can be this outcome.
+    async fn by_hook(&self, question: &Question, settlement: &Settlement) -> Result<Carried, StoreError> {
+        let native = self.store.native(&question.id).await?.unwrap_or_default();
+        let Some((tool, input)) = of_native(&native) else { return Ok(Carried::Yes) };
+        // What else a version takes changes the form of a decision, and not whether there is one.
+        let takes = Takes { notes: false, nothing: false };
+        Ok(match decision(tool, &input, takes, settlement) {
+            Ok(_) => Carried::Yes,
+            Err(error) => Carried::No(error.to_string()),
+        })
     }
 
     /// Types the answer where that is allowed and can be done.
@@ -68,6 +88,34 @@ impl Mouth for HookMouth {
     /// where the question is still on the screen.
     fn redeliver(&self) -> Redeliver {
         Redeliver::Safe
+    }
+
+    async fn carries(&self, question: &Question, settlement: &Settlement) -> Result<Carried, StoreError> {
+        let by_hook = self.by_hook(question, settlement).await?;
+        let Err(why) = Goal::of(&question.ask, settlement) else { return Ok(by_hook) };
+        let until = Instant::now() + COMES_WITHIN;
+        let is_hooked = loop {
+            let is_hooked = self.store.is_sighted(&question.id, HOOK).await?;
+            match self.observed.presence(question) {
+                HookPresence::Waits => return Ok(by_hook),
+                HookPresence::Expected if is_hooked => return Ok(by_hook),
+                // A hook may come in a moment: then there is a road.
+                HookPresence::Expected if Instant::now() < until => tokio::time::sleep(LOOK).await,
+                HookPresence::Expected | HookPresence::Gone => break is_hooked,
+            }
+        };
+        let session = match &question.ask.session_id {
+            Some(id) => self.store.session(id).await?.filter(|session| may_type(session, is_hooked)),
+            None => None,
+        };
+        let Some(session) = session else { return Ok(Carried::Yes) };
+        // Where nothing can be typed at all, the answer is kept for the person to send.
+        Ok(match self.observed.can_type(&session).await {
+            true => Carried::No(format!(
+                "no hook waits in that terminal, so an answer is typed into its dialog, and {why}. Answer differently, or in the terminal"
+            )),
+            false => Carried::Yes,
+        })
     }
 
     async fn speak(&self, delivery: &ClaimedDelivery) -> Said {

@@ -1,12 +1,20 @@
 //! By which road an answer would go now: for the surfaces, so that nobody is surprised by keys in a terminal.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::time::{Duration, Instant};
+
 use askd_adapters::agents::claude_hook::AGENT;
 use askd_core::question::AnswerRoad;
-use askd_core::{Question, Right, Session, SessionId, Surface};
+use askd_core::{Question, QuestionId, Right, Session, SessionId, Surface};
 
 use super::keys::can_type;
 use super::{HOOK, HookPresence, Observed};
 use crate::engine::{Caller, Engine, EngineError};
+
+/// How long it is believed that a session runs in tmux, or does not: pages that list often do not look through all processes each time.
+/// Whoever types looks anew.
+const TYPABLE_FOR: Duration = Duration::from_secs(2);
 
 impl Observed {
     /// Whether a hook waits for the answer, or will be back for it in a moment.
@@ -16,6 +24,20 @@ impl Observed {
             HookPresence::Expected => is_hooked,
             HookPresence::Gone => false,
         }
+    }
+
+    /// Whether an answer could be typed for this session, looked up now or a moment ago.
+    pub(super) async fn can_type(&self, session: &Session) -> bool {
+        let known = self.memory().typable.get(&session.id).copied();
+        if let Some((can, at)) = known
+            && at.elapsed() < TYPABLE_FOR
+        {
+            return can;
+        }
+        let looked_at = session.clone();
+        let can = tokio::task::spawn_blocking(move || can_type(&looked_at)).await.unwrap_or(false);
+        self.memory().typable.insert(session.id.clone(), (can, Instant::now()));
+        can
     }
 }
 
@@ -30,23 +52,41 @@ pub(super) fn is_told(surface: Surface) -> bool {
 }
 
 impl Engine {
-    /// Fills in the roads of open questions that came from terminals.
+    /// Fills in the roads of open questions that came from terminals. Nothing is read for those whose hook waits.
     pub(in crate::engine) async fn with_roads(&self, questions: &mut [Question]) -> Result<(), EngineError> {
-        let Some(source) = self.inner.observed.memory().source.clone() else { return Ok(()) };
-        let may_be_there = |question: &&mut Question| question.is_open() && question.ask.agent == AGENT;
-        for question in questions.iter_mut().filter(may_be_there) {
-            let Some(session) = &question.ask.session_id else { continue };
-            let Some(session) = self.store().session(session).await? else { continue };
-            if session.source_id == source {
-                let is_hooked = self.store().is_sighted(&question.id, HOOK).await?;
-                question.road = Some(if self.inner.observed.has_hook(question, is_hooked) {
-                    AnswerRoad::Hook
-                } else if may_type(&session, is_hooked) && can_type(&session) {
-                    AnswerRoad::Keys
-                } else {
-                    AnswerRoad::Terminal
-                });
+        let observed = &self.inner.observed;
+        let Some(source) = observed.memory().source.clone() else { return Ok(()) };
+        let mut rest = Vec::new();
+        for question in questions.iter_mut().filter(|it| it.is_open() && it.ask.agent == AGENT) {
+            match observed.presence(question) {
+                HookPresence::Waits => question.road = Some(AnswerRoad::Hook),
+                HookPresence::Expected | HookPresence::Gone => rest.push(question),
             }
+        }
+        if rest.is_empty() {
+            return Ok(());
+        }
+        let ids: Vec<QuestionId> = rest.iter().map(|question| question.id.clone()).collect();
+        let hooked = self.store().sighted(&ids, HOOK).await?;
+        let mut sessions: HashMap<SessionId, Option<Session>> = HashMap::new();
+        for question in rest {
+            let Some(id) = question.ask.session_id.clone() else { continue };
+            let session = match sessions.entry(id) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(place) => {
+                    let session = self.store().session(place.key()).await?;
+                    place.insert(session.filter(|session| session.source_id == source))
+                }
+            };
+            let Some(session) = session else { continue };
+            let is_hooked = hooked.contains(&question.id);
+            question.road = Some(if observed.has_hook(question, is_hooked) {
+                AnswerRoad::Hook
+            } else if may_type(session, is_hooked) && observed.can_type(session).await {
+                AnswerRoad::Keys
+            } else {
+                AnswerRoad::Terminal
+            });
         }
         Ok(())
     }
