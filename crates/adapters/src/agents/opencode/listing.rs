@@ -272,3 +272,7 @@ impl OpencodeCodec {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "listing_tests.rs"]
+mod tests;
