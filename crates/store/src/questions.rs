@@ -6,7 +6,7 @@ use askd_core::{
     Ask, By, Outcome, Question, QuestionId, Resolution, Seq, SessionId, SourceId, Status, Timestamp, TokenId,
 };
 
-use crate::StoreResult;
+use crate::{ClaimedDelivery, NewEntry, StoreResult};
 
 /// Open questions at one time: more than a company of agents can ask, few enough to list.
 pub const MAX_OPEN_QUESTIONS: i64 = 100_000;
@@ -77,7 +77,8 @@ pub struct ClaimHolder {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Resolved {
-    Settled(Question),
+    /// With the delivery, if its claim was taken.
+    Settled(Question, Option<Box<ClaimedDelivery>>),
     /// It had been settled in just this way.
     Same(Question),
     /// It had been settled in another way, which the question tells.
@@ -146,6 +147,14 @@ pub struct Retention {
 #[async_trait]
 pub trait Questions: Send + Sync {
     async fn ask(&self, new: NewQuestion) -> StoreResult<Asked>;
+
+    /// The same; what was said with the question goes into a transcript in the same transaction, whatever becomes of it.
+    async fn ask_in(
+        &self,
+        new: NewQuestion,
+        transcript: &SessionId,
+        said: Vec<NewEntry>,
+    ) -> StoreResult<Asked>;
 
     async fn resolve(&self, resolve: Resolve) -> StoreResult<Resolved>;
 

@@ -62,7 +62,7 @@ mod tests {
         let resolution = Resolution::Answer(answer);
         let wanted = Resolve { id: id.clone(), resolution, by, at: at(1), idempotency: None, claim: None };
         match store.resolve(wanted).await? {
-            Resolved::Settled(question) => Ok(question),
+            Resolved::Settled(question, _) => Ok(question),
             other => panic!("not settled: {other:?}"),
         }
     }

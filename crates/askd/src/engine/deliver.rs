@@ -10,8 +10,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::Notify;
 
+use askd_core::SourceId;
 use askd_core::delivery::{DeliveryInput, FailReason, Redeliver};
-use askd_core::{QuestionId, SourceId};
 use askd_store::{Claim, ClaimHolder, ClaimedDelivery, StoreError};
 
 use super::{Engine, now};
@@ -22,6 +22,8 @@ const CLAIM_LIMIT: usize = 64;
 const CLAIM_MS: i64 = 60_000;
 /// Looks again at least this often, for retries whose pause is over.
 const EVERY: Duration = Duration::from_millis(500);
+/// Many agents show within this time that they have the answer; then that it was written needs no commit of its own.
+const PROOF_SOON: Duration = Duration::from_millis(5);
 
 /// What came of speaking to an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,11 +118,7 @@ impl Engine {
             if claimed.is_empty() {
                 return Ok(());
             }
-            for delivery in claimed {
-                let engine = self.clone();
-                // Each in a task of its own: a slow agent does not hold up the others.
-                self.inner.tasks.spawn(async move { engine.deliver(delivery).await });
-            }
+            claimed.into_iter().for_each(|delivery| self.deliver_at_once(delivery));
         }
     }
 
@@ -129,23 +127,20 @@ impl Engine {
         ClaimHolder { owner: self.inner.owner.clone(), until: now().plus_millis(CLAIM_MS) }
     }
 
-    pub(super) fn deliver_at_once(&self, question: QuestionId) {
+    /// In a task of its own: a slow agent does not hold up others.
+    pub(super) fn deliver_at_once(&self, delivery: ClaimedDelivery) {
         let engine = self.clone();
-        self.inner.tasks.spawn(async move {
-            match engine.store().delivery(&question).await {
-                Ok(Some(delivery)) => engine.deliver(delivery).await,
-                Ok(None) => {}
-                // The claim expires, and the delivery is taken up again.
-                Err(error) => tracing::error!(%error, %question, "cannot read a delivery"),
-            }
-        });
+        self.inner.tasks.spawn(async move { engine.deliver(delivery).await });
     }
 
     async fn deliver(&self, delivery: ClaimedDelivery) {
         let input = match self.inner.mouths.get(&delivery.source) {
             None => DeliveryInput::NotWritten { detail: "the source is not connected".to_owned() },
             Some(mouth) => match mouth.speak(&delivery).await {
-                Said::Written => DeliveryInput::Written,
+                Said::Written => {
+                    tokio::time::sleep(PROOF_SOON).await;
+                    DeliveryInput::Written
+                }
                 Said::Confirmed => DeliveryInput::Confirmed,
                 Said::Unknown => return,
                 Said::NotNow(detail) => DeliveryInput::NotWritten { detail },

@@ -132,9 +132,9 @@ impl Engine {
             claim: Some(self.claim_holder()),
         };
         match self.store().resolve(resolve).await? {
-            Resolved::Settled(question) => {
-                if question.delivery.is_some() {
-                    self.deliver_at_once(question.id.clone());
+            Resolved::Settled(question, claimed) => {
+                if let Some(delivery) = claimed {
+                    self.deliver_at_once(*delivery);
                 }
                 Ok(question)
             }

@@ -8,7 +8,7 @@ use askd_core::{
     Ask, By, Cause, Question, QuestionId, Resolution, Right, Session, SessionId, Source, SourceId,
     SourceState,
 };
-use askd_store::{Asked, NewQuestion, Origin, SessionSeen, SourceRecord};
+use askd_store::{Asked, NewEntry, NewQuestion, Origin, SessionSeen, SourceRecord};
 
 use super::questions::Caller;
 use super::{Engine, EngineError, new_bits, now};
@@ -33,6 +33,17 @@ pub struct AgentQuestion {
     /// The agent's own words, byte for byte.
     pub native: String,
     pub ask: Ask,
+}
+
+impl AgentQuestion {
+    /// What is to be stored, if it can be asked at all.
+    fn checked(self) -> Result<NewQuestion, EngineError> {
+        let ask = Ask { session_id: Some(self.session), ..self.ask };
+        ask.check()?;
+        let (source, native_id, road, native) = (self.source, self.native_id, self.road, self.native);
+        let origin = Origin::Agent { source, native_id, road, native };
+        Ok(NewQuestion { id: QuestionId::from_bits(new_bits()), ask, at: now(), origin, idempotency: None })
+    }
 }
 
 impl Engine {
@@ -66,20 +77,33 @@ impl Engine {
 
     /// An agent asks. Hearing the same question again gives the same question.
     pub async fn hear(&self, heard: AgentQuestion) -> Result<Question, EngineError> {
-        let ask = Ask { session_id: Some(heard.session), ..heard.ask };
-        ask.check()?;
-        let has_deadline = ask.deadline.is_some();
-        let origin = Origin::Agent {
-            source: heard.source,
-            native_id: heard.native_id,
-            road: heard.road,
-            native: heard.native,
-        };
-        let new =
-            NewQuestion { id: QuestionId::from_bits(new_bits()), ask, at: now(), origin, idempotency: None };
-        match self.store().ask(new).await? {
+        let asked = self.store().ask(heard.checked()?).await?;
+        self.heard(asked)
+    }
+
+    /// The same, with what the agent said up to it, which is told even if the question cannot be taken.
+    pub async fn hear_in(
+        &self,
+        heard: AgentQuestion,
+        transcript: &SessionId,
+        said: Vec<NewEntry>,
+    ) -> Result<Question, EngineError> {
+        match heard.checked() {
+            Ok(new) => {
+                let asked = self.store().ask_in(new, transcript, said).await?;
+                self.heard(asked)
+            }
+            Err(invalid) => {
+                self.store().append(transcript, said).await?;
+                Err(invalid)
+            }
+        }
+    }
+
+    fn heard(&self, asked: Asked) -> Result<Question, EngineError> {
+        match asked {
             Asked::New(question) | Asked::Known(question) => {
-                if has_deadline {
+                if question.ask.deadline.is_some() {
                     self.inner.deadline_changed.notify_one();
                 }
                 Ok(question)

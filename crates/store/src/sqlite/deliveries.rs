@@ -8,6 +8,7 @@ use askd_core::delivery::DeliveryInput;
 use askd_core::{Question, QuestionId, SourceId, Timestamp};
 
 use super::rows::{DELIVERY, PENDING, corrupt, load, parsed, record, rows, text};
+use super::writer::Scope;
 use super::{SqliteStore, settle};
 use crate::StoreResult;
 use crate::deliveries::{Claim, ClaimedDelivery, Deliveries};
@@ -106,7 +107,7 @@ impl Deliveries for SqliteStore {
         at: Timestamp,
     ) -> StoreResult<Option<Question>> {
         let id = question.clone();
-        self.write(move |tx| match load(tx.conn, &id)? {
+        self.write_in(Scope::Commit, move |tx| match load(tx.conn, &id)? {
             Some(record) => settle::step(tx, &record.question, &input, at),
             None => Ok(None),
         })

@@ -86,19 +86,19 @@ impl EventLog for SqliteStore {
     }
 
     fn newest(&self) -> Seq {
-        self.tail.newest()
+        self.memory.tail.newest()
     }
 
     fn watch(&self) -> watch::Receiver<Seq> {
-        self.tail.watch()
+        self.memory.tail.watch()
     }
 
     async fn events_after(&self, after: Seq) -> StoreResult<Vec<Arc<LoggedEvent>>> {
-        if let Some(page) = self.tail.page(after) {
+        if let Some(page) = self.memory.tail.page(after) {
             return Ok(page);
         }
         // Not beyond what is published, so that no cursor is ever ahead of `newest`.
-        let newest = self.tail.newest();
+        let newest = self.memory.tail.newest();
         let work = move |conn: &Connection| {
             let sql = "SELECT e.seq, e.kind, e.at, e.detail, e.question_id, q.seq, q.created_at, q.ask, q.agent, q.call_id, \
                        q.session_id \

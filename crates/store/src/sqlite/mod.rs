@@ -3,6 +3,7 @@
 mod deliveries;
 mod events;
 mod growth;
+mod memory;
 mod open;
 mod questions;
 mod readers;

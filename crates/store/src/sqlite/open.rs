@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, RwLock};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
-use crate::log::Tail;
 use crate::seal::Sealer;
 use crate::tokens::TokenRecord;
 use crate::{StoreError, StoreResult};
 
-use super::growth::Growth;
+use super::memory::Memory;
 use super::readers::Readers;
 use super::writer::{Scope, Tx, Writer};
 use super::{events, tokens};
@@ -29,8 +29,7 @@ const STATEMENTS: usize = 64;
 pub struct SqliteStore {
     pub(super) writer: tokio::sync::RwLock<Option<Writer>>,
     pub(super) readers: Readers,
-    pub(super) tail: Arc<Tail>,
-    pub(super) growth: Arc<Growth>,
+    pub(super) memory: Arc<Memory>,
     pub(super) sealer: Arc<Sealer>,
     pub(super) tokens: Arc<RwLock<HashMap<[u8; 32], TokenRecord>>>,
     pub(super) identity: String,
@@ -50,21 +49,19 @@ impl SqliteStore {
         )?;
         migrate(&conn, schema)?;
         let identity = identity(&conn)?;
-        let tail = Arc::new(Tail::starting_after(events::newest(&conn)?));
+        let memory = Arc::new(Memory::starting_after(events::newest(&conn)?));
         let tokens = tokens::load(&conn)?;
         let open =
             conn.query_row("SELECT count(*) FROM questions WHERE status = 'requested'", [], |row| {
                 row.get(0)
             })?;
         let sealer = Arc::new(Sealer::new(key));
-        let growth = Arc::new(Growth::default());
-        let writer = Writer::start(conn, Arc::clone(&tail), Arc::clone(&growth), Arc::clone(&sealer), open)?;
+        let writer = Writer::start(conn, Arc::clone(&memory), Arc::clone(&sealer), open)?;
         let readers = Readers::new(path.to_owned());
         Ok(Self {
             writer: tokio::sync::RwLock::new(Some(writer)),
             readers,
-            tail,
-            growth,
+            memory,
             sealer,
             tokens: Arc::new(RwLock::new(tokens)),
             identity,
@@ -96,6 +93,8 @@ impl SqliteStore {
 pub(super) fn connect(path: &Path, flags: OpenFlags) -> StoreResult<Connection> {
     let conn = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
+    // A statement is planned once: by default SQLite plans it anew for each value that it is carried out with.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     conn.busy_timeout(std::time::Duration::from_secs(5))?;
     Ok(conn)
 }

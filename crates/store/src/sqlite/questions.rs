@@ -11,12 +11,13 @@ use askd_core::{
 
 use super::rows::{QUESTION, load, parsed, record, rows, text, to_json};
 use super::writer::{Scope, Tx};
-use super::{SqliteStore, events, settle};
+use super::{SqliteStore, events, settle, transcripts};
 use crate::StoreResult;
 use crate::questions::{
     Asked, Idempotency, MAX_OPEN_QUESTIONS, NewQuestion, Order, Origin, QuestionFilter, QuestionPage,
     Questions, Record, Resolve, Resolved, Retention,
 };
+use crate::transcripts::NewEntry;
 
 /// Questions deleted in one transaction, so that the retention never holds up an answer for long.
 const PRUNE_BATCH: i64 = 500;
@@ -122,6 +123,8 @@ fn ask(tx: &mut Tx<'_>, new: NewQuestion, json: &str) -> StoreResult<Asked> {
     }
     remember_key(tx, new.idempotency.as_ref(), &question.id, new.at)?;
     tx.open_questions += 1;
+    let record = Record { question: question.clone(), asker, source, native_id };
+    tx.remember(record, native, json.len());
     Ok(Asked::New(question))
 }
 
@@ -165,7 +168,7 @@ fn resolve(tx: &mut Tx<'_>, wanted: Resolve) -> StoreResult<Resolved> {
     let Some(record) = load(tx.conn, &wanted.id)? else { return Ok(Resolved::NotFound) };
     let resolved =
         settle::resolve(tx, record, &wanted.resolution, wanted.by, wanted.at, wanted.claim.as_ref())?;
-    if matches!(resolved, Resolved::Settled(_) | Resolved::Same(_)) {
+    if matches!(resolved, Resolved::Settled(..) | Resolved::Same(_)) {
         remember_key(tx, wanted.idempotency.as_ref(), &wanted.id, wanted.at)?;
     }
     Ok(resolved)
@@ -300,8 +303,23 @@ impl Questions for SqliteStore {
         self.write_in(Scope::Commit, move |tx| ask(tx, new, &json)).await
     }
 
+    async fn ask_in(
+        &self,
+        new: NewQuestion,
+        transcript: &SessionId,
+        said: Vec<NewEntry>,
+    ) -> StoreResult<Asked> {
+        let (json, transcript) = (to_json(&new.ask)?, transcript.clone());
+        self.write_in(Scope::Commit, move |tx| {
+            let asked = ask(tx, new, &json)?;
+            transcripts::append(tx, transcript, said)?;
+            Ok(asked)
+        })
+        .await
+    }
+
     async fn resolve(&self, wanted: Resolve) -> StoreResult<Resolved> {
-        self.write(move |tx| resolve(tx, wanted)).await
+        self.write_in(Scope::Commit, move |tx| resolve(tx, wanted)).await
     }
 
     async fn sight(
@@ -326,6 +344,9 @@ impl Questions for SqliteStore {
     }
 
     async fn question(&self, id: &QuestionId) -> StoreResult<Option<Record>> {
+        if let Some(known) = self.memory.fresh.record(id) {
+            return Ok(Some(known));
+        }
         let id = id.clone();
         self.readers.read(move |conn| load(conn, &id)).await
     }
@@ -342,13 +363,11 @@ impl Questions for SqliteStore {
     }
 
     async fn native(&self, id: &QuestionId) -> StoreResult<Option<String>> {
+        if let Some(known) = self.memory.fresh.native(id) {
+            return Ok(known);
+        }
         let id = id.clone();
-        self.readers
-            .read(move |conn| {
-                let sql = "SELECT native FROM questions WHERE id = ?1";
-                Ok(conn.query_row(sql, [id.as_str()], |row| row.get(0)).optional()?.flatten())
-            })
-            .await
+        self.readers.read(move |conn| settle::native(conn, &id)).await
     }
 
     async fn reveal(&self, id: &QuestionId, at: Timestamp) -> StoreResult<Option<Outcome>> {
@@ -379,7 +398,7 @@ impl Questions for SqliteStore {
     ) -> StoreResult<QuestionPage> {
         let page = self.readers.read(move |conn| list(conn, &filter, order, after, limit)).await?;
         // A commit can be read a moment before it is published; a stream from here on must not be ahead of the log.
-        self.tail.published(page.seq).await;
+        self.memory.tail.published(page.seq).await;
         Ok(page)
     }
 
@@ -397,7 +416,7 @@ impl Questions for SqliteStore {
             let due = rows(tx.conn, &sql, &[Value::Integer(now.millis())], record)?;
             let mut expired = Vec::new();
             for record in due {
-                if let Resolved::Settled(question) =
+                if let Resolved::Settled(question, _) =
                     settle::resolve(tx, record, &Resolution::Expire, askd_core::By::hub(), now, None)?
                 {
                     expired.push(question);
@@ -441,20 +460,18 @@ mod tests {
 
     use askd_core::{AskInput, TokenId};
 
-    use super::super::{open::migrate, writer::Writer};
+    use super::super::{memory::Memory, open::migrate, writer::Writer};
     use super::*;
-    use crate::log::Tail;
     use crate::seal::Sealer;
 
     #[tokio::test]
     async fn no_more_than_the_limit_are_open() {
         let conn = Connection::open_in_memory().unwrap();
         migrate(&conn, 0).unwrap();
-        let tail = Arc::new(Tail::starting_after(0));
+        let memory = Arc::new(Memory::starting_after(0));
         let sealer = Arc::new(Sealer::new(&[7; 32]));
         // As if all others had been asked before.
-        let writer =
-            Writer::start(conn, Arc::clone(&tail), Arc::default(), sealer, MAX_OPEN_QUESTIONS - 1).unwrap();
+        let writer = Writer::start(conn, Arc::clone(&memory), sealer, MAX_OPEN_QUESTIONS - 1).unwrap();
         let asking = |n| {
             let input: AskInput = serde_json::from_str(r#"{"questions":[{"question":"Which?"}]}"#).unwrap();
             let new = NewQuestion {
@@ -469,7 +486,7 @@ mod tests {
         };
         assert!(matches!(asking(1).await.unwrap(), Asked::New(_)));
         assert_eq!(asking(2).await.unwrap(), Asked::TooManyOpen);
-        assert_eq!(tail.newest(), 1, "what was refused is not in the log");
+        assert_eq!(memory.tail.newest(), 1, "what was refused is not in the log");
         let withdraw = Resolve {
             id: QuestionId::from_bits(1),
             resolution: Resolution::Expire,

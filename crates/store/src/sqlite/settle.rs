@@ -14,7 +14,7 @@ use super::rows::{corrupt, from_json, to_json};
 use super::transcripts;
 use super::writer::Tx;
 use crate::seal::Sealer;
-use crate::{ClaimHolder, Record, Resolved, StoreResult};
+use crate::{ClaimHolder, ClaimedDelivery, Record, Resolved, StoreResult};
 
 pub(super) fn resolve(
     tx: &mut Tx<'_>,
@@ -39,12 +39,16 @@ pub(super) fn resolve(
         Decision::Settle { outcome, deliver } => {
             question.status = outcome.status;
             question.outcome = Some(*outcome);
+            // All that can be found corrupt is read before the first change.
+            let asked_at = transcripts::places(tx.conn, &question.id)?;
+            let native = if claim.is_some() { native(tx.conn, &question.id)? } else { None };
             store_outcome(tx, &question, resolution, at)?;
-            if let (true, Some(source)) = (deliver, &record.source) {
+            let source = record.source.filter(|_| deliver);
+            let id = DeliveryId::from_bits(question.id.bits());
+            if let Some(source) = &source {
                 let queued = Delivery::queued(at);
                 let delivery =
                     claim.and_then(|_| queued.after(&DeliveryInput::Claimed, at)).unwrap_or(queued);
-                let id = DeliveryId::from_bits(question.id.bits());
                 let sql = "INSERT INTO deliveries (question_id, id, source_id, state, body, not_before, claim_owner, claim_until) \
                            VALUES (?1, ?2, ?3, 'queued', ?4, ?5, ?6, ?7)";
                 let body = to_json(&delivery)?;
@@ -60,9 +64,17 @@ pub(super) fn resolve(
                 question.delivery = Some(delivery);
             }
             tx.open_questions -= 1;
-            transcripts::tell_end(tx, &question, at)?;
+            transcripts::tell_end(tx, asked_at, &question, at)?;
             tx.log_change(EventType::QuestionResolved, at, &mut question)?;
-            Ok(Resolved::Settled(question))
+            let claimed = match (source, record.native_id, native, &question.outcome) {
+                (Some(source), Some(native_id), Some(native), Some(outcome)) => {
+                    let settlement = settlement(tx.conn, tx.sealer, &question.id, outcome)?;
+                    let question = question.clone();
+                    Some(Box::new(ClaimedDelivery { id, source, question, native_id, native, settlement }))
+                }
+                _ => None,
+            };
+            Ok(Resolved::Settled(question, claimed))
         }
         Decision::Same => Ok(Resolved::Same(question)),
         Decision::Conflict => Ok(Resolved::Conflict(question)),
@@ -72,6 +84,12 @@ pub(super) fn resolve(
         }
         Decision::Overtaken(received) => Ok(Resolved::Noted(overtaken(tx, question, received, at)?)),
     }
+}
+
+/// The agent's own words for a question.
+pub(super) fn native(conn: &Connection, id: &QuestionId) -> StoreResult<Option<String>> {
+    let sql = "SELECT native FROM questions WHERE id = ?1";
+    Ok(conn.prepare_cached(sql)?.query_row([id.as_str()], |row| row.get(0)).optional()?.flatten())
 }
 
 /// The agent took another answer: the outcome stays, the delivery failed, and both say so.

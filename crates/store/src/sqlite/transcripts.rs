@@ -4,11 +4,11 @@ use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, params};
 use tokio::sync::watch;
 
-use askd_core::{Question, SessionId, Status, Timestamp};
+use askd_core::{Question, QuestionId, SessionId, Status, Timestamp};
 
 use super::SqliteStore;
 use super::rows::{at, corrupt, parsed, rows, text, to_json};
-use super::writer::Tx;
+use super::writer::{Scope, Tx};
 use crate::StoreResult;
 use crate::transcripts::{
     Entry, MAX_TRANSCRIPT_BYTES, NewEntry, RESOLVED, TRANSCRIPT_PAGE, TranscriptPage, Transcripts,
@@ -58,23 +58,22 @@ fn weight(text: Option<&str>, raw: Option<&str>) -> u64 {
     (text.map_or(0, str::len) + raw.map_or(0, str::len)) as u64
 }
 
-fn append(tx: &mut Tx<'_>, transcript: SessionId, entries: Vec<NewEntry>) -> StoreResult<()> {
+pub(super) fn append(tx: &mut Tx<'_>, transcript: SessionId, entries: Vec<NewEntry>) -> StoreResult<()> {
     let (conn, name) = (tx.conn, transcript.as_str());
     let mut head = head(conn, name)?;
-    let watched = tx.growth.is_watched(&transcript);
+    let watched = tx.memory.growth.is_watched(&transcript);
     let mut grown = Vec::new();
     // One line may say several things; they come in one call.
     let stored_through = head.last_line;
-    for entry in entries {
-        if entry.line.is_some_and(|line| line <= stored_through) {
-            continue;
-        }
+    let mut new = Vec::with_capacity(entries.len());
+    for entry in entries.into_iter().filter(|entry| entry.line.is_none_or(|line| line > stored_through)) {
         let end = ended_before(conn, &entry)?;
-        for entry in std::iter::once(entry).chain(end) {
-            let number = insert(conn, name, &mut head, &entry)?;
-            if watched {
-                grown.push(entry.numbered(number));
-            }
+        new.extend(std::iter::once(entry).chain(end));
+    }
+    for entry in new {
+        let number = insert(conn, name, &mut head, &entry)?;
+        if watched {
+            grown.push(entry.numbered(number));
         }
     }
     trim(conn, name, &mut head)?;
@@ -119,7 +118,7 @@ fn end(request: &str, about: SessionId, question: &Question, at: Timestamp) -> S
     #[serde(rename_all = "camelCase")]
     struct End<'a> {
         request_id: serde_json::Value,
-        question_id: &'a askd_core::QuestionId,
+        question_id: &'a QuestionId,
         status: Status,
         outcome: Option<&'a askd_core::Outcome>,
     }
@@ -132,18 +131,35 @@ fn end(request: &str, about: SessionId, question: &Question, at: Timestamp) -> S
     Ok(NewEntry { raw: Some(to_json(&end)?), about: Some(about), ..NewEntry::new(at, RESOLVED) })
 }
 
-/// Tells the end of a question wherever it was asked in a transcript.
-pub(super) fn tell_end(tx: &mut Tx<'_>, question: &Question, now: Timestamp) -> StoreResult<()> {
+/// A place in a transcript where a question was asked.
+pub(super) struct AskedAt {
+    transcript: SessionId,
+    about: SessionId,
+    request: String,
+}
+
+pub(super) fn places(conn: &Connection, question: &QuestionId) -> StoreResult<Vec<AskedAt>> {
     let sql = "SELECT DISTINCT e.session_id, e.about, e.request FROM sightings s CROSS JOIN transcript_entries e \
                ON e.about = s.session_id AND e.asks = s.native_id WHERE s.question_id = ?1";
-    let places: Vec<(String, String, String)> =
-        rows(tx.conn, sql, &[text(&question.id)], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    for (transcript, about, request) in places {
-        let mut head = head(tx.conn, &transcript)?;
-        let end = end(&request, parsed(&about)?, question, now)?;
-        let number = insert(tx.conn, &transcript, &mut head, &end)?;
-        keep_head(tx.conn, &transcript, &head)?;
-        tx.transcript_grew(parsed(&transcript)?, vec![end.numbered(number)]);
+    rows(conn, sql, &[text(question)], |row| {
+        let text = |column| row.get::<_, String>(column);
+        Ok(AskedAt { transcript: parsed(&text(0)?)?, about: parsed(&text(1)?)?, request: text(2)? })
+    })
+}
+
+/// Tells the end of a question wherever it was asked.
+pub(super) fn tell_end(
+    tx: &mut Tx<'_>,
+    places: Vec<AskedAt>,
+    question: &Question,
+    now: Timestamp,
+) -> StoreResult<()> {
+    for AskedAt { transcript, about, request } in places {
+        let mut head = head(tx.conn, transcript.as_str())?;
+        let end = end(&request, about, question, now)?;
+        let number = insert(tx.conn, transcript.as_str(), &mut head, &end)?;
+        keep_head(tx.conn, transcript.as_str(), &head)?;
+        tx.transcript_grew(transcript, vec![end.numbered(number)]);
     }
     Ok(())
 }
@@ -179,7 +195,7 @@ fn trim(conn: &Connection, transcript: &str, head: &mut Head) -> StoreResult<()>
 impl Transcripts for SqliteStore {
     async fn append(&self, transcript: &SessionId, entries: Vec<NewEntry>) -> StoreResult<()> {
         let transcript = transcript.clone();
-        self.write(move |tx| append(tx, transcript, entries)).await
+        self.write_in(Scope::Commit, move |tx| append(tx, transcript, entries)).await
     }
 
     async fn entries_after(
@@ -189,7 +205,7 @@ impl Transcripts for SqliteStore {
         after: u64,
     ) -> StoreResult<TranscriptPage> {
         if about.is_none()
-            && let Some(page) = self.growth.page(transcript, after)
+            && let Some(page) = self.memory.growth.page(transcript, after)
         {
             return Ok(page);
         }
@@ -220,6 +236,6 @@ impl Transcripts for SqliteStore {
     }
 
     fn watch_transcript(&self, transcript: &SessionId) -> watch::Receiver<()> {
-        self.growth.watch(transcript)
+        self.memory.growth.watch(transcript)
     }
 }

@@ -13,12 +13,12 @@ use tokio::sync::{mpsc, oneshot, watch};
 use askd_core::{EventType, Question, Seq, Session, SessionId, Timestamp};
 
 use super::events;
-use super::growth::Growth;
+use super::memory::Memory;
 use super::rows::to_json;
-use crate::log::{EventHead, LoggedEvent, QuestionTold, Tail};
+use crate::log::{EventHead, LoggedEvent, QuestionTold};
 use crate::seal::Sealer;
 use crate::transcripts::Entry;
-use crate::{StoreError, StoreResult};
+use crate::{Record, StoreError, StoreResult};
 
 /// Jobs of one commit: bounds the time that the first of them waits for the last.
 const MAX_BATCH: usize = 512;
@@ -39,7 +39,7 @@ pub(super) enum Scope {
 pub(super) struct Tx<'a> {
     pub(super) conn: &'a Connection,
     pub(super) sealer: &'a Sealer,
-    pub(super) growth: &'a Arc<Growth>,
+    pub(super) memory: &'a Arc<Memory>,
     /// Open questions, this transaction's changes included.
     pub(super) open_questions: i64,
     /// The number of the newest event, this transaction's included.
@@ -69,8 +69,14 @@ impl Tx<'_> {
 
     /// Tells the readers of a transcript, once the job is durable.
     pub(super) fn transcript_grew(&mut self, transcript: SessionId, entries: Vec<Entry>) {
-        let growth = Arc::clone(self.growth);
-        self.after_commit(move || growth.grew(&transcript, entries));
+        let memory = Arc::clone(self.memory);
+        self.after_commit(move || memory.growth.grew(&transcript, entries));
+    }
+
+    /// A new question is known without a look at the disk, once it is durable. `bytes` is the size of what was asked.
+    pub(super) fn remember(&mut self, record: Record, native: Option<String>, bytes: usize) {
+        let memory = Arc::clone(self.memory);
+        self.after_commit(move || memory.fresh.add(record, native, bytes));
     }
 
     /// Appends an event about a question whose `ask` is written down in `json`; a requested question learns its own place in
@@ -111,6 +117,10 @@ impl Tx<'_> {
         at: Timestamp,
         question: &mut Question,
     ) -> StoreResult<()> {
+        // At once, for readers of the disk that see the commit before its effects; and then, if it was asked in the same commit.
+        self.memory.fresh.forget(&question.id);
+        let (memory, id) = (Arc::clone(self.memory), question.id.clone());
+        self.after_commit(move || memory.fresh.forget(&id));
         let json = to_json(&question.ask)?;
         self.log_question(kind, at, question, &json)
     }
@@ -152,16 +162,15 @@ pub(super) struct Writer {
 impl Writer {
     pub(super) fn start(
         conn: Connection,
-        tail: Arc<Tail>,
-        growth: Arc<Growth>,
+        memory: Arc<Memory>,
         sealer: Arc<Sealer>,
         open_questions: i64,
     ) -> StoreResult<Self> {
         let (jobs, queue) = mpsc::channel(QUEUE);
         let (end, ended) = watch::channel(false);
-        let newest = tail.newest();
+        let newest = memory.tail.newest();
         let run = move || {
-            WriterThread { conn, tail, growth, sealer, open_questions, newest }.run(queue);
+            WriterThread { conn, memory, sealer, open_questions, newest }.run(queue);
             end.send_replace(true);
         };
         let spawned = thread::Builder::new().name("askd-writer".to_owned()).spawn(run);
@@ -204,8 +213,7 @@ impl Writer {
 
 struct WriterThread {
     conn: Connection,
-    tail: Arc<Tail>,
-    growth: Arc<Growth>,
+    memory: Arc<Memory>,
     sealer: Arc<Sealer>,
     open_questions: i64,
     newest: Seq,
@@ -239,7 +247,7 @@ impl WriterThread {
             let mut tx = Tx {
                 conn: &self.conn,
                 sealer: &self.sealer,
-                growth: &self.growth,
+                memory: &self.memory,
                 open_questions,
                 newest,
                 done: Done::default(),
@@ -265,7 +273,7 @@ impl WriterThread {
         let committed = begun.and_then(|()| self.execute("COMMIT"));
         if committed.is_ok() {
             (self.open_questions, self.newest) = (open_questions, newest);
-            self.tail.publish(all.events);
+            self.memory.tail.publish(all.events);
             all.effects.into_iter().for_each(|effect| effect());
         } else if !self.conn.is_autocommit() {
             drop(self.execute("ROLLBACK"));
@@ -315,7 +323,7 @@ mod tests {
         )
         .unwrap();
         let sealer = Arc::new(Sealer::new(&[7; 32]));
-        Arc::new(Writer::start(conn, Arc::new(Tail::starting_after(0)), Arc::default(), sealer, 0).unwrap())
+        Arc::new(Writer::start(conn, Arc::new(Memory::starting_after(0)), sealer, 0).unwrap())
     }
 
     type TestJob = Box<dyn FnOnce(&mut Tx<'_>) -> StoreResult<i64> + Send>;

@@ -118,7 +118,7 @@ pub(crate) async fn of_64_different_answers_at_once_exactly_one_wins<S: Stage>()
     let (mut winners, mut losers) = (Vec::new(), Vec::new());
     for person in people {
         match person.await.unwrap() {
-            Resolved::Settled(question) => winners.push(question),
+            Resolved::Settled(question, _) => winners.push(question),
             Resolved::Conflict(question) => losers.push(question),
             other => panic!("{other:?}"),
         }

@@ -149,7 +149,7 @@ pub(crate) fn elsewhere(picks: &[&str]) -> Resolution {
 /// The question of a resolution that settled it.
 pub(crate) fn settled(resolved: Resolved) -> Question {
     match resolved {
-        Resolved::Settled(question) => question,
+        Resolved::Settled(question, _) => question,
         other => panic!("not settled: {other:?}"),
     }
 }

@@ -1,6 +1,6 @@
 //! How an attendant serves an ACP server: the agent's lines become stream and questions, the clients' messages go to the agent.
 //!
-//! A question and its line in the stream are stored in this order: no client sees a question that is not durable. Its end is put into the stream by the store, with the outcome, whatever ended it. A response
+//! A question and its line in the stream are stored together: no client sees a question that is not durable. Its end is put into the stream by the store, with the outcome, whatever ended it. A response
 //! is given to its client after everything that the agent said before it is in the stream: a turn that is over has been told.
 
 use bytes::Bytes;
@@ -86,7 +86,7 @@ impl Attendant {
         }
         for value in heard {
             match value {
-                Heard::Asked(asked) => self.relay_asked(*asked, entry.take()).await,
+                Heard::Asked(asked) => self.relay_asked(*asked, entry.take()),
                 // The client is told by the response itself, and decides what comes next.
                 Heard::Failed { .. } => {}
                 value => self.apply_all(vec![value], Some(n)).await?,
@@ -103,9 +103,8 @@ impl Attendant {
         }
     }
 
-    /// A question and its line: the line after the question, and with it what was said before. Other lines of the batch may
-    /// share their commit.
-    async fn relay_asked(&mut self, asked: Asked, entry: Option<NewEntry>) {
+    /// A question, its line and what was said before it, in one transaction. Other lines of the batch may share the commit.
+    fn relay_asked(&mut self, asked: Asked, entry: Option<NewEntry>) {
         let Some(stream) = self.relay.as_ref().map(|relay| relay.server.stream.clone()) else { return };
         let native_id = asked.native_id.clone();
         let request = id_of(asked.native.get());
@@ -117,16 +116,9 @@ impl Attendant {
         let said: Vec<NewEntry> = said.chain(line).collect();
         let engine = self.engine.clone();
         self.submit(async move {
-            let taken = Box::new(engine.hear(question).await);
+            let taken = Box::new(engine.hear_in(question, &stream, said).await);
             Ok(Stored::Question { native_id, request, taken })
-        })
-        .await;
-        let engine = self.engine.clone();
-        self.submit(async move {
-            engine.store().append(&stream, said).await?;
-            Ok(Stored::Done)
-        })
-        .await;
+        });
     }
 
     /// The clients' name of a question that was stored, or could not be.

@@ -52,7 +52,7 @@ pub(in crate::engine) struct Attendant {
     pub(in crate::engine) questions: HashMap<String, QuestionId>,
     /// What was said and is not yet stored, in order.
     pub(in crate::engine) unsaved: Vec<(SessionId, NewEntry)>,
-    /// What was given to the store and is not yet known to be stored, in order.
+    /// Work for the store, in order.
     pub(super) under_way: Vec<UnderWay>,
     /// Bytes that the codec wants written.
     pub(in crate::engine) to_write: Vec<Bytes>,
@@ -61,6 +61,8 @@ pub(in crate::engine) struct Attendant {
     pub(super) writes: HashMap<u64, oneshot::Sender<Said>>,
     pub(super) probes: HashMap<String, oneshot::Sender<Option<bool>>>,
     next_tag: u64,
+    /// How many open questions the holder knows of.
+    told_open: Option<u32>,
     /// What an ACP server adds: clients that talk to the agent themselves.
     pub(in crate::engine) relay: Option<Relay>,
     /// What an agent adds that talks through a server of its own.
@@ -109,6 +111,7 @@ impl Attendant {
             writes: HashMap::new(),
             probes: HashMap::new(),
             next_tag: 1,
+            told_open: None,
             relay: None,
             served: None,
         }
@@ -185,6 +188,7 @@ impl Attendant {
         wishes: &mut mpsc::Receiver<Command>,
     ) -> Result<Over, EngineError> {
         let Attached { connection, mut events, .. } = attached;
+        self.told_open = None;
         self.apply_all(greeting, None).await?;
         let opening = std::mem::take(&mut self.to_write).concat();
         if !opening.is_empty() {
@@ -293,7 +297,9 @@ impl Attendant {
         }
         self.make_calls();
         let open = u32::try_from(self.questions.len()).unwrap_or(u32::MAX);
-        let _ = connection.set_open_questions(open).await;
+        if self.told_open.replace(open) != Some(open) {
+            let _ = connection.set_open_questions(open).await;
+        }
         if let Some(through) = through {
             let _ = connection.ack(through).await;
         }

@@ -132,8 +132,7 @@ impl Attendant {
             self.submit(async move {
                 engine.store().append(&session, entries).await?;
                 Ok(Stored::Done)
-            })
-            .await;
+            });
         }
         self.stored().await
     }
@@ -275,8 +274,7 @@ impl Attendant {
             self.submit(async move {
                 engine.store().step(&id, input, now()).await?;
                 Ok(Stored::Done)
-            })
-            .await;
+            });
             self.questions.remove(native_id);
         }
         Ok(())

@@ -1,5 +1,4 @@
-//! What an attendant has given to the store and not yet heard of: the lines of a batch share a commit instead of waiting for
-//! one each.
+//! What an attendant has for the store: all that the lines of a batch mean shares a commit instead of waiting for one each.
 //!
 //! In: work for the store, stored in the order in which it is given. Out: what it means to the attendant, in the same order,
 //! before the lines are acknowledged and before anything that has to know it.
@@ -26,24 +25,28 @@ pub(in crate::engine) enum Stored {
 }
 
 impl Attendant {
-    /// Gives work to the store and does not wait for it.
-    pub(in crate::engine) async fn submit<F>(&mut self, work: F)
+    /// Work that is given to the store with all that follows until somebody waits for it.
+    pub(in crate::engine) fn submit<F>(&mut self, work: F)
     where
         F: Future<Output = Result<Stored, EngineError>> + Send + 'static,
     {
-        let mut work: UnderWay = Box::pin(work);
-        // Polled once, it stands in the store's queue, and its place there is its place in the order.
-        let polled = futures_util::poll!(&mut work);
-        self.under_way.push(match polled {
-            Poll::Ready(done) => Box::pin(std::future::ready(done)),
-            Poll::Pending => work,
-        });
+        self.under_way.push(Box::pin(work));
     }
 
-    /// Waits until everything that was given to the store is stored.
+    /// Waits until everything that there is for the store is stored.
     pub(in crate::engine) async fn stored(&mut self) -> Result<(), EngineError> {
-        for work in std::mem::take(&mut self.under_way) {
-            match work.await? {
+        let mut works = std::mem::take(&mut self.under_way);
+        let mut polled = Vec::with_capacity(works.len());
+        // Polled once, a work stands in the store's queue, and its place there is its place in the order.
+        for work in &mut works {
+            polled.push(futures_util::poll!(work));
+        }
+        for (work, polled) in works.into_iter().zip(polled) {
+            let stored = match polled {
+                Poll::Ready(stored) => stored,
+                Poll::Pending => work.await,
+            };
+            match stored? {
                 Stored::Done => {}
                 Stored::Question { native_id, request, taken } => {
                     self.relay_took(request, &taken);
