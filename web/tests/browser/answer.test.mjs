@@ -37,7 +37,7 @@ test("the empty inbox says how to connect each agent, and lets the demo ask", as
   for (const { name, questions } of agents) {
     if (questions.state !== "no" && name !== "mock") await page.getByText(`askd run ${name} `).waitFor();
   }
-  for (const command of ["askd install claude", "askd attach opencode", "askd doctor"]) await page.getByText(command).waitFor();
+  for (const command of ["askd install claude", "askd install opencode", "askd attach opencode", "askd doctor"]) await page.getByText(command).waitFor();
   await shot(page, "empty");
   await page.getByRole("button", { name: "Let the demo ask something" }).click();
   await page.getByText("How should people sign in to the shop?").first().waitFor();

@@ -127,9 +127,9 @@ impl Stage {
         })
     }
 
-    /// What a session said so far.
+    /// What a session said so far, without what it was told.
     pub fn transcript(&self, session: &str) -> String {
-        self.entries(session).iter().filter_map(|entry| entry["text"].as_str()).collect()
+        said(&self.entries(session))
     }
 
     /// The transcript as the stream gives it, up to the newest entry at this moment.
@@ -149,6 +149,12 @@ impl Drop for Stage {
         // Politely, so that the agents end too; the hub kills what is left of itself.
         drop(self.hub.stop());
     }
+}
+
+/// The words of a session itself.
+pub fn said(entries: &[Value]) -> String {
+    let own = entries.iter().filter(|entry| entry["voice"] != "user");
+    own.filter_map(|entry| entry["text"].as_str()).collect()
 }
 
 /// A stream of a session's transcript, from its beginning.
