@@ -39,6 +39,8 @@ pub const COMMAND_QUEUE: usize = 64;
 pub const EVENT_BATCHES: usize = 4;
 /// One read of the socket.
 const READ_BYTES: usize = 64 * 1024;
+/// Commands go to the holder together up to here.
+const WRITE_BYTES: usize = 64 * 1024;
 /// A holder answers its socket at once; one that does not within this is stuck.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -291,9 +293,15 @@ fn end_by(error: &io::Error) -> EndOfConnection {
 }
 
 async fn write_commands(mut write: OwnedWriteHalf, mut commands: mpsc::Receiver<Vec<u8>>) {
-    while let Some(frame) = commands.recv().await {
+    while let Some(mut frames) = commands.recv().await {
+        // What waits goes in one piece: the holder is woken once for it.
+        while frames.len() < WRITE_BYTES
+            && let Ok(frame) = commands.try_recv()
+        {
+            frames.extend_from_slice(&frame);
+        }
         // The reader finds the end of the connection and tells it.
-        if write.write_all(&frame).await.is_err() {
+        if write.write_all(&frames).await.is_err() {
             return;
         }
     }

@@ -135,6 +135,9 @@ async fn at_once(table: &mut Table, other: &Path, sessions: usize, rounds: usize
     }
     let rates = rates.map(|mut rates| percentile(&mut rates, 0.5));
     against(table, &what, "/s", rates, &bar(rates[0] >= 5.0 * rates[1], ">= 5 times theirs"));
+    let limit = tokio::task::spawn_blocking(move || bare::rounds_a_second(sessions, rounds)).await??;
+    let parts = format!("askd {:.2}, sandbox-agent {:.2} of it", rates[0] / limit, rates[1] / limit);
+    table.row("the same agent over bare stdio, answered without a hub", format!("{limit:.0} /s"), parts, "");
     let what = format!("RSS of the program for each of {sessions} sessions after that");
     against(table, &what, "kB", memory, "");
     Ok(())

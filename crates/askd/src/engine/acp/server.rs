@@ -26,8 +26,10 @@ pub struct AcpServer {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// The agent's requests that are questions, by their ids, oldest first.
-    questions: VecDeque<(String, QuestionId)>,
+    /// The agent's requests that are questions, by their ids.
+    questions: HashMap<String, QuestionId>,
+    /// The ids, oldest first.
+    asked: VecDeque<String>,
     /// The agent's other requests that no client has answered.
     requests: HashSet<String>,
     /// Those that this hub has passed a response on for.
@@ -37,6 +39,12 @@ struct Shared {
 }
 
 impl Shared {
+    fn forget_question(&mut self, request: &str) {
+        if self.questions.remove(request).is_some() {
+            self.asked.retain(|known| known != request);
+        }
+    }
+
     fn answer(&mut self, request: &str) -> bool {
         if self.answered.len() >= MAX_REQUESTS {
             self.answered.clear();
@@ -61,30 +69,32 @@ impl AcpServer {
 
     pub(in crate::engine) fn add_question(&self, request: String, question: QuestionId) {
         let mut shared = self.shared();
-        shared.questions.retain(|(known, _)| *known != request);
-        if shared.questions.len() == MAX_QUESTIONS {
-            shared.questions.pop_front();
+        shared.forget_question(&request);
+        if shared.asked.len() == MAX_QUESTIONS
+            && let Some(oldest) = shared.asked.pop_front()
+        {
+            shared.questions.remove(&oldest);
         }
         shared.requests.remove(&request);
         shared.answered.remove(&request);
-        shared.questions.push_back((request, question));
+        shared.asked.push_back(request.clone());
+        shared.questions.insert(request, question);
     }
 
     /// The question that a request of the agent is.
     pub(super) fn question(&self, request: &str) -> Option<QuestionId> {
-        let shared = self.shared();
-        shared.questions.iter().rev().find(|(known, _)| known == request).map(|(_, id)| id.clone())
+        self.shared().questions.get(request).cloned()
     }
 
     /// Whether a request of the agent was heard by this hub and waits, or is a question.
     pub(super) fn knows(&self, request: &str) -> bool {
         let shared = self.shared();
-        shared.requests.contains(request) || shared.questions.iter().any(|(known, _)| known == request)
+        shared.requests.contains(request) || shared.questions.contains_key(request)
     }
 
     pub(super) fn add_request(&self, request: String) {
         let mut shared = self.shared();
-        shared.questions.retain(|(known, _)| *known != request);
+        shared.forget_question(&request);
         shared.answered.remove(&request);
         if shared.requests.len() < MAX_REQUESTS {
             shared.requests.insert(request);
