@@ -151,6 +151,7 @@ macro_rules! tell {
                     readers_hear_of_words_whose_writer_has_gone_away
                     what_asks_an_open_question_outlives_the_retention
                     however_a_question_ends_it_is_told_where_it_was_asked
+                    a_question_and_its_line_are_stored_together_and_once
                     sessions_that_share_a_transcript_are_read_apart
                 }
                 whole {

@@ -2,8 +2,8 @@
 
 use askd_core::{Ask, Cause, SessionId};
 use askd_store::{
-    AsksHere, Entry, MAX_TRANSCRIPT_BYTES, NewEntry, Piece, Questions, RESOLVED, Sessions, TRANSCRIPT_PAGE,
-    TranscriptPage, Transcripts,
+    Asked, AsksHere, Entry, MAX_TRANSCRIPT_BYTES, NewEntry, Piece, Questions, RESOLVED, Sessions,
+    TRANSCRIPT_PAGE, TranscriptPage, Transcripts,
 };
 
 use super::props::*;
@@ -183,6 +183,23 @@ pub(crate) async fn however_a_question_ends_it_is_told_where_it_was_asked<S: Sta
     // A second answer ends nothing.
     reply(&**store, &question_id(1), &["JWT"]).await;
     assert_eq!(read(&**store, &stream).await, expecting);
+}
+
+pub(crate) async fn a_question_and_its_line_are_stored_together_and_once<S: Stage>() {
+    let stage = S::fresh().await;
+    let store = stage.store();
+    let agent = agent(&**store, 1).await;
+    let stream = SessionId::from_bits(77);
+    let line = |line| vec![NewEntry { line: Some(line), ..asks(&agent, 1) }];
+    let first = store.ask_in(agent.asks(1, plain()), &stream, line(1)).await.unwrap();
+    assert!(matches!(first, Asked::New(_)), "{first:?}");
+    reply(&**store, &question_id(1), &["JWT"]).await;
+    // Heard again after a crash: nothing is asked or told twice.
+    let again = store.ask_in(agent.asks(1, plain()), &stream, line(1)).await.unwrap();
+    let Asked::Known(known) = again else { panic!("{again:?}") };
+    assert_eq!(known, stored(&**store, &question_id(1)).await);
+    assert_eq!(read(&**store, &stream).await, [(1, None), (2, None)]);
+    assert_eq!(last(&**store, &stream).await.voice, RESOLVED);
 }
 
 pub(crate) async fn sessions_that_share_a_transcript_are_read_apart<S: Stage>() {
