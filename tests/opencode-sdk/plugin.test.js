@@ -7,7 +7,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { after, test } from "node:test"
 
-const LIMIT = 20_000
+const LIMIT = 60_000
 const source = join(import.meta.dirname, "../../crates/adapters/src/agents/opencode/plugin.js")
 const folder = mkdtempSync(join(tmpdir(), "askd-plugin-"))
 const module = join(folder, "plugin.mjs")

@@ -9,7 +9,7 @@ import { createInterface } from "node:readline"
 import { after, before, test } from "node:test"
 import { createOpencodeClient } from "@opencode-ai/sdk/v2"
 
-const LIMIT = 30_000
+const LIMIT = 60_000
 const askd = process.env.ASKD ?? join(import.meta.dirname, "../../target/debug/askd")
 const folder = mkdtempSync(join(tmpdir(), "askd-sdk-"))
 const env = { ...process.env, ASKD_ALLOW_INSIDE_AGENT: "1" }
@@ -32,7 +32,7 @@ before(async () => {
 after(async () => {
   hub.kill("SIGTERM")
   await new Promise((resolve) => (hub.exitCode === null ? hub.once("exit", resolve) : resolve()))
-  rmSync(folder, { recursive: true, force: true })
+  rmSync(folder, { recursive: true, force: true, maxRetries: 20 })
 })
 
 const client = (options = {}) =>

@@ -20,7 +20,7 @@ let page;
 
 before(() => {
   fresh = mkdtempSync(join(tmpdir(), "askd-dist-"));
-  execFileSync(process.execPath, [VITE, "build", "--outDir", fresh, "--emptyOutDir", "--logLevel", "error"], { cwd: WEB, stdio: "inherit", timeout: 120_000 });
+  execFileSync(process.execPath, [VITE, "build", "--outDir", fresh, "--emptyOutDir", "--logLevel", "error"], { cwd: WEB, stdio: "inherit", timeout: 300_000 });
   page = readFileSync(join(fresh, "index.html"), "utf8");
 });
 after(() => rmSync(fresh, { recursive: true, force: true }));

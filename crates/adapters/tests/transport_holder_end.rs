@@ -15,6 +15,10 @@ use askd_adapters::transport::{
 use rustix::process::{Signal, kill_process};
 use transport_support::{Held, exit, line, lines, pid, program, quick, spec, until, vanished, within};
 
+fn lingering(seconds: u64) -> HolderLimits {
+    HolderLimits { linger_seconds: seconds, ..quick() }
+}
+
 /// Pids that a script has written, one per line.
 fn pids(path: &Path) -> Vec<i32> {
     std::fs::read_to_string(path).unwrap().lines().map(|line| line.parse().unwrap()).collect()
@@ -146,20 +150,19 @@ async fn a_holder_that_is_terminated_ends_its_agent_and_says_so() {
 
 #[tokio::test]
 async fn without_hub_and_question_the_holder_goes_after_its_time() {
-    let limits = HolderLimits { linger_seconds: 1, ..quick() };
-    let held = Held::start_with("echo hi; sleep 600", limits.clone()).await;
+    let held = Held::start_with("echo hi; sleep 600", lingering(1)).await;
     held.gone().await;
     vanished(held.handle.agent_pid).await;
     assert_eq!(held.folder().read_exit().unwrap().unwrap().why, ExitWhy::Linger);
 
-    // An open question keeps it: the agent is still there when another one, started later, has gone.
-    let asking = Held::start_with("echo hi; sleep 600", limits.clone()).await;
+    // An open question keeps it: the agent is still there when another one, started later, has gone. Whoever attaches needs time.
+    let asking = Held::start_with("echo hi; sleep 600", lingering(5)).await;
     let mut hub = asking.attach(0).await;
     hub.connection.set_open_questions(1).await.unwrap();
     hub.connection.ask_status().await.unwrap();
     while !matches!(within(hub.events.next()).await, Some(HolderEvent::Status(_))) {}
     drop(hub);
-    let idle = Held::start_with("sleep 600", HolderLimits { linger_seconds: 2, ..limits }).await;
+    let idle = Held::start_with("sleep 600", lingering(6)).await;
     idle.gone().await;
     assert!(asking.folder().is_alive().unwrap());
     let hub = asking.attach(0).await;
@@ -171,8 +174,7 @@ async fn without_hub_and_question_the_holder_goes_after_its_time() {
 
 #[tokio::test]
 async fn an_ended_agent_whose_hub_never_comes_back_does_not_keep_its_holder() {
-    let limits = HolderLimits { linger_seconds: 1, ..quick() };
-    let held = Held::start_with("echo hi; sleep 600", limits).await;
+    let held = Held::start_with("echo hi; sleep 600", lingering(5)).await;
     let mut hub = held.attach(0).await;
     line(&mut hub.events).await;
     hub.connection.set_open_questions(1).await.unwrap();

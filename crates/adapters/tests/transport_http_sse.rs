@@ -10,7 +10,7 @@ use askd_adapters::transport::{
 };
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpListener,
+    net::{TcpListener, TcpSocket},
     sync::mpsc,
     time::timeout,
 };
@@ -112,8 +112,9 @@ async fn a_silent_connection_is_given_up_and_a_saved_id_is_used() {
     let answers = vec![format!("{OK}: hello\n\n..."), "...".to_owned(), format!("{OK}data: x\n\n...")];
     let (url, mut heads) = serve(answers).await;
     let client = stream_client().unwrap();
-    let short = Duration::from_millis(50);
-    let limits = SseLimits { idle_timeout: short, head_timeout: short, ..limits() };
+    // Longer than a busy machine needs for a head that does come.
+    let (head_timeout, idle_timeout) = (Duration::from_secs(5), Duration::from_secs(1));
+    let limits = SseLimits { idle_timeout, head_timeout, ..limits() };
     let request = move || client.get(&url);
     let mut signals = listen(request, limits, Some("77".into()), CancellationToken::new());
     assert_eq!(next(&mut signals).await, connected("77"));
@@ -126,9 +127,10 @@ async fn a_silent_connection_is_given_up_and_a_saved_id_is_used() {
 
 #[tokio::test]
 async fn nobody_there_is_tried_again_until_somebody_is() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    drop(listener);
+    // Bound and not listening, so that nobody else is given the port.
+    let silent = TcpSocket::new_v4().unwrap();
+    silent.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = silent.local_addr().unwrap();
     let client = stream_client().unwrap();
     let request = move || client.get(format!("http://{address}/secret"));
     let mut signals = listen(request, limits(), None, CancellationToken::new());

@@ -148,8 +148,8 @@ fn an_agent_that_dies_while_it_asks_is_told_at_once_with_its_last_words() {
     let cause = &body["error"]["data"]["askd"]["cause"];
     assert_eq!((&cause["type"], &cause["code"]), (&json!("agentExited"), &json!(3)), "{body}");
     assert!(body["error"]["message"].as_str().unwrap().contains("asked to crash"), "{body}");
-    let cancelled = questions(&hub, "cancelled");
-    assert_eq!(&cancelled[0]["outcome"]["cause"], cause);
+    let cancelled = eventually("the cancelled question", || questions(&hub, "cancelled").pop());
+    assert_eq!(&cancelled["outcome"]["cause"], cause);
     let events = stream.rest();
     assert!(events.last().unwrap().data.contains("_askd/agent_ended"), "{events:?}");
     assert_no_hole(&events);
@@ -159,7 +159,9 @@ fn an_agent_that_dies_while_it_asks_is_told_at_once_with_its_last_words() {
     assert_eq!((status, problem["code"].as_str()), (409, Some("already_settled")));
     let (status, body) = place.post("?agent=mock", &prompt(4, &session, "hello"));
     assert!(status == 409 && body.contains("code 3"), "{body}");
-    assert_eq!(hub.http("GET", "/v1/holders", None).unwrap().1["holders"], json!([]));
+    eventually("no holder is left", || {
+        (hub.http("GET", "/v1/holders", None).unwrap().1["holders"] == json!([])).then_some(())
+    });
     // A new conversation under the same name goes on in the same stream.
     let again = place.open("mock", "/tmp");
     let done = place.prompt(3, &again, "hello");

@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use askd_testkit::hub::{Hub, run, wait};
+use askd_testkit::hub::{Hub, PATIENCE, run, wait};
 use serde_json::{Value, json};
 
 fn hub() -> Result<Hub> {
@@ -101,7 +101,7 @@ fn an_answer_that_nobody_can_take_is_kept_as_a_text() -> Result<()> {
     let word = report(&hub, "1", input("PermissionRequest", None))?;
     std::thread::sleep(Duration::from_secs(16));
     reply(&hub, &word["questionId"], "B")?;
-    let end = Instant::now() + Duration::from_secs(20);
+    let end = Instant::now() + PATIENCE;
     loop {
         let question = show(&hub, &word["questionId"])?;
         if question["delivery"]["state"] == "failed" {
@@ -151,8 +151,8 @@ fn start_hook(hub: &Hub, patience: &str) -> Result<Child> {
 #[test]
 fn the_hook_prints_the_decision_also_after_a_crash_of_the_hub() -> Result<()> {
     let mut hub = hub()?;
-    let mut hook = start_hook(&hub, "10000")?;
-    let end = Instant::now() + Duration::from_secs(20);
+    let mut hook = start_hook(&hub, "60000")?;
+    let end = Instant::now() + PATIENCE;
     let asked = loop {
         if let Some(asked) = open(&hub)?.pop() {
             break asked;
@@ -164,7 +164,7 @@ fn the_hook_prints_the_decision_also_after_a_crash_of_the_hub() -> Result<()> {
     hub.kill()?;
     hub.restart()?;
     reply(&hub, &asked["id"], "B")?;
-    wait(&mut hook, Duration::from_secs(20))?;
+    wait(&mut hook, PATIENCE)?;
     let out = hook.wait_with_output()?;
     let printed: Value = serde_json::from_slice(&out.stdout)?;
     assert_eq!(
@@ -271,7 +271,7 @@ fn a_transcript_shows_a_question_and_a_hook_that_is_slower_than_the_answer_still
         Ok(file.write_all(format!("{line}\n").as_bytes())?)
     };
     let until = |what: &str, look: &dyn Fn() -> Result<Option<Value>>| -> Result<Value> {
-        let end = Instant::now() + Duration::from_secs(30);
+        let end = Instant::now() + PATIENCE;
         loop {
             if let Some(found) = look()? {
                 return Ok(found);

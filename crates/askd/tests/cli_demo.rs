@@ -14,6 +14,7 @@ use askd_testkit::hub::{Hub, PATIENCE, Ran, run, signal, wait};
 const ASKD: &str = env!("CARGO_BIN_EXE_askd");
 
 /// A command that runs on, with its lines as they come; killed at the end.
+#[derive(Debug)]
 struct Running {
     child: Child,
     lines: Receiver<String>,
@@ -132,6 +133,10 @@ fn an_agent_that_is_run_shows_what_it_says_and_takes_an_answer_from_elsewhere() 
     answer(&hub.data, &["--pick", "1"]);
     running.see("received: ");
     assert_eq!(wait(&mut running.child, PATIENCE).unwrap().code(), Some(0), "{:#?}", running.seen);
+    assert!(
+        !running.seen.iter().any(|line| line.contains('\u{1b}')),
+        "colours are for terminals: {running:#?}"
+    );
     let unknown = hub.run(["run", "nobody", "--prompt", "x"]).unwrap();
     assert!(unknown.code != 0 && unknown.stderr.contains("nobody"), "{unknown:?}");
 }

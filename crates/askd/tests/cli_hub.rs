@@ -48,6 +48,7 @@ fn a_second_hub_on_the_same_folder_is_refused_and_the_world_is_not_let_in_by_mis
     assert_eq!(hub.run(["up", "--listen", "nowhere"]).unwrap().code, 2);
     assert_eq!(hub.run(["list", "--status", "odd"]).unwrap().code, 2);
     assert_eq!(hub.run(["nonsense"]).unwrap().code, 2);
+    assert_eq!(hub.run(["list", "--limit", "0"]).unwrap().code, 2);
     let help = hub.run(["--help"]).unwrap();
     assert!(help.code == 0 && help.stdout.contains("Exit codes:"), "{help:?}");
 }
@@ -115,6 +116,38 @@ fn the_doctor_finds_what_is_wrong() {
     let stranger = ["doctor", "--json", "--token", "askd_wrong", "--url", &hub.url];
     let stranger = hub.run(stranger).unwrap();
     assert_eq!((stranger.code, state(&stranger.json().unwrap(), "token")), (6, json!("fail")));
+}
+
+#[test]
+fn the_doctor_tells_of_agents_that_live_on_without_a_hub() {
+    let mut hub = Hub::start(ASKD).unwrap();
+    let start = json!({ "agent": "mock", "cwd": hub.data, "prompt": "question" });
+    assert_eq!(hub.http("POST", "/v1/sessions", Some(&start)).unwrap().0, 201);
+    hub.kill().unwrap();
+    let holder = hub.holders()[0];
+    let doctor = run(hub.command(["doctor"]).args(["--url", &hub.url]), "").unwrap();
+    let told = format!("goes on without a hub: holder {holder}, agent ");
+    assert!(doctor.code == 3 && doctor.stdout.contains(&told), "{doctor:?}");
+    assert!(doctor.stdout.contains("the next askd up takes it up again"), "{doctor:?}");
+}
+
+#[test]
+fn wrong_usage_is_json_where_json_was_asked_for() {
+    let missing = "the following required arguments were not provided: --right <RIGHT>";
+    let odd =
+        "invalid value 'odd' for '--status <STATUS>': use open, answered, rejected, cancelled or expired";
+    let cases: [(&[&str], &str); 2] =
+        [(&["token", "create", "--json"], missing), (&["list", "--status", "odd", "--json"], odd)];
+    for (args, wanted) in cases {
+        let ran = run(Command::new(ASKD).args(args), "").unwrap();
+        let said: Value = serde_json::from_str(&ran.stderr).unwrap();
+        assert_eq!((ran.code, ran.stdout.as_str(), said), (2, "", json!({ "error": wanted, "exitCode": 2 })));
+    }
+    // Behind -- it is an answer, not a flag.
+    let ran = run(Command::new(ASKD).args(["list", "--status", "odd", "--", "--json"]), "").unwrap();
+    assert!(ran.code == 2 && ran.stderr.starts_with("error: "), "{ran:?}");
+    let help = run(Command::new(ASKD).args(["list", "--help", "--json"]), "").unwrap();
+    assert!(help.code == 0 && help.stdout.contains("Examples:"), "{help:?}");
 }
 
 #[test]

@@ -239,7 +239,7 @@ async fn hub_killed() -> Result<()> {
 async fn hook_timeout() -> Result<()> {
     let mut stage = Stage::prepare(asks(&[question("Which auth?")])).await?;
     stage.install()?;
-    stage.change_settings("604800", "3")?;
+    stage.change_settings("604800", "8")?;
     stage.open_terminal(&[]).await?;
     let asked = stage.asked().await?;
     stage.shows("Enter to select").await?;

@@ -113,13 +113,16 @@ fn what_cannot_be_started_says_why() {
 #[test]
 fn a_message_goes_on_with_the_session_and_none_reaches_an_ended_one() {
     let stage = Stage::new();
-    let session = stage.start(&json!({ "agent": "mock" }));
+    let session = stage.start(&json!({ "agent": "mock", "prompt": "good morning" }));
     let say = |text: &str| {
         let path = format!("/v1/sessions/{session}/messages");
         stage.hub.http("POST", &path, Some(&json!({ "text": text }))).unwrap()
     };
     assert_eq!(say("hello there").0, 202);
     eventually("the echo", || stage.transcript(&session).contains("you said: hello there").then_some(()));
+    let told: Vec<_> = stage.entries(&session).into_iter().filter(|entry| entry["voice"] == "user").collect();
+    let told: Vec<&str> = told.iter().filter_map(|entry| entry["text"].as_str()).collect();
+    assert_eq!(told, ["good morning", "hello there"], "the transcript has both sides, from the first word");
     assert_eq!(say(" ").0, 400);
     assert_eq!(stage.hub.http("DELETE", &format!("/v1/sessions/{session}"), None).unwrap().0, 204);
     eventually("the end", || (say("again").0 == 409).then_some(()));

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use askd_testkit::hub::Hub;
 use serde_json::{Value, json};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 const LINK: &str = "0123456789abcdef0123456789abcdef";
 const FOLDER: &str = "/w/app";
 

@@ -17,11 +17,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use serde_json::Value;
 use tempfile::TempDir;
+use tokio::net::TcpSocket;
 
 /// How long anything may take: generous, because CI has two slow cores.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a holder may take to end its agent before it is killed.
-const FAREWELL: Duration = Duration::from_secs(10);
+const FAREWELL: Duration = Duration::from_secs(20);
+/// Any free port of this machine.
+const ANYWHERE: &str = "127.0.0.1:0";
 /// How often the port of a killed hub is tried again, in case the system has not freed it yet.
 const RESTARTS: usize = 20;
 
@@ -59,11 +62,16 @@ impl HubBuilder {
         self
     }
 
-    pub fn start(self) -> anyhow::Result<Hub> {
+    pub fn start(mut self) -> anyhow::Result<Hub> {
+        let port = if self.listen == ANYWHERE { Some(reserved_port()?) } else { None };
+        if let Some(port) = &port {
+            self.listen = port.local_addr()?.to_string();
+        }
         let temporary = tempfile::Builder::new().prefix("askd-test-").tempdir()?;
         let data = self.data.clone().unwrap_or_else(|| temporary.path().join("data"));
         let log = temporary.path().join("hub.log");
-        let mut hub = Hub { url: String::new(), data, log, child: None, how: self, _temporary: temporary };
+        let url = String::new();
+        let mut hub = Hub { url, data, log, child: None, how: self, _port: port, _temporary: temporary };
         hub.spawn()?;
         Ok(hub)
     }
@@ -79,7 +87,17 @@ pub struct Hub {
     log: PathBuf,
     child: Option<Child>,
     how: HubBuilder,
+    /// Kept from others while the hub is down.
+    _port: Option<TcpSocket>,
     _temporary: TempDir,
+}
+
+/// A port that the system gives to nobody else. A socket that is bound and does not listen stands in nobody's way who names it.
+fn reserved_port() -> anyhow::Result<TcpSocket> {
+    let socket = TcpSocket::new_v4()?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(ANYWHERE.parse()?)?;
+    Ok(socket)
 }
 
 impl Hub {
@@ -89,7 +107,7 @@ impl Hub {
 
     pub fn builder(exe: impl AsRef<Path>) -> HubBuilder {
         let exe = exe.as_ref().to_owned();
-        HubBuilder { exe, data: None, listen: "127.0.0.1:0".to_owned(), args: Vec::new(), env: Vec::new() }
+        HubBuilder { exe, data: None, listen: ANYWHERE.to_owned(), args: Vec::new(), env: Vec::new() }
     }
 
     /// The token with all rights.
@@ -179,7 +197,7 @@ impl Hub {
     /// Starts it again on the same data and any free port, after `kill` or `stop`.
     pub fn restart_elsewhere(&mut self) -> anyhow::Result<()> {
         ensure!(self.child.is_none(), "the hub still runs");
-        "127.0.0.1:0".clone_into(&mut self.how.listen);
+        ANYWHERE.clone_into(&mut self.how.listen);
         self.spawn()
     }
 

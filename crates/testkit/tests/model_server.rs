@@ -9,7 +9,7 @@ use askd_testkit::model::{Protocol, Reply, Script, ScriptedModel, ToolResult};
 use reqwest::{Client, Response};
 use serde_json::{Value, json};
 
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(60);
 
 fn script() -> Script {
     Script::from_value(json!({
@@ -328,17 +328,12 @@ async fn an_error_turn_is_an_http_error_in_the_protocols_own_words() {
 }
 
 #[tokio::test]
-async fn a_delayed_turn_is_logged_at_once_and_said_late() {
+async fn a_delayed_turn_is_said_late() {
     let model = ScriptedModel::start(script()).await.unwrap();
     let mut agent = Agent::new(Protocol::Messages, &model, true);
     let start = Instant::now();
-    let ((heard, said), seen) =
-        tokio::join!(async { (agent.say("SCENARIO:slow").await, start.elapsed()) }, async {
-            model.until("the request", LIMIT, |model| model.requests().pop()).await.unwrap();
-            start.elapsed()
-        });
-    assert_eq!(heard.text, "Late.");
-    assert!(seen < said && said >= Duration::from_millis(300), "seen {seen:?}, said {said:?}");
+    assert_eq!(agent.say("SCENARIO:slow").await.text, "Late.");
+    assert!(start.elapsed() >= Duration::from_millis(300), "{:?}", start.elapsed());
 }
 
 #[tokio::test]
@@ -385,7 +380,7 @@ async fn other_requests_are_refused_and_logged() {
 }
 
 #[tokio::test]
-async fn a_dropped_model_is_gone_even_while_it_delays() {
+async fn a_delayed_turn_is_logged_at_once_and_a_dropped_model_is_gone_even_while_it_delays() {
     let model = ScriptedModel::start(
         Script::from_value(json!({ "scenarios": { "s": [{ "text": "a", "delay_ms": 600_000 }] } })).unwrap(),
     )
@@ -397,10 +392,10 @@ async fn a_dropped_model_is_gone_even_while_it_delays() {
     let url = format!("{}/v1/chat/completions", agent.base);
     let body =
         json!({ "tools": [{ "type": "function", "function": { "name": "x" } }], "messages": agent.history });
-    let waiting = tokio::spawn(Client::new().post(url).timeout(LIMIT).json(&body).send());
+    let waiting = tokio::spawn(Client::new().post(url).timeout(2 * LIMIT).json(&body).send());
     model.until("the request", LIMIT, |model| model.requests().pop()).await.unwrap();
     drop(model);
-    let ended = tokio::time::timeout(Duration::from_secs(5), waiting).await.unwrap().unwrap();
+    let ended = tokio::time::timeout(LIMIT, waiting).await.unwrap().unwrap();
     assert!(ended.is_err_and(|error| !error.is_timeout()));
     assert!(std::net::TcpStream::connect(address).is_err());
 }

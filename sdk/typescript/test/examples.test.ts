@@ -35,7 +35,8 @@ class Example {
     this.child = spawn(process.execPath, [`examples/${name}`, ...args], { env, stdio: "pipe" });
     for (const stream of [this.child.stdout, this.child.stderr])
       stream?.on("data", (piece: Buffer) => (this.output += piece.toString()));
-    this.ended = new Promise((resolve) => this.child.once("exit", resolve));
+    // Not "exit": what it said last may still be on its way then.
+    this.ended = new Promise((resolve) => this.child.once("close", resolve));
     running.push(this);
   }
 

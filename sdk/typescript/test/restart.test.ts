@@ -89,13 +89,20 @@ test("no_event_is_lost_or_repeated_over_killed_hubs", async () => {
     }
   };
   const workers = Array.from({ length: 8 }, worker);
+  /** Work goes on, and the reader hears of it. */
+  const goesOn = async () => {
+    const enough = accepted.length + 20;
+    await eventually(() => accepted.length >= enough && states.at(-1) === "live");
+  };
+  const lost = () => states.filter((state) => state === "lost").length;
   for (let i = 0; i < 3; i += 1) {
-    await delay(700);
+    await goesOn();
+    const before = lost();
     await hub.killHard();
-    await delay(100);
+    await eventually(() => lost() > before);
     await hub.restart();
   }
-  await delay(500);
+  await goesOn();
   working = false;
   await Promise.all(workers);
   const last = (await client.questions.list({ limit: 1 }).page()).seq;
@@ -107,13 +114,10 @@ test("no_event_is_lost_or_repeated_over_killed_hubs", async () => {
     Array.from({ length: last - start }, (_, i) => start + 1 + i),
   );
   assert.equal(new Set(ids).size, ids.length);
-  // How many depends on the machine; too few would prove nothing.
-  assert.ok(accepted.length > 20, `only ${accepted.length} questions`);
   assert.deepEqual(
     accepted.filter((id) => !ids.includes(id)),
     [],
   );
-  assert.ok(states.filter((state) => state === "lost").length >= 3);
 });
 
 test("the_open_questions_stay_true_over_a_killed_hub", async () => {

@@ -18,7 +18,7 @@ const FLAGS = [
 ];
 export const SHOTS = fileURLToPath(new URL("../../test-results/", import.meta.url));
 /** Longer than any honest wait on a busy machine. */
-const PATIENCE_MS = 15_000;
+export const PATIENCE_MS = 45_000;
 const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 export function launch() {

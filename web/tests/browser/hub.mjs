@@ -1,9 +1,10 @@
-// A real hub of its own for each test: the binary under ASKD_BIN, on a free port, with a throw-away data folder.
+// A real hub of its own for each test: the binary under ASKD_BIN, on a port that is kept for it, with a throw-away data folder.
 
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -11,17 +12,42 @@ import { fileURLToPath } from "node:url";
 const BUILT = fileURLToPath(new URL("../../../target/debug/askd", import.meta.url));
 export const BINARY = process.env.ASKD_BIN ?? BUILT;
 /** A debug binary on a busy machine; a healthy one needs a tenth of it. */
-const START_MS = 20_000;
+const START_MS = 60_000;
+/** How often a port is looked for; only one that is taken in the moment between two calls is lost. */
+const PORT_TRIES = 20;
 
-export async function freePort() {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
-    });
-  });
+async function listening(server) {
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  return server.address().port;
+}
+
+/**
+ * A port that the system gives to nobody else while a hub is down. A connection goes out from it for as long as it is wanted: beside
+ * that, only who names the port can listen on it.
+ */
+async function reservePort() {
+  const far = createServer();
+  const to = await listening(far);
+  for (let i = 0; i < PORT_TRIES; i += 1) {
+    const probe = createServer();
+    const port = await listening(probe);
+    await once(probe.close(), "close");
+    const near = connect({ host: "127.0.0.1", port: to, localAddress: "127.0.0.1", localPort: port });
+    try {
+      await once(near, "connect");
+    } catch {
+      continue;
+    }
+    near.unref();
+    far.unref();
+    const release = () => {
+      near.destroy();
+      far.close();
+    };
+    return { port, release };
+  }
+  far.close();
+  throw new Error("no port can be kept");
 }
 
 export class TestHub {
@@ -29,8 +55,8 @@ export class TestHub {
     if (!existsSync(BINARY)) throw new Error(`no askd binary at ${BINARY}: run cargo build, or set ASKD_BIN`);
     const hub = new TestHub();
     hub.data = await mkdtemp(join(tmpdir(), "askd-web-"));
-    hub.port = await freePort();
-    hub.url = `http://127.0.0.1:${hub.port}`;
+    hub.port = await reservePort();
+    hub.url = `http://127.0.0.1:${hub.port.port}`;
     hub.args = args;
     await hub.run();
     return hub;
@@ -38,18 +64,15 @@ export class TestHub {
 
   /** Starts the process; again after `kill`, on the same port and data. */
   async run() {
-    const args = ["up", "--listen", `127.0.0.1:${this.port}`, "--data", this.data, "--no-discovery", ...this.args];
+    const args = ["up", "--listen", `127.0.0.1:${this.port.port}`, "--data", this.data, "--no-discovery", ...this.args];
     this.process = spawn(BINARY, args, { stdio: ["ignore", "pipe", "pipe"] });
     this.output = "";
     for (const stream of [this.process.stdout, this.process.stderr]) stream.on("data", (bytes) => (this.output += bytes));
     const end = Date.now() + START_MS;
-    while (Date.now() < end) {
+    while (!(await fetch(`${this.url}/v1/health`).catch(() => undefined))?.ok) {
       if (this.process.exitCode !== null) throw new Error(`the hub ended: ${this.output}`);
-      try {
-        if ((await fetch(`${this.url}/v1/health`)).ok) break;
-      } catch {
-        await new Promise((resolve) => setTimeout(resolve, 30));
-      }
+      if (Date.now() > end) throw new Error(`the hub does not start: ${this.output}`);
+      await new Promise((resolve) => setTimeout(resolve, 30));
     }
     this.token = (await readFile(join(this.data, "token"), "utf8")).trim();
   }
@@ -65,7 +88,8 @@ export class TestHub {
   async stop() {
     await this.endAgents();
     await this.kill("SIGTERM");
-    await rm(this.data, { recursive: true, force: true });
+    this.port.release();
+    await rm(this.data, { recursive: true, force: true, maxRetries: 20 });
   }
 
   /** Agents and their holders outlive a hub on purpose; those of a test must not outlive the test. */

@@ -3,8 +3,9 @@
 
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach } from "node:test";
+import { isDeepStrictEqual } from "node:util";
 
-import { launch, logIn, visitor } from "./browser.mjs";
+import { launch, logIn, PATIENCE_MS, visitor } from "./browser.mjs";
 import { TestHub } from "./hub.mjs";
 
 /** The hub of the test that runs. */
@@ -19,7 +20,11 @@ export function stage({ hubArgs = () => [] } = {}) {
   beforeEach(async () => (hub = await TestHub.start({ args: hubArgs() })));
   afterEach(async () => {
     const complaints = people.flatMap((one) => one.complaints);
-    for (const one of people.splice(0)) await one.context.close();
+    for (const one of people.splice(0)) {
+      // What a test has put between page and hub may still be at work.
+      await one.page.unrouteAll({ behavior: "ignoreErrors" });
+      await one.context.close();
+    }
     await hub.stop();
     assert.deepEqual(complaints, [], "the page complained");
   });
@@ -46,10 +51,17 @@ export function startMock(prompt) {
 
 /** What `look` finds, as soon as it finds something. */
 export async function until(look, what) {
-  for (let i = 0; i < 200; i += 1) {
+  const end = Date.now() + PATIENCE_MS;
+  for (;;) {
     const found = await look();
     if (found) return found;
+    if (Date.now() > end) throw new Error(`never seen: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  throw new Error(`never seen: ${what}`);
+}
+
+/** What a page comes to: `read` until it gives what is wanted, and the difference if it never does. */
+export async function becomes(read, wanted) {
+  let seen;
+  await until(async () => isDeepStrictEqual((seen = await read()), wanted), "").catch(() => assert.deepEqual(seen, wanted));
 }

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { shot, violations, whyNotInstallable } from "./browser.mjs";
 import { AUTH, DIFF, FEATURES, FORM, LAYOUT, PERMISSION, PLAN } from "./samples.mjs";
-import { hub, someone, stage, startMock } from "./stage.mjs";
+import { becomes, hub, someone, stage, startMock, until } from "./stage.mjs";
 
 const PHONE = { viewport: { width: 360, height: 720 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 };
 
@@ -31,15 +31,17 @@ test("the picture of the README", async () => {
 });
 
 test("500 open questions load at once, stay few in the page, scroll to the end and answer", async () => {
-  await askMany(500);
+  const asked = await askMany(500);
   const page = await someone();
   await page.getByRole("heading", { name: "500 questions" }).waitFor();
-  assert.ok((await page.locator("[data-id]").count()) < 60, "only rows in view exist");
   const oldest = await page.locator("[data-id]").first().getAttribute("data-id");
+  assert.ok((await page.locator("[data-id]").count()) < 60, "only rows in view exist");
   await page.locator(".scroller").evaluate((box) => (box.scrollTop = box.scrollHeight));
   await page.locator(`[data-id="${oldest}"]`).waitFor({ state: "detached" });
   assert.ok((await page.locator("[data-id]").count()) < 60, "rows that are out of view are gone");
-  await page.locator("[data-id]").last().click();
+  const last = await page.locator("[data-id]").last().getAttribute("data-id");
+  await page.locator(`[data-id="${last}"]`).click();
+  await page.locator("article").getByText(asked.find(({ id }) => id === last).questions[0].question).waitFor();
   await page.keyboard.press("1");
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: /^Submit/ }).click();
@@ -49,8 +51,8 @@ test("500 open questions load at once, stay few in the page, scroll to the end a
 test("1,000 questions arrive live without a reload, and the page stays usable", async () => {
   const page = await someone();
   await askMany(1000);
-  await page.getByRole("heading", { name: "1000 questions" }).waitFor({ timeout: 30_000 });
-  assert.match(await page.title(), /999\+/);
+  await page.getByRole("heading", { name: "1000 questions" }).waitFor({ timeout: 90_000 });
+  await becomes(() => page.title(), "(999+) askd");
 });
 
 test("hostile text is shown as text: no script, handler, javascript link, foreign request or terminal escape works", async () => {
@@ -90,18 +92,19 @@ test("the list is grouped by project, by agent or not at all, and says who asks 
   for (const sample of [AUTH, FEATURES, PLAN]) await hub.ask(sample);
   const page = await someone();
   const list = page.getByRole("list", { name: "Open questions, oldest first" });
-  const groups = () => list.getByRole("heading").allInnerTexts();
-  const rows = async () => (await list.getByRole("link").allInnerTexts()).map((text) => text.replace(/\s+/g, " "));
-  assert.deepEqual((await groups()).map((text) => text.replace(/\s+/g, " ")), ["shop 2", "blog 1"]);
+  const words = async (role) => (await list.getByRole(role).allInnerTexts()).map((text) => text.replace(/\s+/g, " "));
+  const groups = () => words("heading");
+  const rows = () => words("link");
+  await becomes(groups, ["shop 2", "blog 1"]);
   assert.match((await rows())[0], /^C ?Claude Code · Add sign-in .* Which auth method should we use\? on laptop$/);
   await page.getByRole("combobox", { name: "Group by" }).selectOption("agent");
-  assert.deepEqual((await groups()).map((text) => text.replace(/\s+/g, " ")), ["Claude Code 2", "OpenCode 1"]);
+  await becomes(groups, ["Claude Code 2", "OpenCode 1"]);
   assert.match((await rows())[0], /shop on laptop$/);
   await page.getByRole("combobox", { name: "Group by" }).selectOption("none");
-  assert.deepEqual(await groups(), []);
+  await becomes(groups, []);
   assert.match((await rows())[1], /Which features do you want\?/, "oldest first");
   await page.reload();
-  await list.waitFor();
+  await list.getByRole("link").nth(2).waitFor();
   assert.deepEqual(await groups(), [], "the choice is remembered");
 });
 
@@ -127,6 +130,7 @@ test("keys alone: choose, move, write, submit and go on, with focus never stolen
   const press = async (...keys) => {
     for (const key of keys) await page.keyboard.press(key);
   };
+  await page.getByRole("checkbox", { name: /Dark mode/ }).waitFor();
   await press("1", "3", "l", "2", "l");
   await page.keyboard.type("Plog 1 j k o");
   const before = await page.evaluate(() => document.activeElement.tagName);
@@ -145,7 +149,7 @@ test("keys alone: choose, move, write, submit and go on, with focus never stolen
   assert.deepEqual(given.notes, [null, "mine", null]);
 
   await press("Enter");
-  await page.getByText("Which auth method should we use?").last().waitFor();
+  await page.locator("article").getByText("Which auth method should we use?").waitFor();
   await press("j", "j", "k", "o");
   await page.keyboard.type("Passkeys");
   await press("Enter");
@@ -155,6 +159,7 @@ test("keys alone: choose, move, write, submit and go on, with focus never stolen
   await press("Enter");
   await page.getByRole("heading", { name: "Claude Code has a plan" }).waitFor();
   await press("s");
+  await page.locator("article textarea:focus").waitFor();
   await page.keyboard.type("no");
   await press("Escape", "Escape");
   assert.equal((await hub.question(third.id)).status, "requested");
@@ -165,18 +170,22 @@ test("keys alone: choose, move, write, submit and go on, with focus never stolen
   await press("?");
   await page.getByRole("dialog").waitFor();
   await shot(page, "help");
-  await press("Escape", "g", "h");
-  await page.waitForURL(/#\/history/);
-  await press("g", "i");
-  await page.waitForURL(/#\/inbox/);
+  await press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "hidden" });
+  // The second key must follow soon, which a busy machine does not promise.
+  const goes = (key, place) => until(async () => (await press("g", key), page.url().includes(`#/${place}`)), place);
+  await goes("h", "history");
+  await goes("i", "inbox");
   const letters = await hub.ask({ questions: [{ question: "Which of many?", options: Array.from({ length: 12 }, (_, i) => `Way ${i + 1}`) }] });
   await page.goto(`${hub.url}/#/inbox/${letters.id}`);
   await page.getByRole("radio", { name: "Way 12" }).waitFor();
   await press("b");
-  assert.equal(await page.getByRole("radio", { name: "Way 11" }).isChecked(), true, "after 9 come letters");
+  // After 9 come letters.
+  await becomes(() => page.getByRole("radio", { name: "Way 11" }).isChecked(), true);
   await page.locator("[data-id]").first().focus();
   await press("j", "Enter");
-  assert.equal(await page.evaluate(() => document.activeElement.matches("[data-option]")), true, "Enter goes from the list into the question");
+  // Enter goes from the list into the question.
+  await page.locator("[data-option]:focus").waitFor();
 });
 
 test("a phone of 360 px: everything fits, targets are large, and the list and the question take turns", async () => {
@@ -229,7 +238,7 @@ for (const colorScheme of ["light", "dark"]) {
     assert.deepEqual(await violations(page), [], "do not answer");
     for (const place of ["history", `history/${asked.AUTH}`, "sources", "sessions"]) {
       await page.goto(`${hub.url}/#/${place}`);
-      await page.waitForTimeout(200);
+      await page.locator(place.includes("/") ? "article" : "h1").first().waitFor();
       assert.deepEqual(await violations(page), [], place);
       await shot(page, `${colorScheme}-${place.split("/").join("-").slice(0, 12)}`);
     }

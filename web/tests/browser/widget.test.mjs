@@ -3,13 +3,13 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
+import { createInterface } from "node:readline";
 import { after, before, beforeEach, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 import { shot, violations } from "./browser.mjs";
-import { freePort } from "./hub.mjs";
 import { AUTH, DIFF, FEATURES, FORM, LAYOUT, PLAN } from "./samples.mjs";
-import { hub, stage, startMock, stranger, until } from "./stage.mjs";
+import { becomes, hub, stage, startMock, stranger, until } from "./stage.mjs";
 
 const SDK = fileURLToPath(new URL("../../../sdk/typescript/", import.meta.url));
 const TSC = fileURLToPath(new URL("../../node_modules/typescript/bin/tsc", import.meta.url));
@@ -19,11 +19,10 @@ let origin;
 let page;
 
 before(async () => {
-  execFileSync(process.execPath, [TSC, "-p", SDK], { stdio: "inherit", timeout: 120_000 });
-  const port = await freePort();
-  origin = `http://127.0.0.1:${port}`;
-  server = spawn(process.execPath, [`${SDK}examples/widget/serve.mjs`], { env: { ...process.env, PORT: String(port) }, stdio: ["ignore", "pipe", "inherit"] });
-  await once(server.stdout, "data");
+  execFileSync(process.execPath, [TSC, "-p", SDK], { stdio: "inherit", timeout: 300_000 });
+  server = spawn(process.execPath, [`${SDK}examples/widget/serve.mjs`], { env: { ...process.env, PORT: "0" }, stdio: ["ignore", "pipe", "inherit"] });
+  const [address] = await once(createInterface({ input: server.stdout }), "line");
+  ({ origin } = new URL(address));
 });
 after(() => server?.kill());
 stage({ hubArgs: () => ["--allow-origin", origin] });
@@ -82,7 +81,8 @@ test("several items with one Submit: check boxes, Other, a note, own words", asy
   await page.getByRole("button", { name: "Add a note" }).first().click();
   await page.getByRole("textbox", { name: "Note to the agent" }).fill("dark first");
   await page.getByRole("button", { name: "Submit" }).click();
-  assert.equal(await page.getByText("Not answered yet.").count(), 2, "what is missing is pointed at");
+  // What is missing is pointed at.
+  await becomes(() => page.getByText("Not answered yet.").count(), 2);
   assert.equal((await hub.question(id)).status, "requested");
   await page.getByRole("radio", { name: "Fly" }).check();
   await page.getByRole("textbox", { name: /What shall it be called/ }).fill("Plog");

@@ -4,6 +4,7 @@
 //! question that is answered elsewhere ends its prompt here; a lost hub is waited for, because the agent lives on.
 
 use std::collections::VecDeque;
+use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -122,7 +123,7 @@ impl<'a> Conversation<'a> {
         };
         let text =
             serde_json::from_str::<Said>(&event.json).ok().and_then(|said| said.text).unwrap_or_default();
-        let paint = Paint::for_terminal(true);
+        let paint = Paint::for_terminal(io::stderr().is_terminal());
         match event.name.as_str() {
             "agent" => print(&clean(&text))?,
             "thought" | "tool" | "error" if !text.is_empty() => say(&paint.dim(&clean(&text))),

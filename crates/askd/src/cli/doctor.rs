@@ -57,6 +57,7 @@ async fn examine(given: &Where, checks: &mut Vec<Check>) -> Option<Exit> {
         }
     };
     if let Some(exit) = hub(&client, &found, checks).await {
+        checks.extend(found.folder.iter().flat_map(doctor_folder::holders));
         return Some(exit);
     }
     if let Some(exit) = token(&client, &found, checks).await {

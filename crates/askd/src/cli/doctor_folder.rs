@@ -3,6 +3,7 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
+use askd_adapters::transport::holder::HolderFound;
 use serde_json::Value;
 
 use super::text::one_line;
@@ -83,6 +84,30 @@ pub(super) fn missed(folder: &DataFolder) -> Option<Check> {
         detail,
         "they were left to their terminals; keep the hub running: askd up",
     ))
+}
+
+/// Agents that live on while no hub can tell of them.
+pub(super) fn holders(folder: &DataFolder) -> Vec<Check> {
+    let found = match askd_adapters::transport::holder::list(folder.path()) {
+        Ok(found) => found,
+        Err(error) => return vec![Check::warn("holders", error.to_string(), "")],
+    };
+    let living = found.iter().filter(|held| held.alive);
+    let check = |held: &HolderFound| {
+        let program = held.spec.as_ref().map_or("an agent", |spec| spec.command.as_str());
+        let pids = held
+            .running
+            .as_ref()
+            .map(|running| format!(": holder {}, agent {}", running.holder_pid, running.agent_pid));
+        let detail = format!("{} goes on without a hub{}", one_line(program), pids.unwrap_or_default());
+        Check {
+            name: format!("holder {}", held.id),
+            state: State::Info,
+            detail,
+            remedy: "the next askd up takes it up again".to_owned(),
+        }
+    };
+    living.map(check).collect()
 }
 
 /// The data folder: there, ours, closed to others, with room on its disk.

@@ -1,5 +1,7 @@
 //! `askd list`: the inbox as a table, or as the API's JSON.
 
+use std::num::NonZeroUsize;
+
 use askd_core::{Question, QuestionId, SessionId, Status};
 use clap::Args;
 use serde_json::Value;
@@ -30,8 +32,8 @@ pub(super) struct ListArgs {
     #[arg(long)]
     all: bool,
     /// At most so many
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    limit: usize,
+    #[arg(long, value_name = "N", default_value = "100")]
+    limit: NonZeroUsize,
 }
 
 fn parse_status(text: &str) -> Result<Status, String> {
@@ -47,7 +49,7 @@ pub(super) async fn list(args: ListArgs, client: &Client, screen: Screen) -> Out
     let filter = Filter { status, agent: args.agent, session: args.session };
     // Who waits longest comes first; history is read from its end.
     let query = ListQuery { filter, oldest_first: open, cursor: None, limit: None };
-    let received = fetch(client, query, args.limit).await?;
+    let received = fetch(client, query, args.limit.get()).await?;
     if screen.json {
         return Ok(screen.json(&received.json)?);
     }
@@ -65,7 +67,7 @@ pub(super) async fn list(args: ListArgs, client: &Client, screen: Screen) -> Out
 
 /// Pages until `limit` or the end. The JSON is that of one long page.
 async fn fetch(client: &Client, mut query: ListQuery, limit: usize) -> Outcome<Received<QuestionList>> {
-    query.limit = Some(limit.clamp(1, PAGE));
+    query.limit = Some(limit.min(PAGE));
     let mut all = client.questions(&query).await?;
     while all.value.questions.len() < limit && all.value.next_cursor.is_some() {
         query.limit = Some((limit - all.value.questions.len()).min(PAGE));

@@ -19,20 +19,34 @@ pub fn main() -> ExitCode {
 }
 
 fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => {
-            // Help and version are results, wrong usage is not; clap knows which goes where.
-            let code = if error.use_stderr() { Exit::Usage } else { Exit::Done };
-            drop(error.print());
-            return code.into();
-        }
+        Err(error) => return not_run(&error, &arguments),
     };
     let json = cli.global.json;
     match dispatch(cli) {
         Ok(code) => code,
         Err(failure) => failure.report(json),
     }
+}
+
+/// Help and version are results, wrong usage is not; clap knows which goes where.
+fn not_run(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
+    if !error.use_stderr() {
+        drop(error.print());
+        return Exit::Done.into();
+    }
+    let mut flags = arguments.iter().take_while(|argument| *argument != "--");
+    if flags.any(|flag| flag == "--json") {
+        // The first paragraph says what is wrong; the others are advice for people.
+        let text = error.to_string();
+        let reason: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
+        let reason = reason.join(" ");
+        return Failure::usage(reason.trim_start_matches("error: ")).report(true);
+    }
+    drop(error.print());
+    Exit::Usage.into()
 }
 
 fn dispatch(cli: Cli) -> Outcome<ExitCode> {

@@ -18,6 +18,7 @@ mod panopticon;
 mod plugins;
 mod problem;
 mod questions;
+mod refusal;
 mod sandbox_agent;
 mod server;
 mod sessions;

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use super::limits::{CONNECTION_BUFFER_BYTES, HEADER_PATIENCE, MAX_CONNECTIONS, SHUTDOWN_PATIENCE};
+use super::refusal::{Begun, Spoken};
 
 pub async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) {
     let graceful = GracefulShutdown::new();
@@ -39,7 +40,10 @@ pub async fn serve(listener: TcpListener, router: Router, stop: CancellationToke
         // Small answers must not wait for more bytes.
         drop(stream.set_nodelay(true));
         let router = router.clone();
+        let begun = Begun::default();
+        let stream = Spoken::new(stream, begun.clone());
         let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
+            begun.set();
             router.clone().oneshot(request.map(Body::new))
         });
         let connection = http1::Builder::new()

@@ -24,6 +24,9 @@ mod tests {
     use crate::load::Load;
     use crate::random::Random;
 
+    /// With fewer nothing would be shown, however slow the machine is.
+    const FEWEST_KILLS: u32 = 5;
+
     fn number(name: &str) -> Option<u64> {
         std::env::var(name).ok()?.parse().ok()
     }
@@ -40,7 +43,7 @@ mod tests {
         let ledger = Arc::new(Ledger::default());
         let begun = Instant::now();
         let mut kills = 0;
-        while begun.elapsed() < budget {
+        while begun.elapsed() < budget || kills < FEWEST_KILLS {
             if random.below(4) == 0 {
                 // Some die before anybody could reach them, in the middle of a recovery.
                 Starting::on(&data).killed_after(Duration::from_millis(random.below(150))).await;
@@ -60,6 +63,5 @@ mod tests {
         ledger.check_after_restart(&hub.owner).await;
         let told = ledger.check_all(&hub.owner).await;
         eprintln!("{kills} kills in {} s: {told}", begun.elapsed().as_secs());
-        assert!(kills >= 5, "the machine was too slow to show anything");
     }
 }

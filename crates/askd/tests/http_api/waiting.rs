@@ -146,7 +146,7 @@ async fn hundreds_wait_at_once_and_each_gets_its_own_answer() {
             let asker = hub.asker.clone();
             tokio::spawn(async move {
                 let body = json!({"questions": [{"question": format!("{i}")}]});
-                let answered = asker.post("/v1/questions?wait=60", &body).await.ok(201);
+                let answered = asker.post("/v1/questions?wait=600", &body).await.ok(201);
                 assert_eq!(answered["outcome"]["answers"], json!([[format!("answer {i}")]]));
             })
         })

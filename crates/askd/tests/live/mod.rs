@@ -11,7 +11,7 @@ use askd_testkit::hub::Hub;
 use serde_json::{Value, json};
 
 /// How long anything may take: generous, because CI has two slow cores and starts real agents.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Tries until it is there.
 pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
@@ -127,14 +127,14 @@ impl Stage {
         })
     }
 
-    /// What a session said so far.
+    /// What a session said so far, without what it was told.
     pub fn transcript(&self, session: &str) -> String {
-        self.entries(session).iter().filter_map(|entry| entry["text"].as_str()).collect()
+        said(&self.entries(session))
     }
 
     /// The transcript as the stream gives it, up to the newest entry at this moment.
     pub fn entries(&self, session: &str) -> Vec<Value> {
-        TranscriptReader::open(&self.hub, session).rest()
+        TranscriptReader::open(self, session).rest(self)
     }
 }
 
@@ -151,26 +151,59 @@ impl Drop for Stage {
     }
 }
 
+/// The words of a session itself.
+pub fn said(entries: &[Value]) -> String {
+    let own = entries.iter().filter(|entry| entry["voice"] != "user");
+    own.filter_map(|entry| entry["text"].as_str()).collect()
+}
+
 /// A stream of a session's transcript, from its beginning.
-pub struct TranscriptReader(TcpStream);
+pub struct TranscriptReader {
+    stream: TcpStream,
+    path: String,
+}
 
 impl TranscriptReader {
-    pub fn open(hub: &Hub, session: &str) -> Self {
-        let address = hub.url.trim_start_matches("http://");
+    pub fn open(stage: &Stage, session: &str) -> Self {
+        let address = stage.hub.url.trim_start_matches("http://");
         let mut stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_millis(700))).unwrap();
-        let token = hub.token().unwrap();
-        let head = format!(
-            "GET /v1/sessions/{session}/transcript HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"
-        );
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let token = stage.hub.token().unwrap();
+        let path = format!("/v1/sessions/{session}/transcript");
+        // HTTP/1.0: the answer is not in chunks.
+        let head = format!("GET {path} HTTP/1.0\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\r\n");
         stream.write_all(head.as_bytes()).unwrap();
-        Self(stream)
+        Self { stream, path }
     }
 
-    /// What comes until the stream pauses.
-    pub fn rest(self) -> Vec<Value> {
-        let lines = BufReader::new(self.0).lines().map_while(Result::ok);
-        let data = lines.filter_map(|line| Some(line.strip_prefix("data: ")?.to_owned()));
-        data.filter_map(|data| serde_json::from_str(&data).ok()).collect()
+    /// What comes up to the newest entry at this moment. A heartbeat says that there is no more, where the newest one is another
+    /// session's.
+    pub fn rest(self, stage: &Stage) -> Vec<Value> {
+        let newest = self.newest(stage);
+        let mut entries = Vec::new();
+        let mut number = 0;
+        let mut lines = BufReader::new(self.stream).lines();
+        while number < newest {
+            let Some(line) = lines.next() else { break };
+            let line = line.unwrap();
+            if line == ": still here" {
+                break;
+            } else if let Some(id) = line.strip_prefix("id: ") {
+                // It is there when its data is.
+                let data = lines.by_ref().map(Result::unwrap).find(|line| line.starts_with("data: "));
+                entries.push(serde_json::from_str(&data.unwrap()["data: ".len()..]).unwrap());
+                number = id.parse().unwrap();
+            }
+        }
+        entries
+    }
+
+    /// The number of the newest entry: the hub names it to who asks for what is beyond.
+    fn newest(&self, stage: &Stage) -> u64 {
+        let (status, problem) =
+            stage.hub.http("GET", &format!("{}?after={}", self.path, u32::MAX), None).unwrap();
+        assert_eq!((status, &problem["errors"][0]["code"]), (400, &json!("beyond_newest")), "{problem}");
+        let message = problem["errors"][0]["message"].as_str().unwrap();
+        message.rsplit(' ').next().unwrap().parse().unwrap()
     }
 }

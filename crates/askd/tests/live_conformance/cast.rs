@@ -62,6 +62,17 @@ pub trait Cast {
     /// What it, or its model, received so far.
     fn saw(&self, stage: &Stage, session: &str) -> String;
 
+    /// How it, or its model, is told that a question has this answer.
+    fn told(&self, question: &str, pick: &str) -> String {
+        format!("\"{question}\"=\"{pick}\"")
+    }
+
+    /// What it, or its model, is told of a rejection; nothing where its turn ends without a word.
+    fn refused(&self, mode: &str) -> Option<&str>;
+
+    /// Whether it has done what it wanted a permission for.
+    fn did(&self, stage: &Stage, session: &str) -> bool;
+
     /// Its own part in a scene where not the inbox acts: it takes its question back, or its own screen answers. Nothing where
     /// that comes by itself.
     fn act(&self, _stage: &Stage, _session: &str) {}

@@ -73,6 +73,18 @@ impl Cast for ClaudeCast {
         self.claude.model.tool_results().into_iter().map(|result| result.text).collect()
     }
 
+    fn refused(&self, mode: &str) -> Option<&str> {
+        match mode {
+            "decline" => Some("not today"),
+            "cancel" => Some(r#"given: {"action":"cancel"}"#),
+            _ => None,
+        }
+    }
+
+    fn did(&self, _stage: &Stage, _session: &str) -> bool {
+        self.claude.env.cwd().join("made-by-claude").exists()
+    }
+
     /// It takes a question back when its turn is interrupted by the answer to another one.
     fn act(&self, stage: &Stage, session: &str) {
         if self.scene == "withdrawn" {

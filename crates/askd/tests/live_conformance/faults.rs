@@ -6,7 +6,7 @@ use askd_testkit::hub::signal;
 use serde_json::{Value, json};
 
 use super::cast::{Cast, FLOOD};
-use super::live::{Stage, TranscriptReader, eventually};
+use super::live::{Stage, TranscriptReader, eventually, said};
 use super::scenes::{begin, expect_seen, expect_too_late, option};
 
 /// How long one waits for what must not happen: a second delivery comes at once or not at all.
@@ -114,12 +114,12 @@ pub fn agent_exit(stage: &mut Stage, cast: &dyn Cast) {
 /// A reader that does not read a byte while the agent says much, asks and is answered.
 pub fn slow_reader(stage: &mut Stage, cast: &dyn Cast) {
     let session = stage.start(&cast.session());
-    let reader = TranscriptReader::open(&stage.hub, &session);
+    let reader = TranscriptReader::open(stage, &session);
     let id = stage.open_question(&session);
     let pick = option(&stage.question(&id), 0, 0);
     stage.answer(&id, &json!([[pick]]));
     stage.confirmed(&id);
-    let said: String = reader.rest().iter().filter_map(|entry| entry["text"].as_str()).collect();
+    let said = said(&reader.rest(stage));
     let numbers = said.lines().filter_map(|line| line.trim().strip_prefix("flood ")?.parse().ok());
     let numbers: Vec<usize> = numbers.collect();
     assert_eq!(numbers.len(), FLOOD);

@@ -1,8 +1,8 @@
 //! The conformance suite at the live level: a real hub, a real holder, a real agent process, and the same scenes for all of them.
 //!
 //! In: the descriptors of the registry, the scenes (`scenes.rs`, `faults.rs`) and the agents that can be put on the stage
-//! (`cast.rs`). Out: one test per agent and scenario. What is claimed as proven must pass. What is said not to work must fail where
-//! the agent can try it, so that a gap that is closed does not stay a gap in the documents (`AGENT::gap::SCENARIO`). A live claim
+//! (`cast.rs`). Out: one test per agent and scenario. What is claimed as proven must pass. What is said not to work must be refused
+//! where the agent can try it, so that a gap that is closed does not stay a gap in the documents (`AGENT::gap::SCENARIO`). A live claim
 //! that nobody plays fails a test too. `table.rs` makes the README's table of all that, and of the scripts of the codec level.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test ends where something is missing")]
@@ -26,12 +26,12 @@ mod table;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-use anyhow::ensure;
+use anyhow::{Context as _, bail, ensure};
 use askd_adapters::{Capability, ClaimState, Level, Registry};
 use askd_testkit::programs::live::Live;
 use cast::{CASTS, Casting, casting};
 use live::Stage;
-use scenes::{SCENES, Scene};
+use scenes::{SCENES, Scene, refusal};
 
 fn main() -> ExitCode {
     let mut suite = Live::new()
@@ -95,10 +95,14 @@ fn play(casting: &Casting, (scenario, scene): Scene) {
     scene(&mut Stage::new(), cast.as_ref());
 }
 
-/// Plays what is said not to work.
+/// Plays what is said not to work, up to the refusal that says so.
 fn fails(casting: &Casting, scene: Scene) -> anyhow::Result<()> {
-    let played = catch_unwind(AssertUnwindSafe(|| play(casting, scene)));
-    ensure!(played.is_err(), "{} is said not to work with {}, and it does: claim it", scene.0, casting.agent);
+    let refusal = refusal(scene.0).with_context(|| format!("say in `refusal` how {} is refused", scene.0))?;
+    let Err(panic) = catch_unwind(AssertUnwindSafe(|| play(casting, scene))) else {
+        bail!("{} is said not to work with {}, and it does: claim it", scene.0, casting.agent);
+    };
+    let said = panic.downcast_ref::<String>().map_or("", String::as_str);
+    ensure!(said.contains(refusal), "it failed without {refusal:?}: {said}");
     Ok(())
 }
 

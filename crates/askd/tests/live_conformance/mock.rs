@@ -38,4 +38,20 @@ impl Cast for MockCast {
     fn saw(&self, stage: &Stage, session: &str) -> String {
         stage.transcript(session)
     }
+
+    fn told(&self, _question: &str, pick: &str) -> String {
+        format!("\"answers\":[[\"{pick}\"]]")
+    }
+
+    fn refused(&self, mode: &str) -> Option<&str> {
+        match mode {
+            "decline" => Some(r#"{"status":"rejected","reason":"not today"}"#),
+            "cancel" => Some(r#"{"status":"rejected","mode":"cancel","reason":"not today"}"#),
+            _ => None,
+        }
+    }
+
+    fn did(&self, stage: &Stage, session: &str) -> bool {
+        self.saw(stage, session).contains(r#""optionId":"allow-once""#)
+    }
 }

@@ -63,6 +63,14 @@ impl Cast for OpencodeCast {
         self.opencode.received()
     }
 
+    fn refused(&self, mode: &str) -> Option<&str> {
+        (mode == "decline").then_some("not today")
+    }
+
+    fn did(&self, _stage: &Stage, _session: &str) -> bool {
+        self.opencode.env.directory().join("made").exists()
+    }
+
     fn act(&self, stage: &Stage, session: &str) {
         match self.scene.as_str() {
             // The rejection of one permission takes back every other one of the session.

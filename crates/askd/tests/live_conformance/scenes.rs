@@ -38,6 +38,15 @@ pub const SCENES: &[Scene] = &[
     ("hub-killed-live", super::faults::hub_killed_live),
 ];
 
+/// What is said where an agent cannot do what a scenario wants of it. A gap that fails in any other way is not that gap.
+pub fn refusal(scenario: &str) -> Option<&'static str> {
+    match scenario {
+        "plan-edits" => Some("cannot carry an edited plan"),
+        "decline" | "cancel" | "interrupt" => Some("unsupported_mode"),
+        _ => None,
+    }
+}
+
 /// The session, and the id and content of its first question.
 pub fn begin(stage: &Stage, cast: &dyn Cast) -> (String, String, Value) {
     let session = stage.start(&cast.session());
@@ -160,20 +169,32 @@ fn plan_edits(stage: &mut Stage, cast: &dyn Cast) {
 }
 
 fn permission(stage: &mut Stage, cast: &dyn Cast) {
-    let (_, id, question) = begin(stage, cast);
+    let (session, id, question) = begin(stage, cast);
     assert_eq!(question["kind"], "permission", "{question}");
     assert!(!question["body"]["text"].as_str().unwrap().is_empty(), "what it is about: {question}");
+    assert!(!cast.did(stage, &session), "it did not wait for the permission");
     let pick = option(&question, 0, 0);
     stage.answer(&id, &json!([[pick]]));
     stage.confirmed(&id);
+    eventually("what was permitted is done", || cast.did(stage, &session).then_some(()));
 }
 
 fn rejected(stage: &Stage, cast: &dyn Cast, mode: &str) {
-    let (_, id, question) = begin(stage, cast);
-    assert!(question["rejectModes"].as_array().unwrap().contains(&json!(mode)), "{question}");
+    let (session, id, question) = begin(stage, cast);
     let settled = stage.reject(&id, &json!({ "mode": mode, "reason": "not today" }));
+    assert!(question["rejectModes"].as_array().unwrap().contains(&json!(mode)), "not offered: {question}");
     assert_eq!((&settled["status"], &settled["outcome"]["mode"]), (&json!("rejected"), &json!(mode)));
     stage.confirmed(&id);
+    if let Some(told) = cast.refused(mode) {
+        expect_seen(stage, cast, &session, &[told]);
+    }
+    if question["kind"] == "permission" {
+        assert!(!cast.did(stage, &session), "it did what was refused");
+    } else {
+        let picks = cast.told(question["questions"][0]["question"].as_str().unwrap(), "");
+        let answered = picks.trim_end_matches(['"', ']']);
+        assert!(!cast.saw(stage, &session).contains(answered), "nobody answered: {question}");
+    }
 }
 
 fn withdrawn(stage: &mut Stage, cast: &dyn Cast) {
@@ -203,12 +224,17 @@ fn answered_elsewhere(stage: &mut Stage, cast: &dyn Cast) {
 fn two_open_at_once(stage: &mut Stage, cast: &dyn Cast) {
     let session = stage.start(&cast.session());
     let ids = stage.open_questions(&session, 2);
-    // The second first: an answer belongs to its question, not to its turn.
-    for id in ids.iter().rev() {
-        let pick = option(&stage.question(id), 0, 0);
+    // The second first, and each another number: an answer belongs to its question, not to its turn.
+    let mut told = Vec::new();
+    for (number, id) in ids.iter().rev().enumerate() {
+        let question = stage.question(id);
+        let pick = option(&question, 0, number);
         stage.answer(id, &json!([[pick]]));
+        told.push(cast.told(question["questions"][0]["question"].as_str().unwrap(), &pick));
     }
     for id in &ids {
         stage.confirmed(id);
     }
+    let told: Vec<&str> = told.iter().map(String::as_str).collect();
+    expect_seen(stage, cast, &session, &told);
 }

@@ -23,7 +23,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use super::cache::{has_packages, program, required};
 
 /// The hard end of one test. The slowest real program starts in seconds; the machine may be busy.
-pub const LIMIT: Duration = Duration::from_secs(120);
+pub const LIMIT: Duration = Duration::from_secs(240);
 
 #[derive(Default)]
 pub struct Live {

@@ -14,11 +14,11 @@ export class BadLine {
     this.#server = server;
   }
 
-  static async to(port: string): Promise<BadLine> {
+  static async to(port: number): Promise<BadLine> {
     const server = createServer();
     const line = new BadLine(server);
     server.on("connection", (near) => {
-      const far = connect(Number(port), "127.0.0.1");
+      const far = connect(port, "127.0.0.1");
       for (const [from, into] of [
         [near, far],
         [far, near],

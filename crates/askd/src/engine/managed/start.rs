@@ -197,6 +197,9 @@ impl Engine {
         );
         attendant.served = way.zip(held.served).map(|(way, settings)| Served::new(way, settings));
         attendant.relay = held.server.map(|server| server.relay(attendant.source(), attendant.main()));
+        if let Some(prompt) = request.prompt {
+            attendant.note_prompt(None, prompt);
+        }
         let server = attendant.relay.as_ref().map(|relay| relay.server.clone());
         self.attend(attendant, begin);
         Ok((session, server))
