@@ -3,10 +3,13 @@
 mod deliveries;
 mod events;
 mod growth;
+mod keys;
+mod lists;
 mod memory;
 mod open;
 mod questions;
 mod readers;
+mod retention;
 mod rows;
 mod sessions;
 mod settle;

@@ -11,65 +11,16 @@ use askd_core::{
     Timestamp,
 };
 
+use super::keys::{KeyUse, key_use, remember_key};
 use super::rows::{QUESTION, load, parsed, record, rows, text, to_json};
 use super::writer::{Scope, Tx};
-use super::{SqliteStore, events, settle, transcripts};
+use super::{SqliteStore, lists, retention, settle, transcripts};
 use crate::StoreResult;
 use crate::questions::{
-    Asked, Idempotency, MAX_OPEN_QUESTIONS, NewQuestion, Order, Origin, QuestionFilter, QuestionPage,
-    Questions, Record, Resolve, Resolved, Retention,
+    Asked, MAX_OPEN_QUESTIONS, NewQuestion, Order, Origin, QuestionFilter, QuestionPage, Questions, Record,
+    Resolve, Resolved, Retention,
 };
 use crate::transcripts::NewEntry;
-
-/// Questions deleted in one transaction, so that the retention never holds up an answer for long.
-const PRUNE_BATCH: i64 = 500;
-
-/// What a key was used for before.
-enum KeyUse {
-    Fresh,
-    Repeated(Box<Record>),
-    Reused,
-}
-
-fn key_use(tx: &Tx<'_>, idempotency: Option<&Idempotency>) -> StoreResult<KeyUse> {
-    let Some(given) = idempotency else { return Ok(KeyUse::Fresh) };
-    let sql = "SELECT digest, question_id FROM idempotency WHERE token_id = ?1 AND key = ?2";
-    let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, String>(1)?));
-    let found =
-        tx.conn.prepare_cached(sql)?.query_row(params![given.token.as_str(), given.key], read).optional()?;
-    match found {
-        None => Ok(KeyUse::Fresh),
-        Some((digest, _)) if digest != kept_digest(tx, given) => Ok(KeyUse::Reused),
-        // The question may have been pruned since; then the key is as good as new.
-        Some((_, id)) => {
-            Ok(load(tx.conn, &parsed(&id)?)?.map_or(KeyUse::Fresh, |found| KeyUse::Repeated(Box::new(found))))
-        }
-    }
-}
-
-/// A request may carry a secret answer, and a plain digest would let whoever has the file try answers.
-fn kept_digest(tx: &Tx<'_>, given: &Idempotency) -> [u8; 32] {
-    tx.sealer.mac(&given.key, &given.digest)
-}
-
-fn remember_key(
-    tx: &Tx<'_>,
-    idempotency: Option<&Idempotency>,
-    id: &QuestionId,
-    at: Timestamp,
-) -> StoreResult<()> {
-    let Some(given) = idempotency else { return Ok(()) };
-    let sql = "INSERT OR REPLACE INTO idempotency (token_id, key, digest, question_id, at) VALUES (?1, ?2, ?3, ?4, ?5)";
-    let (token, id) = (given.token.as_str(), id.as_str());
-    tx.conn.prepare_cached(sql)?.execute(params![
-        token,
-        given.key,
-        kept_digest(tx, given),
-        id,
-        at.millis()
-    ])?;
-    Ok(())
-}
 
 /// Stores a question whose `ask` is written down in `json`. Nothing that is read here can fail it after its first change.
 fn ask(tx: &mut Tx<'_>, new: NewQuestion, json: &str) -> StoreResult<Asked> {
@@ -174,133 +125,6 @@ fn resolve(tx: &mut Tx<'_>, wanted: Resolve) -> StoreResult<Resolved> {
         remember_key(tx, wanted.idempotency.as_ref(), &wanted.id, wanted.at)?;
     }
     Ok(resolved)
-}
-
-/// What people wrote or read, in question and outcome; names of fields, ids and words of the protocol do not count.
-const SAYS: &str = "(SELECT group_concat(t.value, char(10)) FROM (SELECT key, value, type, path FROM json_tree(q.ask) \
-     UNION ALL SELECT key, value, type, path FROM json_tree(q.outcome)) t WHERE t.type = 'text' AND t.path <> '$.rejectModes' AND \
-     t.key NOT IN ('sessionId', 'kind', 'format', 'input', 'status', 'surface', 'type', 'mode', 'at', 'deadline', 'messageId', \
-     'callId')) LIKE";
-
-/// Makes `%`, `_` and the escape itself ordinary characters.
-fn escape_like(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        if matches!(character, '%' | '_' | '\\') {
-            escaped.push('\\');
-        }
-        escaped.push(character);
-    }
-    escaped
-}
-
-fn list(
-    conn: &Connection,
-    filter: &QuestionFilter,
-    order: Order,
-    after: Option<Seq>,
-    limit: usize,
-) -> StoreResult<QuestionPage> {
-    let mut conditions = vec!["1".to_owned()];
-    let mut values: Vec<Value> = Vec::new();
-    let mut add = |condition: &str, value: Value| {
-        values.push(value);
-        conditions.push(format!("{condition} ?{}", values.len()));
-    };
-    if let Some(status) = filter.status {
-        add("q.status =", text(status.as_str()));
-    }
-    if let Some(agent) = &filter.agent {
-        // An agent's open questions are few in a long history: they are found by their status.
-        let open = filter.status == Some(Status::Requested);
-        add(if open { "+q.agent =" } else { "q.agent =" }, text(agent));
-    }
-    if let Some(session) = &filter.session {
-        add("q.session_id =", text(session));
-    }
-    if let Some(call_id) = &filter.call_id {
-        add("q.call_id =", text(call_id));
-    }
-    if let Some(settled) = filter.settled {
-        add(if settled { "q.status <>" } else { "q.status =" }, text(Status::Requested.as_str()));
-    }
-    if let Some(project) = &filter.project {
-        add("q.ask ->> '$.context.cwd' =", text(project));
-    }
-    if let Some(since) = filter.since {
-        add("q.created_at >=", Value::Integer(since.millis()));
-    }
-    if let Some(until) = filter.until {
-        add("q.created_at <", Value::Integer(until.millis()));
-    }
-    let (compare, direction) = match order {
-        Order::Desc => ("q.seq <", "DESC"),
-        Order::Asc => ("q.seq >", "ASC"),
-    };
-    if let Some(after) = after {
-        add(compare, Value::Integer(i64::try_from(after).unwrap_or(i64::MAX)));
-    }
-    if let Some(wanted) = &filter.text {
-        values.push(text(format!("%{}%", escape_like(wanted))));
-        conditions.push(format!("{SAYS} ?{} ESCAPE '\\'", values.len()));
-    }
-    let sql = format!(
-        "{} WHERE {} ORDER BY q.seq {direction} LIMIT {}",
-        QUESTION,
-        conditions.join(" AND "),
-        limit.saturating_add(1)
-    );
-    let mut questions = rows(conn, &sql, &values, |row| Ok(record(row)?.question))?;
-    let more = questions.len() > limit;
-    questions.truncate(limit);
-    let next = questions.last().filter(|_| more).map(|question| question.seq);
-    Ok(QuestionPage { questions, next, seq: events::newest(conn)? })
-}
-
-fn prune(tx: &Tx<'_>, retention: &Retention) -> StoreResult<u64> {
-    if let Some(before) = retention.secrets_read_before {
-        tx.conn.execute("DELETE FROM secrets WHERE read_at < ?1", [before.millis()])?;
-    }
-    if let Some(before) = retention.keys_before {
-        tx.conn.execute("DELETE FROM idempotency WHERE at < ?1", [before.millis()])?;
-    }
-    if let Some(before) = retention.sources_ended_before {
-        let sql = "DELETE FROM sources WHERE state = 'ended' AND since < ?1 \
-                   AND NOT EXISTS (SELECT 1 FROM sessions WHERE source_id = sources.id)";
-        tx.conn.execute(sql, [before.millis()])?;
-    }
-    let Some(before) = retention.settled_before else { return Ok(0) };
-    let sql = "SELECT q.id FROM questions q LEFT JOIN deliveries d ON d.question_id = q.id \
-               WHERE q.settled_at < ?1 AND (d.state IS NULL OR d.state IN ('confirmed', 'failed')) ORDER BY q.settled_at LIMIT ?2";
-    let old = rows(tx.conn, sql, &[Value::Integer(before.millis()), Value::Integer(PRUNE_BATCH)], |row| {
-        Ok(row.get::<_, String>(0)?)
-    })?;
-    let mut trimmed: Option<Seq> = None;
-    for id in &old {
-        let newest: Option<Seq> = tx
-            .conn
-            .prepare_cached(
-                "SELECT max(seq) FROM events WHERE question_id = ?1 AND kind <> 'question.requested'",
-            )?
-            .query_row([id], |row| row.get(0))?;
-        trimmed = trimmed.max(newest);
-        for sql in [
-            "DELETE FROM events WHERE seq = (SELECT seq FROM questions WHERE id = ?1)",
-            "DELETE FROM events WHERE question_id = ?1 AND kind <> 'question.requested'",
-            "DELETE FROM deliveries WHERE question_id = ?1",
-            "DELETE FROM secrets WHERE question_id = ?1",
-            "DELETE FROM sightings WHERE question_id = ?1",
-            "DELETE FROM questions WHERE id = ?1",
-        ] {
-            tx.conn.prepare_cached(sql)?.execute([id])?;
-        }
-    }
-    if let Some(trimmed) = trimmed {
-        let sql = "INSERT INTO meta (key, value) VALUES ('trimmed_through', ?1) ON CONFLICT (key) DO UPDATE \
-                   SET value = max(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER))";
-        tx.conn.execute(sql, [trimmed.to_string()])?;
-    }
-    Ok(old.len() as u64)
 }
 
 #[async_trait]
@@ -410,7 +234,7 @@ impl Questions for SqliteStore {
         after: Option<Seq>,
         limit: usize,
     ) -> StoreResult<QuestionPage> {
-        let page = self.readers.read(move |conn| list(conn, &filter, order, after, limit)).await?;
+        let page = self.readers.read(move |conn| lists::list(conn, &filter, order, after, limit)).await?;
         // A commit can be read a moment before it is published; a stream from here on must not be ahead of the log.
         self.memory.tail.published(page.seq).await;
         Ok(page)
@@ -441,12 +265,12 @@ impl Questions for SqliteStore {
         .await
     }
 
-    async fn prune(&self, retention: Retention) -> StoreResult<u64> {
+    async fn prune(&self, retained: Retention) -> StoreResult<u64> {
         let mut removed = 0;
         loop {
-            let batch = self.write(move |tx| prune(tx, &retention)).await?;
+            let batch = self.write(move |tx| retention::prune(tx, &retained)).await?;
             removed += batch;
-            if batch < PRUNE_BATCH.unsigned_abs() {
+            if batch < retention::PRUNE_BATCH.unsigned_abs() {
                 return Ok(removed);
             }
         }

@@ -10,12 +10,11 @@ use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 
 use askd_adapters::transport::holder::{
-    AttachError, Attached, ExitRecord, Folder, HolderConnection, HolderEvent, HolderEvents, HolderId, attach,
-    forget, leftover, look,
+    Attached, Folder, HolderConnection, HolderEvent, HolderEvents, attach,
 };
 use askd_adapters::{Begin, Codec, Heard};
 use askd_core::delivery::Redeliver;
-use askd_core::{Cause, QuestionId, Session, SessionId, Source, SourceState};
+use askd_core::{QuestionId, Session, SessionId, Source, SourceState};
 use askd_store::NewEntry;
 
 use super::COMMANDS;
@@ -35,8 +34,6 @@ const SERVER_END_GRACE: Duration = Duration::from_millis(700);
 pub(super) const ATTACH_AGAIN: Duration = Duration::from_millis(500);
 /// The name under which the first words to an agent are journaled.
 const OPENING: &str = "opening";
-/// Lines of a dead holder that are read at once.
-const LEFTOVER_LINES: usize = 1024;
 
 pub(in crate::engine) struct Attendant {
     pub(in crate::engine) engine: Engine,
@@ -45,7 +42,7 @@ pub(in crate::engine) struct Attendant {
     pub(in crate::engine) main: Session,
     pub(in crate::engine) codec: Box<dyn Codec>,
     redeliver: Redeliver,
-    folder: Folder,
+    pub(super) folder: Folder,
     /// askd's sessions by the agent's own names.
     pub(in crate::engine) sessions: HashMap<String, SessionId>,
     /// Questions whose end the codec watches for, by the agent's own names.
@@ -79,7 +76,7 @@ pub(super) enum Ended {
 }
 
 /// Why a connection to the holder is over.
-enum Over {
+pub(super) enum Over {
     /// The agent is gone, and everything about it is stored.
     Agent,
     /// Only the connection: try again.
@@ -348,68 +345,5 @@ impl Attendant {
         let tag = self.next_tag;
         self.next_tag += 1;
         tag
-    }
-
-    /// Nobody answers at the holder's socket: it has gone, or it is not up yet, or something is in the way.
-    async fn without_holder(&mut self, error: AttachError) -> Result<Over, EngineError> {
-        let folder = self.folder.clone();
-        let id = folder
-            .path()
-            .file_name()
-            .and_then(|name| name.to_str())
-            .and_then(|name| HolderId::new(name).ok());
-        let found = id.and_then(|id| look(&folder, id).ok());
-        if found.as_ref().is_some_and(|found| found.alive) || !error.nobody_there() {
-            self.set_state(SourceState::Lost, Some(error.to_string())).await;
-            return Ok(Over::Connection);
-        }
-        // What the agent had said and no hub had heard is still on the disk.
-        let mut after = 0;
-        while let Ok(left) = leftover(&folder, after, LEFTOVER_LINES) {
-            for line in left.lines {
-                after = self.hear_leftover(line, after).await?;
-            }
-            self.save().await?;
-            if !left.more {
-                break;
-            }
-        }
-        match found.and_then(|found| found.exit) {
-            Some(record) => self.agent_gone(&record).await?,
-            None => {
-                let resume = self.engine.resume_command(&self.main);
-                let how = resume.map(|resume| format!("; go on with: {resume}")).unwrap_or_default();
-                let detail = format!("the holder of the agent was killed{how}");
-                let cause = Cause::SourceLost { detail: Some(detail) };
-                self.engine.end_source(&self.source.id, cause.clone()).await?;
-                self.relay_gone(&cause).await?;
-            }
-        }
-        self.forget_holder().await;
-        Ok(Over::Agent)
-    }
-
-    async fn agent_gone(&mut self, record: &ExitRecord) -> Result<(), EngineError> {
-        let cause = match &self.ending {
-            Some(detail) => Cause::SessionEnded { detail: Some(detail.clone()) },
-            None => Cause::AgentExited {
-                code: record.exit.code,
-                signal: record.exit.signal,
-                stderr: record.stderr_tail.clone(),
-                resume: self.engine.resume_command(&self.main),
-            },
-        };
-        self.engine.end_source(&self.source.id, cause.clone()).await?;
-        self.relay_gone(&cause).await
-    }
-
-    async fn forget_holder(&mut self) {
-        for _ in 0..50 {
-            if forget(&self.folder).is_ok() {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        tracing::warn!(folder = %self.folder.path().display(), "the folder of an ended agent could not be removed");
     }
 }

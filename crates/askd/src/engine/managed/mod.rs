@@ -5,6 +5,7 @@
 
 mod attendant;
 mod command;
+mod ending;
 mod hearing;
 mod launch;
 mod mouth;

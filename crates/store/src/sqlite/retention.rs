@@ -1,0 +1,60 @@
+//! Deletes what the retention no longer keeps, a batch at a time.
+
+use rusqlite::types::Value;
+
+use askd_core::Seq;
+
+use super::rows::rows;
+use super::writer::Tx;
+use crate::StoreResult;
+use crate::questions::Retention;
+
+/// Questions deleted in one transaction, so that the retention never holds up an answer for long.
+pub(super) const PRUNE_BATCH: i64 = 500;
+
+/// One batch; gives how many questions were deleted.
+pub(super) fn prune(tx: &Tx<'_>, retention: &Retention) -> StoreResult<u64> {
+    if let Some(before) = retention.secrets_read_before {
+        tx.conn.execute("DELETE FROM secrets WHERE read_at < ?1", [before.millis()])?;
+    }
+    if let Some(before) = retention.keys_before {
+        tx.conn.execute("DELETE FROM idempotency WHERE at < ?1", [before.millis()])?;
+    }
+    if let Some(before) = retention.sources_ended_before {
+        let sql = "DELETE FROM sources WHERE state = 'ended' AND since < ?1 \
+                   AND NOT EXISTS (SELECT 1 FROM sessions WHERE source_id = sources.id)";
+        tx.conn.execute(sql, [before.millis()])?;
+    }
+    let Some(before) = retention.settled_before else { return Ok(0) };
+    let sql = "SELECT q.id FROM questions q LEFT JOIN deliveries d ON d.question_id = q.id \
+               WHERE q.settled_at < ?1 AND (d.state IS NULL OR d.state IN ('confirmed', 'failed')) ORDER BY q.settled_at LIMIT ?2";
+    let old = rows(tx.conn, sql, &[Value::Integer(before.millis()), Value::Integer(PRUNE_BATCH)], |row| {
+        Ok(row.get::<_, String>(0)?)
+    })?;
+    let mut trimmed: Option<Seq> = None;
+    for id in &old {
+        let newest: Option<Seq> = tx
+            .conn
+            .prepare_cached(
+                "SELECT max(seq) FROM events WHERE question_id = ?1 AND kind <> 'question.requested'",
+            )?
+            .query_row([id], |row| row.get(0))?;
+        trimmed = trimmed.max(newest);
+        for sql in [
+            "DELETE FROM events WHERE seq = (SELECT seq FROM questions WHERE id = ?1)",
+            "DELETE FROM events WHERE question_id = ?1 AND kind <> 'question.requested'",
+            "DELETE FROM deliveries WHERE question_id = ?1",
+            "DELETE FROM secrets WHERE question_id = ?1",
+            "DELETE FROM sightings WHERE question_id = ?1",
+            "DELETE FROM questions WHERE id = ?1",
+        ] {
+            tx.conn.prepare_cached(sql)?.execute([id])?;
+        }
+    }
+    if let Some(trimmed) = trimmed {
+        let sql = "INSERT INTO meta (key, value) VALUES ('trimmed_through', ?1) ON CONFLICT (key) DO UPDATE \
+                   SET value = max(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER))";
+        tx.conn.execute(sql, [trimmed.to_string()])?;
+    }
+    Ok(old.len() as u64)
+}

@@ -1,0 +1,153 @@
+use std::sync::mpsc::{Receiver, channel};
+
+use rusqlite::params;
+
+use super::*;
+
+/// A writer over one table, in which `y` may only hold what is in `x` when a transaction commits.
+fn writer() -> Arc<Writer> {
+    let conn = Connection::open_in_memory().unwrap();
+    conn.execute_batch(
+        "CREATE TABLE x (n INTEGER PRIMARY KEY);
+         CREATE TABLE y (n INTEGER REFERENCES x (n) DEFERRABLE INITIALLY DEFERRED);
+         CREATE TRIGGER full BEFORE INSERT ON x WHEN new.n = 666 BEGIN SELECT RAISE(ROLLBACK, 'full'); END;",
+    )
+    .unwrap();
+    let sealer = Arc::new(Sealer::new(&[7; 32]));
+    Arc::new(Writer::start(conn, Arc::new(Memory::starting_after(0)), sealer, 0).unwrap())
+}
+
+type TestJob = Box<dyn FnOnce(&mut Tx<'_>) -> StoreResult<i64> + Send>;
+
+fn insert(table: &'static str, n: i64) -> TestJob {
+    Box::new(move |tx| {
+        tx.conn.execute(&format!("INSERT INTO {table} (n) VALUES (?1)"), params![n])?;
+        tx.open_questions += n;
+        Ok(n)
+    })
+}
+
+/// Runs `jobs` in one commit: the writer is kept busy until all of them are waiting.
+async fn in_one_batch(writer: &Arc<Writer>, jobs: &[(&'static str, i64)]) -> Vec<StoreResult<i64>> {
+    let jobs = jobs.iter().map(|(table, n)| (Scope::Own, insert(table, *n)));
+    all_in_one_batch(writer, jobs.collect()).await
+}
+
+async fn all_in_one_batch(writer: &Arc<Writer>, jobs: Vec<(Scope, TestJob)>) -> Vec<StoreResult<i64>> {
+    let (release, held): (_, Receiver<()>) = channel();
+    let (started, begun) = tokio::sync::oneshot::channel();
+    let holder = {
+        let writer = Arc::clone(writer);
+        let hold = move |_: &mut Tx<'_>| {
+            started.send(()).unwrap();
+            held.recv().ok();
+            Ok(())
+        };
+        tokio::spawn(async move { writer.run(Scope::Own, hold).await })
+    };
+    begun.await.unwrap();
+    let mut waiting = Vec::new();
+    for (number, (scope, job)) in jobs.into_iter().enumerate() {
+        let writer = Arc::clone(writer);
+        let queued = Arc::clone(&writer);
+        waiting.push(tokio::spawn(async move { writer.run(scope, job).await }));
+        // One after the other, so that they are carried out in this order.
+        while queued.jobs.capacity() > QUEUE - number - 1 {
+            tokio::task::yield_now().await;
+        }
+    }
+    drop(release);
+    holder.await.unwrap().unwrap();
+    let mut results = Vec::new();
+    for job in waiting {
+        results.push(job.await.unwrap());
+    }
+    results
+}
+
+/// What is stored, and what the writer believes of it.
+async fn kept(writer: &Writer) -> (Vec<i64>, i64) {
+    let read = |tx: &mut Tx<'_>| {
+        let mut statement = tx.conn.prepare("SELECT n FROM x UNION ALL SELECT n FROM y ORDER BY n")?;
+        let numbers = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        Ok((numbers, tx.open_questions))
+    };
+    writer.run(Scope::Own, read).await.unwrap()
+}
+
+fn unavailable(result: &StoreResult<i64>) -> bool {
+    matches!(result, Err(StoreError::Unavailable(_)))
+}
+
+#[tokio::test]
+async fn a_job_that_fails_undoes_only_itself() {
+    let writer = writer();
+    let results = in_one_batch(&writer, &[("x", 1), ("x", 1), ("x", 2)]).await;
+    assert!(matches!(results[0], Ok(1)) && unavailable(&results[1]) && matches!(results[2], Ok(2)));
+    assert_eq!(kept(&writer).await, (vec![1, 2], 3));
+}
+
+#[tokio::test]
+async fn a_job_of_the_whole_commit_undoes_that_only_after_it_has_written() {
+    let writer = writer();
+    let fails = |writes: bool| -> TestJob {
+        Box::new(move |tx| {
+            if writes {
+                insert("x", 7)(tx)?;
+            }
+            Err(StoreError::Corrupt("as told".to_owned()))
+        })
+    };
+    let whole = |job| (Scope::Commit, job);
+    let batch = vec![whole(insert("x", 1)), whole(fails(false)), whole(insert("x", 2))];
+    let results = all_in_one_batch(&writer, batch).await;
+    assert!(matches!(&results[..], [Ok(1), Err(StoreError::Corrupt(_)), Ok(2)]), "{results:?}");
+    let batch = vec![whole(insert("x", 3)), whole(fails(true)), whole(insert("x", 4))];
+    let results = all_in_one_batch(&writer, batch).await;
+    assert!(
+        unavailable(&results[0])
+            && matches!(results[1], Err(StoreError::Corrupt(_)))
+            && unavailable(&results[2]),
+        "{results:?}"
+    );
+    assert_eq!(kept(&writer).await, (vec![1, 2], 3));
+}
+
+#[tokio::test]
+async fn a_commit_that_fails_acknowledges_nobody() {
+    let writer = writer();
+    in_one_batch(&writer, &[("x", 1)]).await;
+    let results = in_one_batch(&writer, &[("x", 2), ("y", 404), ("x", 3)]).await;
+    assert!(results.iter().all(unavailable), "{results:?}");
+    assert_eq!(kept(&writer).await, (vec![1], 1));
+    assert!(matches!(in_one_batch(&writer, &[("x", 4)]).await[..], [Ok(4)]));
+    assert_eq!(kept(&writer).await, (vec![1, 4], 5));
+}
+
+/// What SQLite does by itself when the disk is full or broken: the whole transaction is gone in the middle of a batch.
+#[tokio::test]
+async fn a_transaction_that_is_rolled_back_beneath_a_job_acknowledges_nobody() {
+    let writer = writer();
+    let results = in_one_batch(&writer, &[("x", 1), ("x", 666), ("x", 2)]).await;
+    assert!(results.iter().all(unavailable), "{results:?}");
+    assert_eq!(kept(&writer).await, (vec![], 0));
+    assert!(matches!(in_one_batch(&writer, &[("x", 3)]).await[..], [Ok(3)]));
+    assert_eq!(kept(&writer).await, (vec![3], 3));
+}
+
+#[tokio::test]
+async fn an_effect_follows_the_commit_and_nothing_else() {
+    let writer = writer();
+    in_one_batch(&writer, &[("x", 1), ("x", 3)]).await;
+    let (happened, effects) = channel();
+    // The second fails by itself, the third at the commit.
+    for (n, works) in [(1, true), (2, false), (404, false), (3, true)] {
+        let happened = happened.clone();
+        let job = move |tx: &mut Tx<'_>| {
+            tx.after_commit(move || happened.send(n).unwrap());
+            if n == 2 { Err(StoreError::Corrupt("as told".to_owned())) } else { insert("y", n)(tx) }
+        };
+        assert_eq!(writer.run(Scope::Own, job).await.is_ok(), works, "{n}");
+    }
+    assert_eq!(effects.try_iter().collect::<Vec<_>>(), [1, 3]);
+}
