@@ -16,7 +16,7 @@ use crate::agents::unbuilt::Unbuilt;
 use crate::descriptor::{Claim, Descriptor, Road};
 use crate::process_names;
 
-const NOT_YET: &str = "the adapter is not built yet";
+const CODEX: &str = "only behind /v1/acp, where the questions of codex-acp 2.6.0 were answered (docs/acp.md)";
 const AMP: &str = "Amp has no way to ask or to be answered from outside";
 
 /// One agent as surfaces list it.
@@ -61,7 +61,7 @@ impl Registry {
             Arc::new(MockAgent::new()),
             Arc::new(ClaudeAgent::new()),
             Arc::new(OpencodeAgent::default()),
-            Arc::new(Unbuilt::new("codex", "Codex", NOT_YET, Some("npm install -g @openai/codex"))),
+            Arc::new(Unbuilt::new("codex", "Codex", CODEX, Some("npm install -g @openai/codex"))),
             Arc::new(Unbuilt::new("amp", "Amp", AMP, Some("npm install -g @sourcegraph/amp"))),
         ];
         let by_acp = acp::known().into_iter().map(|agent| Arc::new(agent) as Arc<dyn Adapter>).collect();
