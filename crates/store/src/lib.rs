@@ -16,7 +16,7 @@ mod transcripts;
 
 pub use deliveries::{Claim, ClaimedDelivery, Deliveries};
 pub use error::{StoreError, StoreResult};
-pub use log::{EventLog, LOG_PAGE, LoggedEvent, Tail};
+pub use log::{EventLog, LOG_PAGE, LOG_PAGE_BYTES, LoggedEvent, Tail};
 pub use questions::{
     Asked, ClaimHolder, Idempotency, MAX_OPEN_QUESTIONS, NewQuestion, Order, Origin, QuestionFilter,
     QuestionPage, Questions, Record, Resolve, Resolved, Retention,

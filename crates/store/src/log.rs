@@ -16,6 +16,8 @@ use crate::{StoreError, StoreResult};
 
 /// Events of one page: small enough to interleave readers, large enough to amortise a read.
 pub const LOG_PAGE: usize = 256;
+/// Bytes after which a page is full: what a reader that does not read costs the hub.
+pub const LOG_PAGE_BYTES: usize = 64 << 10;
 /// Events kept in memory for readers that are nearly up to date.
 const TAIL_EVENTS: usize = 4096;
 /// Bytes kept in memory, so that large plans do not make a large hub.
@@ -118,7 +120,7 @@ pub trait EventLog: Send + Sync {
     /// Wakes whenever the log grew.
     fn watch(&self) -> watch::Receiver<Seq>;
 
-    /// At most [`LOG_PAGE`] events after `after`, in order.
+    /// At most [`LOG_PAGE`] events after `after`, in order, and none after [`LOG_PAGE_BYTES`].
     async fn events_after(&self, after: Seq) -> StoreResult<Vec<Arc<LoggedEvent>>>;
 
     /// Events up to this number may have been deleted by the retention.
@@ -183,7 +185,13 @@ impl Tail {
             return None;
         }
         let start = kept.events.partition_point(|event| event.seq <= after);
-        Some(kept.events.iter().skip(start).take(LOG_PAGE).cloned().collect())
+        let mut bytes = 0;
+        let has_room = |event: &&Arc<LoggedEvent>| {
+            let has_room = bytes < LOG_PAGE_BYTES;
+            bytes += event.json.len();
+            has_room
+        };
+        Some(kept.events.iter().skip(start).take(LOG_PAGE).take_while(has_room).cloned().collect())
     }
 }
 

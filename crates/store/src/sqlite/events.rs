@@ -13,7 +13,7 @@ use askd_core::{EventType, Outcome, Question, QuestionId, Seq, SessionId, Status
 use super::SqliteStore;
 use super::rows::{at, corrupt, from_json, parsed, to_json};
 use crate::StoreResult;
-use crate::log::{EventHead, EventLog, LOG_PAGE, LoggedEvent, QuestionTold};
+use crate::log::{EventHead, EventLog, LOG_PAGE, LOG_PAGE_BYTES, LoggedEvent, QuestionTold};
 
 /// What an event says about its question, beside what was asked.
 #[derive(Serialize)]
@@ -106,9 +106,13 @@ impl EventLog for SqliteStore {
                        WHERE e.seq > ?1 AND e.seq <= ?3 ORDER BY e.seq LIMIT ?2";
             let mut statement = conn.prepare_cached(sql)?;
             let mut rows = statement.query(params![after, LOG_PAGE, newest])?;
-            let mut page = Vec::new();
-            while let Some(row) = rows.next()? {
-                page.push(Arc::new(read(row)?));
+            let (mut page, mut bytes) = (Vec::new(), 0);
+            while bytes < LOG_PAGE_BYTES
+                && let Some(row) = rows.next()?
+            {
+                let event = read(row)?;
+                bytes += event.json.len();
+                page.push(Arc::new(event));
             }
             Ok(page)
         };

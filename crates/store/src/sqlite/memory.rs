@@ -24,7 +24,7 @@ impl Memory {
     }
 }
 
-/// Open questions that were asked lately: whoever answers one need not wait for the disk to learn what was asked.
+/// Open questions that agents asked lately: whoever answers one need not wait for the disk to learn what was asked.
 #[derive(Default)]
 pub(super) struct Fresh {
     kept: Mutex<Kept>,
@@ -40,7 +40,7 @@ struct Kept {
 
 struct Known {
     record: Record,
-    native: Option<String>,
+    native: String,
     bytes: usize,
 }
 
@@ -61,8 +61,8 @@ impl Fresh {
     }
 
     /// A question was asked; `bytes` is the size of what was asked.
-    pub(super) fn add(&self, record: Record, native: Option<String>, bytes: usize) {
-        let bytes = bytes + native.as_ref().map_or(0, String::len);
+    pub(super) fn add(&self, record: Record, native: String, bytes: usize) {
+        let bytes = bytes + native.len();
         let id = record.question.id.clone();
         let mut kept = self.kept();
         kept.order.push_back(id.clone());
@@ -85,7 +85,7 @@ impl Fresh {
     }
 
     /// The agent's own words, if the question is known here.
-    pub(super) fn native(&self, id: &QuestionId) -> Option<Option<String>> {
+    pub(super) fn native(&self, id: &QuestionId) -> Option<String> {
         self.kept().questions.get(id).map(|known| known.native.clone())
     }
 }
@@ -116,15 +116,15 @@ mod tests {
         let fresh = Fresh::default();
         let known = |n| fresh.record(&QuestionId::from_bits(n)).is_some();
         for n in 1..=3 {
-            fresh.add(record(n), Some("{}".to_owned()), FRESH_BYTES / 3);
+            fresh.add(record(n), "{}".to_owned(), FRESH_BYTES / 3);
         }
         assert!(!known(1) && known(2) && known(3));
-        assert_eq!(fresh.native(&QuestionId::from_bits(2)), Some(Some("{}".to_owned())));
+        assert_eq!(fresh.native(&QuestionId::from_bits(2)), Some("{}".to_owned()));
         fresh.forget(&QuestionId::from_bits(2));
         assert!(!known(2) && known(3));
-        fresh.add(record(4), None, FRESH_BYTES / 3);
+        fresh.add(record(4), String::new(), FRESH_BYTES / 3);
         assert!(known(3) && known(4), "what was forgotten makes room");
-        fresh.add(record(5), None, FRESH_BYTES + 1);
+        fresh.add(record(5), String::new(), FRESH_BYTES + 1);
         assert!(!known(4) && !known(5), "too large for here");
     }
 }

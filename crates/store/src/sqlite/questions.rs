@@ -76,8 +76,11 @@ fn ask(tx: &mut Tx<'_>, new: NewQuestion, json: &str) -> StoreResult<Asked> {
     }
     remember_key(tx, new.idempotency.as_ref(), &question.id, new.at)?;
     tx.open_questions += 1;
-    let record = Record { question: question.clone(), asker, source, native_id };
-    tx.remember(record, native, json.len());
+    // Programs that ask through the API are many at once, and answered one by one.
+    if let Some(native) = native {
+        let record = Record { question: question.clone(), asker, source, native_id };
+        tx.remember(record, native, json.len());
+    }
     Ok(Asked::New(question))
 }
 
@@ -202,7 +205,7 @@ impl Questions for SqliteStore {
 
     async fn native(&self, id: &QuestionId) -> StoreResult<Option<String>> {
         if let Some(known) = self.memory.fresh.native(id) {
-            return Ok(known);
+            return Ok(Some(known));
         }
         let id = id.clone();
         self.readers.read(move |conn| settle::native(conn, &id)).await

@@ -73,8 +73,8 @@ impl Tx<'_> {
         self.after_commit(move || memory.growth.grew(&transcript, entries));
     }
 
-    /// A new question is known without a look at the disk, once it is durable. `bytes` is the size of what was asked.
-    pub(super) fn remember(&mut self, record: Record, native: Option<String>, bytes: usize) {
+    /// A new question of an agent is known without a look at the disk, once it is durable. `bytes` is the size of what was asked.
+    pub(super) fn remember(&mut self, record: Record, native: String, bytes: usize) {
         let memory = Arc::clone(self.memory);
         self.after_commit(move || memory.fresh.add(record, native, bytes));
     }

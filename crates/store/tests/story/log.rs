@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use askd_core::delivery::DeliveryInput;
 use askd_core::{Cause, Seq};
-use askd_store::{Deliveries, EventLog, LOG_PAGE, LoggedEvent, Sessions};
+use askd_store::{Deliveries, EventLog, LOG_PAGE, LOG_PAGE_BYTES, LoggedEvent, Sessions};
 
 use super::props::*;
 use super::stage::Stage;
@@ -49,7 +49,8 @@ async fn follow(store: &impl EventLog, mut cursor: Seq, last: Seq) -> Vec<Arc<Lo
     let mut seen = Vec::new();
     while cursor < last {
         let page = store.events_after(cursor).await.unwrap();
-        assert!(page.len() <= LOG_PAGE);
+        let before_the_last: usize = page.iter().rev().skip(1).map(|event| event.json.len()).sum();
+        assert!(page.len() <= LOG_PAGE && before_the_last < LOG_PAGE_BYTES);
         match page.last() {
             Some(event) => cursor = event.seq,
             None => drop(news.wait_for(|newest| *newest > cursor).await.unwrap()),
