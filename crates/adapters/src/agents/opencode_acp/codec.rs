@@ -150,3 +150,7 @@ impl Codec for OpencodeAcpCodec {
         self.server.judge(status, body)
     }
 }
+
+#[cfg(test)]
+#[path = "codec_tests.rs"]
+mod tests;
