@@ -106,11 +106,10 @@ pub fn ends(stage: &mut Stage) -> Result<()> {
     };
     let asked = stage.ask("one");
     let path = format!("/v1/questions/{}/reject", asked.id);
-    assert_eq!(
-        stage.hub.http("POST", &path, Some(&json!({ "mode": "decline" })))?.0,
-        400,
-        "it knows no decline"
-    );
+    for mode in ["decline", "cancel"] {
+        let (status, body) = stage.hub.http("POST", &path, Some(&json!({ "mode": mode })))?;
+        assert_eq!(status, 400, "OpenCode has no {mode}: {body}");
+    }
     assert_eq!(stage.hub.http("POST", &path, Some(&json!({})))?.0, 200);
     over(stage, asked);
     let asked = stage.ask("one");

@@ -28,7 +28,7 @@ impl Default for OpencodeAcpCodec {
 
 impl OpencodeAcpCodec {
     /// What the lines say is heard by both: the server is asked for what waits where the sessions are.
-    fn from_lines(&mut self, heard: Vec<Heard>) -> Vec<Heard> {
+    fn told_by_lines(&mut self, heard: Vec<Heard>) -> Vec<Heard> {
         for value in &heard {
             if let Heard::SessionStarted { native_id, cwd, .. } = value {
                 self.server.meet(native_id, cwd.clone());
@@ -37,7 +37,7 @@ impl OpencodeAcpCodec {
         heard
     }
 
-    fn from_server(&self, heard: Vec<Heard>) -> Vec<Heard> {
+    fn told_by_server(&self, heard: Vec<Heard>) -> Vec<Heard> {
         heard.into_iter().filter_map(|value| self.beside_lines(value)).collect()
     }
 
@@ -86,12 +86,12 @@ impl Codec for OpencodeAcpCodec {
 
     fn hear(&mut self, message: &[u8]) -> Vec<Heard> {
         let heard = self.lines.hear(message);
-        self.from_lines(heard)
+        self.told_by_lines(heard)
     }
 
     fn hear_server(&mut self, event: &[u8]) -> Vec<Heard> {
         let heard = self.server.hear(event);
-        self.from_server(heard)
+        self.told_by_server(heard)
     }
 
     fn overhear(&mut self, message: &[u8]) -> Vec<Heard> {
@@ -99,17 +99,17 @@ impl Codec for OpencodeAcpCodec {
         if let Some(session) = cancelled_turn(message) {
             heard.extend(self.abandon(&session));
         }
-        self.from_lines(heard)
+        self.told_by_lines(heard)
     }
 
     fn connected(&mut self) -> Vec<Heard> {
         let heard = self.server.connected();
-        self.from_server(heard)
+        self.told_by_server(heard)
     }
 
     fn replied(&mut self, tag: &str, status: u16, body: &[u8]) -> Vec<Heard> {
         let heard = self.server.replied(tag, status, body);
-        self.from_server(heard)
+        self.told_by_server(heard)
     }
 
     fn prompt(&mut self, session: Option<&str>, text: &str) -> Result<Vec<Heard>, Unspeakable> {

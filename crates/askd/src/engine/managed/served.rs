@@ -41,7 +41,7 @@ pub(in crate::engine) struct ServedSettings {
 impl ServedSettings {
     /// Settings for a server that is about to be started; what is to be started learns of them.
     pub(super) fn new(way: ServerWay, spec: &mut HolderSpec) -> Result<Self, StartError> {
-        let password = random_text().map_err(EngineError::from)?;
+        let password = random_text()?;
         spec.env.insert(way.user_variable.to_owned(), way.user.to_owned());
         spec.env.insert(way.password_variable.to_owned(), password.clone());
         let port = match way.listening {
