@@ -39,6 +39,9 @@ pub trait Deliveries: Send + Sync {
     /// Deliveries whose worker is gone: claimed by an owner other than `owner`, or past their time.
     async fn lost_claims(&self, owner: &str, now: Timestamp) -> StoreResult<Vec<ClaimedDelivery>>;
 
+    /// When the next of these sources' deliveries may be claimed, or the claim of one is over.
+    async fn next_delivery(&self, sources: &[SourceId]) -> StoreResult<Option<Timestamp>>;
+
     /// Deliveries of a source that are not yet written, claimed or not, oldest first.
     async fn queued(&self, source: &SourceId) -> StoreResult<Vec<ClaimedDelivery>>;
 

@@ -90,6 +90,7 @@ macro_rules! tell {
                     only_the_wanted_sources_are_claimed_oldest_first
                     an_outcome_can_be_claimed_as_it_is_stored
                     claims_of_a_lost_worker_are_found
+                    the_next_delivery_is_known
                     a_lost_claim_goes_back_to_the_queue_where_that_is_safe
                     what_was_not_written_comes_back_after_a_pause
                     written_and_confirmed_are_two_facts

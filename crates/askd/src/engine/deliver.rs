@@ -20,8 +20,9 @@ use super::{Engine, EngineError, now};
 const CLAIM_LIMIT: usize = 64;
 /// How long a worker may take to write one answer before its claim counts as lost.
 const CLAIM_MS: i64 = 60_000;
-/// Looks again at least this often, for retries whose pause is over.
-const EVERY: Duration = Duration::from_millis(500);
+/// Looks again at least this often, in case the system's clock was set, and at most this often, whatever seems due.
+const LONGEST_SLEEP: Duration = Duration::from_secs(30);
+const SHORTEST_SLEEP: Duration = Duration::from_millis(100);
 /// Many agents show within this time that they have the answer; then that it was written needs no commit of its own.
 const PROOF_SOON: Duration = Duration::from_millis(5);
 
@@ -117,26 +118,33 @@ impl Engine {
     pub(super) async fn run_deliveries(self) {
         loop {
             let woken = self.inner.mouths.wake.notified();
-            if let Err(error) = self.deliver_what_waits().await {
+            let pause = self.deliver_and_look_ahead().await.unwrap_or_else(|error| {
                 tracing::error!(%error, "cannot deliver; trying again");
-            }
-            let pause =
-                if self.inner.mouths.sources().is_empty() { Duration::from_secs(3600) } else { EVERY };
+                SHORTEST_SLEEP
+            });
             tokio::select! { () = woken => (), () = tokio::time::sleep(pause) => () }
         }
     }
 
-    async fn deliver_what_waits(&self) -> Result<(), StoreError> {
+    /// Delivers what is due and says how long nothing will be.
+    async fn deliver_and_look_ahead(&self) -> Result<Duration, StoreError> {
         let sources = self.inner.mouths.sources();
         if sources.is_empty() {
-            return Ok(());
+            return Ok(LONGEST_SLEEP);
         }
+        self.deliver_what_is_due(&sources).await?;
+        let Some(next) = self.store().next_delivery(&sources).await? else { return Ok(LONGEST_SLEEP) };
+        let left = u64::try_from(next.millis() - now().millis()).unwrap_or(0);
+        Ok(Duration::from_millis(left).clamp(SHORTEST_SLEEP, LONGEST_SLEEP))
+    }
+
+    async fn deliver_what_is_due(&self, sources: &[SourceId]) -> Result<(), StoreError> {
         self.settle_lost_claims().await?;
         loop {
             let at = now();
             let claim = Claim {
                 owner: self.inner.owner.clone(),
-                sources: sources.clone(),
+                sources: sources.to_vec(),
                 now: at,
                 until: at.plus_millis(CLAIM_MS),
                 limit: CLAIM_LIMIT,
@@ -174,8 +182,12 @@ impl Engine {
                 Said::Failed { reason, detail } => DeliveryInput::Failed { reason, detail: Some(detail) },
             },
         };
+        let again = matches!(input, DeliveryInput::NotWritten { .. });
         if let Err(error) = self.store().step(&delivery.question.id, input, now()).await {
             tracing::error!(%error, question = %delivery.question.id, "cannot note what became of a delivery");
+        }
+        if again {
+            self.inner.mouths.wake();
         }
     }
 

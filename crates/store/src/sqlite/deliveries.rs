@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use askd_core::delivery::{Delivery, DeliveryInput};
 use askd_core::{Question, QuestionId, SourceId, Timestamp};
 
-use super::rows::{DELIVERY, PENDING, corrupt, load, optional_json, parsed, record, rows, text};
+use super::rows::{DELIVERY, PENDING, at, corrupt, load, optional_json, parsed, record, rows, text};
 use super::writer::Scope;
 use super::{SqliteStore, settle};
 use crate::StoreResult;
@@ -88,6 +88,22 @@ impl Deliveries for SqliteStore {
                 let condition = "d.state = 'queued' AND d.claim_owner IS NOT NULL AND (d.claim_owner <> ?1 OR d.claim_until < ?2) \
                                  ORDER BY q.seq";
                 deliveries(conn, &sealer, condition, &[owner, Value::Integer(now.millis())])
+            })
+            .await
+    }
+
+    async fn next_delivery(&self, sources: &[SourceId]) -> StoreResult<Option<Timestamp>> {
+        let sources = sources.to_vec();
+        self.readers
+            .read(move |conn| {
+                let sql = "SELECT min(coalesce(claim_until, not_before)) FROM deliveries WHERE source_id = ?1 AND state = 'queued'";
+                let mut statement = conn.prepare_cached(sql)?;
+                let mut next: Option<i64> = None;
+                for source in &sources {
+                    let due: Option<i64> = statement.query_row([source.as_str()], |row| row.get(0))?;
+                    next = next.into_iter().chain(due).min();
+                }
+                Ok(next.map(at))
             })
             .await
     }

@@ -196,6 +196,25 @@ pub(crate) async fn claims_of_a_lost_worker_are_found<S: Stage>() {
     assert_eq!(store.lost_claims("hub-2", at(9999)).await.unwrap(), claimed[1..]);
 }
 
+pub(crate) async fn the_next_delivery_is_known<S: Stage>() {
+    let stage = S::fresh().await;
+    let store = stage.store();
+    let (agent, other) = (agent(&**store, 1).await, agent(&**store, 2).await);
+    let sources = [agent.source.clone(), other.source.clone()];
+    assert_eq!(store.next_delivery(&sources).await.unwrap(), None);
+    answered(&**store, &agent, 1).await;
+    assert_eq!(store.next_delivery(&sources).await.unwrap(), Some(at(100)), "at once");
+    assert_eq!(store.next_delivery(&sources[1..]).await.unwrap(), None, "of another source");
+    let claimed = claim(&**store, &agent.source, 100).await.remove(0).question;
+    assert_eq!(store.next_delivery(&sources).await.unwrap(), Some(at(1100)), "when the claim is over");
+    let not_written = DeliveryInput::NotWritten { detail: "busy".to_owned() };
+    let waiting = step(&**store, &claimed, not_written, 200).await.unwrap().delivery.unwrap();
+    assert_eq!(store.next_delivery(&sources).await.unwrap(), Some(at(200 + waiting.retry_pause())));
+    claim(&**store, &agent.source, 9999).await;
+    step(&**store, &claimed, DeliveryInput::Written, 9999).await.unwrap();
+    assert_eq!(store.next_delivery(&sources).await.unwrap(), None, "it is written");
+}
+
 pub(crate) async fn a_lost_claim_goes_back_to_the_queue_where_that_is_safe<S: Stage>() {
     let stage = S::fresh().await;
     let store = stage.store();
