@@ -84,7 +84,8 @@ impl Engine {
             self.store().sessions_of_source(&record.source.id).await.map_err(|error| text(&error))?;
         let named = sessions.into_iter().filter(|session| session.native_id != session.id.as_str());
         let named: Vec<_> = named.collect();
-        // What was called at a server is in no journal. Beside lines that does no harm: what was not written is called again.
+        // What was called at a server is in no journal. Where there are lines too, what the journal does not know is said again: of two
+        // calls the server takes the first.
         let journal = Some(&folder).filter(|_| held.served.is_none() || held.server.is_some());
         self.settle_claims_of(record, journal, adapter.descriptor().redeliver)
             .await
