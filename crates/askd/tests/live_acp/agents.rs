@@ -30,7 +30,7 @@ pub struct Stage {
     pub session: String,
     pub stream: Stream,
     next: u64,
-    _env: Box<dyn AgentEnv>,
+    env: Box<dyn AgentEnv>,
 }
 
 fn options(labels: &[&str]) -> Value {
@@ -126,7 +126,7 @@ impl Stage {
         let place = Place::new(&hub, "live");
         let session = place.open(agent, &env.cwd().to_string_lossy());
         let stream = place.stream(None);
-        Ok(Self { agent, model, hub, place, session, stream, next: 10, _env: env })
+        Ok(Self { agent, model, hub, place, session, stream, next: 10, env })
     }
 
     pub fn next_id(&mut self) -> u64 {
@@ -150,6 +150,12 @@ impl Stage {
     pub fn prompt(&mut self, scenario: &str) -> std::thread::JoinHandle<(u16, String)> {
         let id = self.next_id();
         self.place.prompt(id, &self.session, &format!("SCENARIO:{scenario} go"))
+    }
+
+    /// One more session in the same folder.
+    pub fn open_another(&mut self) -> String {
+        let id = self.next_id();
+        self.place.new_session(id, &self.env.cwd().to_string_lossy())
     }
 
     pub fn questions(&self, status: &str) -> Vec<Value> {

@@ -36,7 +36,7 @@ fn is_request(event: &Event) -> bool {
 }
 
 /// By the inbox, by the client's response, by sandbox-agent's route; one and several picks, several items, own words; a permission, which
-/// is asked on the lines alone; a subagent.
+/// is asked on the lines alone; a subagent; two sessions at once.
 pub fn answers(stage: &mut Stage) -> Result<()> {
     let asked = stage.ask("one");
     let params = &asked.request["params"];
@@ -54,6 +54,10 @@ pub fn answers(stage: &mut Stage) -> Result<()> {
     if !stage.stream.seen.iter().any(told) {
         stage.stream.until(told);
     }
+    // A client that does not know the extension refuses for nobody but itself.
+    let refusal = json!({ "jsonrpc": "2.0", "id": asked.request["id"],
+        "error": { "code": -32601, "message": "Method not found" } });
+    assert_eq!(stage.place.post("", &refusal.to_string()).0, 202);
     stage.reply(&asked.id, &json!([["Cookies"]]));
     stage.done(asked, &["\"Which auth method?\"=\"Cookies\""]);
 
@@ -87,10 +91,31 @@ pub fn answers(stage: &mut Stage) -> Result<()> {
     stage.reply(&asked.id, &json!([["JWT"]]));
     stage.done(asked, &["Thank you."]);
 
-    assert_eq!(stage.questions("answered").len(), 6, "every question once");
-    assert_eq!(stage.stream.seen.iter().filter(|event| is_request(event)).count(), 5);
+    two_sessions_at_once(stage);
+    assert_eq!(stage.questions("answered").len(), 8, "every question once");
+    assert_eq!(stage.stream.seen.iter().filter(|event| is_request(event)).count(), 7);
     assert_no_hole(&stage.stream.seen);
     Ok(())
+}
+
+/// Each is asked about its own session, and the answer that is given last goes to the one that asked first.
+fn two_sessions_at_once(stage: &mut Stage) {
+    let other = stage.open_another();
+    let first = stage.ask("one");
+    let id = stage.next_id();
+    let prompted = stage.place.prompt(id, &other, "SCENARIO:one go");
+    let request = stage.stream.request(EXTENSION);
+    assert_eq!(request["params"]["sessionId"], other);
+    let is_second = |question: &Value| question["id"] != first.id.as_str();
+    let question = eventually("the second", || stage.questions("requested").into_iter().find(is_second));
+    let path = format!("/v1/sessions/{}", question["sessionId"].as_str().unwrap());
+    assert_eq!(stage.hub.http("GET", &path, None).unwrap().1["nativeId"], other);
+    let second = Asked { prompted, request, id: question["id"].as_str().unwrap().to_owned(), question };
+    respond(stage, &second, &answered(&json!([["OAuth"]])));
+    stage.done(second, &["=\"OAuth\""]);
+    assert_eq!(stage.question(&first.id)["status"], "requested");
+    stage.reply(&first.id, &json!([["JWT"]]));
+    stage.done(first, &["=\"JWT\""]);
 }
 
 /// A rejection ends the turn, whichever way it comes; a turn that is cancelled ends its question.
