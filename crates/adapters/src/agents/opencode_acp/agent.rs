@@ -48,3 +48,27 @@ impl Adapter for OpencodeAcpAgent {
         Some(opencode::server(Listening::Given("--port")))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::Registry;
+
+    #[test]
+    fn opencode_over_acp_is_started_so_that_it_asks_and_listens_to_this_machine_alone() {
+        let registry = Registry::built_in();
+        let agent = registry.acp("opencode").unwrap();
+        assert_eq!(agent.descriptor().questions.state, ClaimState::Proven);
+        let program = "/bin/opencode".into();
+        let request =
+            LaunchRequest { cwd: "/".into(), prompt: None, args: Vec::new(), program, version: None };
+        let launch = agent.launch(&request).unwrap();
+        assert_eq!(
+            launch.args,
+            ["acp", "--hostname", "127.0.0.1"],
+            "the port comes with the server's settings"
+        );
+        assert_eq!(launch.env, [("OPENCODE_ENABLE_QUESTION_TOOL".to_owned(), "1".to_owned())]);
+        assert_eq!(agent.server().unwrap().listening, Listening::Given("--port"));
+    }
+}
