@@ -15,7 +15,7 @@ use askd_store::{AsksHere, NewEntry};
 use super::ids::{canonical, id_of};
 use super::notice;
 use super::relay::Relayed;
-use crate::engine::managed::{Attendant, Response, Stored};
+use crate::engine::managed::{Attendant, ROAD, Response, SERVED_ROAD, Stored};
 use crate::engine::{EngineError, now};
 
 /// The voice of a response that the client has got as the answer to its request.
@@ -86,11 +86,29 @@ impl Attendant {
         }
         for value in heard {
             match value {
-                Heard::Asked(asked) => self.relay_asked(*asked, entry.take()),
+                Heard::Asked(asked) => self.relay_asked(*asked, entry.take(), ROAD),
                 // The client is told by the response itself, and decides what comes next.
                 Heard::Failed { .. } => {}
                 value => self.apply_all(vec![value], Some(n)).await?,
             }
+        }
+        Ok(())
+    }
+
+    /// What the agent said by a server of its own, beside its lines: a question is in the stream as the request that the codec
+    /// has made of it, once.
+    pub(in crate::engine) async fn relay_news(&mut self, heard: Vec<Heard>) -> Result<(), EngineError> {
+        for value in heard {
+            let Heard::Asked(asked) = value else {
+                self.apply_all(vec![value], None).await?;
+                continue;
+            };
+            self.stored().await?;
+            let session = self.session_of(asked.native_session.as_deref());
+            let known = self.engine.store().question_by_native(&session, &asked.native_id).await?;
+            let raw = Some(asked.native.get().to_owned());
+            let entry = NewEntry { raw, ..NewEntry::new(now(), "question") };
+            self.relay_asked(*asked, known.is_none().then_some(entry), SERVED_ROAD);
         }
         Ok(())
     }
@@ -104,11 +122,11 @@ impl Attendant {
     }
 
     /// A question, its line and what was said before it, in one transaction. Other lines of the batch may share the commit.
-    fn relay_asked(&mut self, asked: Asked, entry: Option<NewEntry>) {
+    fn relay_asked(&mut self, asked: Asked, entry: Option<NewEntry>, road: &str) {
         let Some(stream) = self.relay.as_ref().map(|relay| relay.server.stream.clone()) else { return };
         let native_id = asked.native_id.clone();
         let request = id_of(asked.native.get());
-        let question = self.question_from(asked);
+        let question = self.question_from(asked, road);
         let about = Some(question.session.clone());
         let asks = request.clone().map(|request| AsksHere { native_id: native_id.clone(), request });
         let line = entry.map(|entry| NewEntry { about, asks, ..entry });
