@@ -1,6 +1,6 @@
 //! What is kept in memory beside the file: never more than what is stored, and never older than what a caller was told.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use askd_core::{QuestionId, Seq};
@@ -33,11 +33,16 @@ pub(super) struct UnderWay {
 
 #[derive(Default)]
 struct Kept {
-    questions: HashMap<QuestionId, Known>,
-    /// Oldest first; names of those that were forgotten since may be among them.
-    order: VecDeque<QuestionId>,
+    /// With their places in the order.
+    questions: HashMap<QuestionId, (u64, Known)>,
+    /// Oldest first.
+    order: BTreeMap<u64, QuestionId>,
+    next_place: u64,
     bytes: usize,
 }
+
+/// A question that a commit has asked or changed, as it stands then; nothing, if only the store is to know it.
+pub(super) type Change = (QuestionId, Option<Known>);
 
 #[derive(Debug, Clone)]
 pub(super) struct Known {
@@ -55,13 +60,24 @@ impl Known {
 }
 
 impl Kept {
-    fn remove(&mut self, id: &QuestionId) -> Option<Known> {
-        let known = self.questions.remove(id);
-        self.bytes -= known.as_ref().map_or(0, Known::bytes);
-        if self.questions.is_empty() {
-            self.order.clear();
+    fn add(&mut self, id: QuestionId, known: Known) {
+        self.remove(&id);
+        self.bytes += known.bytes();
+        self.order.insert(self.next_place, id.clone());
+        self.questions.insert(id, (self.next_place, known));
+        self.next_place += 1;
+        while self.bytes > UNDER_WAY_BYTES
+            && let Some((_, oldest)) = self.order.pop_first()
+        {
+            self.remove(&oldest);
         }
-        known
+    }
+
+    fn remove(&mut self, id: &QuestionId) -> Option<Known> {
+        let (place, known) = self.questions.remove(id)?;
+        self.order.remove(&place);
+        self.bytes -= known.bytes();
+        Some(known)
     }
 }
 
@@ -70,32 +86,29 @@ impl UnderWay {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn add(&self, known: Known) {
-        let id = known.record.question.id.clone();
+    /// All that a commit has changed, in its order and at once: nobody sees what stood between two changes of it.
+    pub(super) fn change(&self, changes: Vec<Change>) {
         let mut kept = self.kept();
-        kept.remove(&id);
-        kept.order.push_back(id.clone());
-        kept.bytes += known.bytes();
-        kept.questions.insert(id, known);
-        while kept.bytes > UNDER_WAY_BYTES
-            && let Some(oldest) = kept.order.pop_front()
-        {
-            kept.remove(&oldest);
+        for (id, known) in changes {
+            match known {
+                Some(known) => kept.add(id, known),
+                None => drop(kept.remove(&id)),
+            }
         }
     }
 
-    /// Until it is added again, the store alone knows the question.
+    /// Until it is told anew, the store alone knows the question.
     pub(super) fn take(&self, id: &QuestionId) -> Option<Known> {
         self.kept().remove(id)
     }
 
     pub(super) fn record(&self, id: &QuestionId) -> Option<Record> {
-        self.kept().questions.get(id).map(|known| known.record.clone())
+        self.kept().questions.get(id).map(|(_, known)| known.record.clone())
     }
 
     /// The agent's own words, if the question is known here.
     pub(super) fn native(&self, id: &QuestionId) -> Option<Arc<str>> {
-        self.kept().questions.get(id).map(|known| Arc::clone(&known.native))
+        self.kept().questions.get(id).map(|(_, known)| Arc::clone(&known.native))
     }
 }
 
@@ -124,18 +137,33 @@ mod tests {
     #[test]
     fn the_newest_are_kept_as_far_as_the_room_goes() {
         let memory = UnderWay::default();
+        let add = |known: Known| memory.change(vec![(known.record.question.id.clone(), Some(known))]);
         let is_known = |n| memory.record(&QuestionId::from_bits(n)).is_some();
         for n in 1..=3 {
-            memory.add(known(n, UNDER_WAY_BYTES / 3));
+            add(known(n, UNDER_WAY_BYTES / 3));
         }
         assert!(!is_known(1) && is_known(2) && is_known(3));
         assert_eq!(memory.native(&QuestionId::from_bits(2)).as_deref(), Some("{}"));
         assert!(memory.take(&QuestionId::from_bits(2)).is_some());
         assert!(!is_known(2) && is_known(3));
-        memory.add(known(4, UNDER_WAY_BYTES / 3));
-        memory.add(known(4, UNDER_WAY_BYTES / 3));
+        add(known(4, UNDER_WAY_BYTES / 3));
+        add(known(4, UNDER_WAY_BYTES / 3));
         assert!(is_known(3) && is_known(4), "what was taken makes room, and so does what is told anew");
-        memory.add(known(5, UNDER_WAY_BYTES + 1));
+        add(known(5, UNDER_WAY_BYTES + 1));
         assert!(!is_known(4) && !is_known(5), "too large for here");
+    }
+
+    #[test]
+    fn what_was_forgotten_leaves_nothing_behind() {
+        let memory = UnderWay::default();
+        memory.change(vec![(QuestionId::from_bits(1), Some(known(1, 10)))]);
+        for n in 2..100 {
+            let id = QuestionId::from_bits(n);
+            memory.change(vec![(id.clone(), Some(known(n, 10))), (id.clone(), Some(known(n, 20)))]);
+            memory.change(vec![(id, None)]);
+        }
+        let kept = memory.kept();
+        let first = known(1, 10).bytes();
+        assert_eq!((kept.questions.len(), kept.order.len(), kept.bytes), (1, 1, first));
     }
 }

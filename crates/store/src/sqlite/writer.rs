@@ -15,7 +15,7 @@ use askd_core::{EventType, Question, QuestionId, Seq, Session, SessionId, Timest
 
 use super::events;
 use super::heads::Heads;
-use super::memory::{Known, Memory};
+use super::memory::{Change, Known, Memory};
 use super::rows::{load, to_json};
 use crate::log::{EventHead, LoggedEvent, QuestionTold};
 use crate::seal::Sealer;
@@ -54,12 +54,14 @@ pub(super) struct Tx<'a> {
 #[derive(Default)]
 struct Done {
     events: Vec<LoggedEvent>,
+    questions: Vec<Change>,
     effects: Vec<Box<dyn FnOnce() + Send>>,
 }
 
 impl Done {
     fn append(&mut self, mut later: Self) {
         self.events.append(&mut later.events);
+        self.questions.append(&mut later.questions);
         self.effects.append(&mut later.effects);
     }
 }
@@ -78,8 +80,7 @@ impl Tx<'_> {
 
     /// A question of an agent is known without a look at the disk, once it is durable.
     pub(super) fn remember(&mut self, known: Known) {
-        let memory = Arc::clone(self.memory);
-        self.after_commit(move || memory.under_way.add(known));
+        self.done.questions.push((known.record.question.id.clone(), Some(known)));
     }
 
     /// A question as this transaction sees it.
@@ -143,10 +144,8 @@ impl Tx<'_> {
     /// A question changes: at once, for readers of the disk that see the commit before its effects; and then, if it was asked or
     /// changed in the same commit before.
     pub(super) fn forget(&mut self, id: &QuestionId) -> Option<Known> {
-        let known = self.memory.under_way.take(id);
-        let (memory, id) = (Arc::clone(self.memory), id.clone());
-        self.after_commit(move || drop(memory.under_way.take(&id)));
-        known
+        self.done.questions.push((id.clone(), None));
+        self.memory.under_way.take(id)
     }
 
     pub(super) fn log_session(
@@ -249,16 +248,24 @@ impl WriterThread {
     fn run(mut self, mut queue: mpsc::Receiver<Job>) {
         let mut batch: Vec<Job> = Vec::new();
         while queue.blocking_recv_many(&mut batch, MAX_BATCH) > 0 {
-            self.commit(batch.drain(..));
+            let (mut waiting, committed) = self.commit(batch.drain(..));
+            if committed.is_err() {
+                // Of jobs that one caller gave in a row, none is stored without those before it.
+                waiting.extend(std::iter::from_fn(|| queue.try_recv().ok()).map(|job| (job.work)(None).1));
+            }
+            for finish in waiting {
+                finish(committed.clone());
+            }
         }
         if let Err(error) = self.conn.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)") {
             tracing::warn!(%error, "could not fold the write-ahead log into the store");
         }
     }
 
-    fn commit(&mut self, batch: impl Iterator<Item = Job>) {
+    /// Gives back whether all is stored, and those who have to be told.
+    fn commit(&mut self, batch: impl Iterator<Item = Job>) -> (Vec<Finish>, StoreResult<()>) {
         let mut begun = self.execute("BEGIN IMMEDIATE");
-        let mut finishers = Vec::new();
+        let mut finishers: Vec<Finish> = Vec::new();
         let mut all = Done::default();
         let (mut open_questions, mut newest) = (self.open_questions, self.newest);
         for job in batch {
@@ -287,7 +294,10 @@ impl WriterThread {
                     self.heads.forget();
                     self.execute("ROLLBACK TO job").and_then(|()| self.execute("RELEASE job"))
                 }
-                (Scope::Commit, false) if self.conn.total_changes() != changes => {
+                // SQLite may have undone the whole transaction by itself, and what follows would be stored on its own.
+                (Scope::Commit, false)
+                    if self.conn.total_changes() != changes || self.conn.is_autocommit() =>
+                {
                     Err(StoreError::Unavailable("another change of the same commit failed".to_owned()))
                 }
                 (Scope::Commit, _) => Ok(()),
@@ -302,6 +312,7 @@ impl WriterThread {
         let committed = stored.and_then(|()| self.execute("COMMIT"));
         if committed.is_ok() {
             (self.open_questions, self.newest) = (open_questions, newest);
+            self.memory.under_way.change(all.questions);
             self.memory.tail.publish(all.events);
             all.effects.into_iter().for_each(|effect| effect());
         } else {
@@ -310,9 +321,7 @@ impl WriterThread {
                 drop(self.execute("ROLLBACK"));
             }
         }
-        for finish in finishers {
-            finish(committed.clone());
-        }
+        (finishers, committed)
     }
 
     fn execute(&self, sql: &'static str) -> StoreResult<()> {

@@ -1,4 +1,5 @@
 use std::sync::mpsc::{Receiver, channel};
+use std::task::Poll;
 
 use rusqlite::params;
 
@@ -127,6 +128,33 @@ async fn a_commit_that_fails_acknowledges_nobody() {
     assert_eq!(kept(&writer).await, (vec![1, 4], 5));
 }
 
+/// One caller's jobs in a row: what was said later must not be stored without what was said before.
+#[tokio::test]
+async fn what_waits_behind_a_commit_that_fails_is_refused_with_it() {
+    let writer = writer();
+    let (release, held): (_, Receiver<()>) = channel();
+    let (started, begun) = tokio::sync::oneshot::channel();
+    let fails = move |tx: &mut Tx<'_>| -> StoreResult<i64> {
+        insert("x", 1)(tx)?;
+        started.send(()).unwrap();
+        held.recv().ok();
+        Err(StoreError::Corrupt("as told".to_owned()))
+    };
+    let first = {
+        let writer = Arc::clone(&writer);
+        tokio::spawn(async move { writer.run(Scope::Commit, fails).await })
+    };
+    begun.await.unwrap();
+    let later = writer.run(Scope::Commit, insert("x", 2));
+    tokio::pin!(later);
+    let queued = std::future::poll_fn(|context| Poll::Ready(later.as_mut().poll(context).is_pending()));
+    assert!(queued.await);
+    drop(release);
+    assert!(matches!(first.await.unwrap(), Err(StoreError::Corrupt(_))));
+    assert!(unavailable(&later.await));
+    assert_eq!(kept(&writer).await, (vec![], 0));
+}
+
 /// What SQLite does by itself when the disk is full or broken: the whole transaction is gone in the middle of a batch.
 #[tokio::test]
 async fn a_transaction_that_is_rolled_back_beneath_a_job_acknowledges_nobody() {
@@ -136,6 +164,16 @@ async fn a_transaction_that_is_rolled_back_beneath_a_job_acknowledges_nobody() {
     assert_eq!(kept(&writer).await, (vec![], 0));
     assert!(matches!(in_one_batch(&writer, &[("x", 3)]).await[..], [Ok(3)]));
     assert_eq!(kept(&writer).await, (vec![3], 3));
+}
+
+/// The same beneath a job that has no savepoint: what comes after it must not be stored on its own.
+#[tokio::test]
+async fn a_transaction_that_is_rolled_back_beneath_a_job_of_the_whole_commit_stores_nothing() {
+    let writer = writer();
+    let jobs = [1, 666, 2].map(|n| (Scope::Commit, insert("x", n)));
+    let results = all_in_one_batch(&writer, jobs.into()).await;
+    assert!(results.iter().all(unavailable), "{results:?}");
+    assert_eq!(kept(&writer).await, (vec![], 0));
 }
 
 #[tokio::test]
