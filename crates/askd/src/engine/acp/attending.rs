@@ -14,8 +14,8 @@ use askd_store::{AsksHere, NewEntry};
 
 use super::ids::{canonical, id_of};
 use super::notice;
-use super::relay::Relayed;
-use crate::engine::managed::{Attendant, ROAD, Response, SERVED_ROAD, Stored};
+use super::relay::{Relayed, Response};
+use crate::engine::managed::{Attendant, ROAD, SERVED_ROAD, Stored};
 use crate::engine::{EngineError, now};
 
 /// The voice of a response that the client has got as the answer to its request.
@@ -41,9 +41,9 @@ impl Attendant {
                 if let Some(retold) = returned.retold {
                     drop(self.codec.overhear(retold.as_bytes()));
                 }
-                if let Some(waiter) = returned.waiter {
+                if let Some(response) = returned.response {
                     entry.voice = TAKEN;
-                    self.pipeline.following.responses.push((waiter, returned.text.clone()));
+                    self.pipeline.following.responses.push(response);
                 }
                 entry.raw = Some(returned.text);
             }
@@ -66,8 +66,8 @@ impl Attendant {
 
     /// Gives responses that are stored to those who wait for them; of somebody who went just now, it is for the stream.
     pub(in crate::engine) fn tell_responses(&mut self, responses: Vec<Response>) {
-        for (waiter, text) in responses {
-            if let Err(text) = waiter.send(text) {
+        for response in responses {
+            if let Err(text) = response.tell() {
                 self.push_notice(text);
             }
         }
@@ -134,8 +134,12 @@ impl Attendant {
         let said: Vec<NewEntry> = said.chain(line).collect();
         let engine = self.engine.clone();
         self.submit(async move {
-            let taken = Box::new(engine.hear_in(question, &stream, said).await);
-            Ok(Stored::Question { native_id, request, taken })
+            match engine.hear_in(question, &stream, said).await {
+                taken @ (Ok(_) | Err(EngineError::Invalid(_))) => {
+                    Ok(Stored::Question { native_id, request, taken: Box::new(taken) })
+                }
+                Err(error) => Err(error),
+            }
         });
     }
 

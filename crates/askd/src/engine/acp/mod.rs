@@ -17,6 +17,6 @@ mod server;
 pub use calls::{AcpStream, acp_event};
 pub use error::AcpError;
 pub(super) use ids::id_of;
-pub(super) use relay::{Relay, Relayed};
+pub(super) use relay::{Relay, Relayed, Response};
 pub use server::AcpServer;
 pub(super) use server::Servers;

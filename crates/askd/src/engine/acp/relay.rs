@@ -65,12 +65,27 @@ struct Waiting {
     reply: oneshot::Sender<String>,
 }
 
-/// A response of the agent.
+/// A response of the agent as its client gets it, and who waits for it.
+pub(in crate::engine) struct Response {
+    /// By which the agent knows the request.
+    id: String,
+    waiting: Waiting,
+    text: String,
+}
+
+impl Response {
+    /// Gives back the response to a client that has gone.
+    pub(super) fn tell(self) -> Result<(), String> {
+        self.waiting.reply.send(self.text)
+    }
+}
+
+/// What a response of the agent is to clients.
 pub(super) struct Returned {
     /// As clients see it: under the id of the one that asked.
     pub(super) text: String,
-    /// Who waits for it.
-    pub(super) waiter: Option<oneshot::Sender<String>>,
+    /// For the one that waits for it.
+    pub(super) response: Option<Response>,
     /// What the codec has to hear first, because an earlier hub passed the request on.
     pub(super) retold: Option<String>,
 }
@@ -132,24 +147,24 @@ impl Relay {
     /// A response of the agent, given back under the client's own id.
     pub(super) fn returned(&mut self, line: &str) -> Returned {
         let id = id_of(line).unwrap_or_else(|| "null".to_owned());
-        let id = id.as_str();
-        let waiting = self.waiting.remove(id);
-        let (carried, waiter, retold) = match waiting {
-            Some(waiting) => (Some(waiting.carried), Some(waiting.reply), None),
-            None => {
-                let carried = Carried::read(id);
-                let retold = carried.as_ref().map(|carried| carried.retold(id));
-                (carried, None, retold)
-            }
-        };
-        let Some(carried) = carried else {
-            return Returned { text: line.to_owned(), waiter: None, retold: None };
+        let waiting = self.waiting.remove(&id);
+        let read = if waiting.is_none() { Carried::read(&id) } else { None };
+        let retold = read.as_ref().map(|carried| carried.retold(&id));
+        let Some(carried) = waiting.as_ref().map(|waiting| &waiting.carried).or(read.as_ref()) else {
+            return Returned { text: line.to_owned(), response: None, retold: None };
         };
         let mut text = splice::set(line, &["id"], &carried.original);
         if carried.method == "initialize" && splice::member(&text, "result").is_some() {
             text = with_agent_capabilities(text);
         }
-        Returned { text, waiter: waiter.filter(|waiter| !waiter.is_closed()), retold }
+        let waiting = waiting.filter(|waiting| !waiting.reply.is_closed());
+        let response = waiting.map(|waiting| Response { id, waiting, text: text.clone() });
+        Returned { text, response, retold }
+    }
+
+    /// Responses that could not be stored: the agent's lines are heard again, and theirs are among them.
+    pub(in crate::engine) fn wait_again(&mut self, responses: Vec<Response>) {
+        self.waiting.extend(responses.into_iter().map(|response| (response.id, response.waiting)));
     }
 
     /// A message of the agent that names a client's request gets the client's own id.

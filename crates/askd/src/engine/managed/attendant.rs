@@ -151,7 +151,10 @@ impl Attendant {
                     }
                     self.unsaved.clear();
                     // Lines are heard again; clients that wait for a response go on waiting for it.
-                    self.pipeline.following.responses = self.pipeline.abandon();
+                    let responses = self.pipeline.abandon();
+                    if let Some(relay) = &mut self.relay {
+                        relay.wait_again(responses);
+                    }
                 }
             }
             tokio::time::sleep(ATTACH_AGAIN).await;

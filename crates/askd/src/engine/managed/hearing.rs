@@ -282,12 +282,11 @@ impl Attendant {
             self.stored().await?;
         }
         if let Some(id) = self.question_of(native_id).await? {
-            let engine = self.engine.clone();
+            let (engine, native_id) = (self.engine.clone(), native_id.to_owned());
             self.submit(async move {
                 engine.store().step(&id, input, now()).await?;
-                Ok(Stored::Done)
+                Ok(Stored::Evidence { native_id })
             });
-            self.questions.remove(native_id);
         }
         Ok(())
     }

@@ -17,6 +17,7 @@ use askd_core::Question;
 
 use super::attendant::Attendant;
 use crate::engine::EngineError;
+use crate::engine::acp::Response;
 
 /// How long an agent may take to end after it was asked to, before its group is killed.
 const END_GRACE: Duration = Duration::from_secs(2);
@@ -27,12 +28,13 @@ const MAX_GATHERED: u64 = 1024;
 
 type Works = Vec<Pin<Box<dyn Future<Output = Result<Stored, EngineError>> + Send>>>;
 
-/// A response of the agent and the client that waits for it.
-pub(in crate::engine) type Response = (oneshot::Sender<String>, String);
-
 /// What became of work for the store.
 pub(in crate::engine) enum Stored {
     Done,
+    /// What the agent showed of the answer to a question, which is not watched any more.
+    Evidence {
+        native_id: String,
+    },
     /// A question under the agent's own name, and the request that it was for the clients of an ACP server.
     Question {
         native_id: String,
@@ -74,7 +76,8 @@ struct Storing {
 }
 
 impl Storing {
-    /// Polled once, a work stands in the store's queue, and its place there is its place in the order.
+    /// Polled once, a work stands in the store's queue, and its place there is its place in the order. After one that could not be
+    /// stored nothing more is given to the store: it would be stored without what came before it.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let mut all = Poll::Ready(());
         for (work, result) in self.works.iter_mut().zip(&mut self.results) {
@@ -83,6 +86,9 @@ impl Storing {
                     Poll::Ready(stored) => *result = Some(stored),
                     Poll::Pending => all = Poll::Pending,
                 }
+            }
+            if matches!(result, Some(Err(_))) {
+                return Poll::Ready(());
             }
         }
         all
@@ -146,9 +152,13 @@ impl Attendant {
         self.pipeline.gathered.push(Box::pin(work));
     }
 
-    /// Waits until everything that there is for the store is stored.
+    /// Waits until all work that there is for the store is done.
     pub(in crate::engine) async fn stored(&mut self) -> Result<(), EngineError> {
         while self.pipeline.storing.is_some() || !self.pipeline.gathered.is_empty() {
+            if !self.pipeline.gathered.is_empty() {
+                // What follows this batch follows all that was said before it.
+                self.submit_said();
+            }
             self.pipeline.start().await;
             self.pipeline.next_stored().await;
             self.take_stored()?;
@@ -161,9 +171,13 @@ impl Attendant {
         let Some(Storing { results, following, .. }) = self.pipeline.storing.take() else { return Ok(()) };
         self.pipeline.stored.push(following);
         for stored in results.into_iter().flatten() {
-            if let Stored::Question { native_id, request, taken } = stored? {
-                self.relay_took(request, &taken);
-                self.took_question(native_id, *taken)?;
+            match stored? {
+                Stored::Done => {}
+                Stored::Evidence { native_id } => drop(self.questions.remove(&native_id)),
+                Stored::Question { native_id, request, taken } => {
+                    self.relay_took(request, &taken);
+                    self.took_question(native_id, *taken)?;
+                }
             }
         }
         Ok(())
