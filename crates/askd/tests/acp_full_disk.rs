@@ -1,0 +1,80 @@
+//! A disk that takes no more while an agent talks: clients wait, and when there is room the stream has every line.
+//!
+//! The limit is on the size of files (`RLIMIT_FSIZE`), so writes of the hub fail as they do on a full disk, and only the hub's.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
+
+mod acp;
+
+use std::os::unix::fs::PermissionsExt;
+
+use acp::{Guarded, Place, assert_no_hole, eventually, result};
+use askd_testkit::hub::Hub;
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use serde_json::json;
+
+const EXTENSION: &str = "_sandboxagent/session/request_question";
+/// Room for all but a huge line.
+const ROOM: u64 = 512 << 10;
+/// A line for which there is no room.
+const HUGE: &str = "huge=1000000";
+/// What the hub logs whenever it could not store what an agent said.
+const REFUSED: &str = "cannot store what an agent said";
+
+/// A hub that gets an error and no signal where a file may not grow.
+fn hub(folder: &std::path::Path) -> Guarded {
+    let exe = folder.join("askd");
+    let script = format!("#!/bin/sh\ntrap '' XFSZ\nexec '{}' \"$@\"\n", env!("CARGO_BIN_EXE_askd"));
+    std::fs::write(&exe, script).unwrap();
+    std::fs::set_permissions(&exe, std::fs::Permissions::from_mode(0o755)).unwrap();
+    acp::start(Hub::builder(exe).arg("--end-agents"))
+}
+
+fn allow(hub: &Hub, bytes: Option<u64>) {
+    let pid = Pid::from_raw(i32::try_from(hub.pid().unwrap()).unwrap());
+    prlimit(pid, Resource::Fsize, Rlimit { current: bytes, maximum: None }).unwrap();
+}
+
+/// Waits until the hub has tried again and again.
+fn wait_for_refusals(hub: &Hub) {
+    eventually("refused writes", || (hub.log().matches(REFUSED).count() >= 4).then_some(()));
+}
+
+#[test]
+fn a_response_waits_until_what_was_said_before_it_is_stored() {
+    let folder = tempfile::tempdir().unwrap();
+    let hub = hub(folder.path());
+    let place = Place::new(&hub, "full");
+    let session = place.open("mock", "/tmp");
+    allow(&hub, Some(ROOM));
+    let prompted = place.prompt(3, &session, HUGE);
+    wait_for_refusals(&hub);
+    assert!(!prompted.is_finished(), "told before it was stored: {:?}", prompted.join());
+    allow(&hub, None);
+    assert_eq!(result(&prompted.join().unwrap())["stopReason"], "end_turn");
+    let mut stream = place.stream(None);
+    stream.until(|event| event.data.len() > 1_000_000);
+    assert_no_hole(&stream.seen);
+}
+
+#[test]
+fn no_line_is_stored_without_those_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let hub = hub(folder.path());
+    let place = Place::new(&hub, "full");
+    let session = place.open("mock", "/tmp");
+    let mut stream = place.stream(None);
+    allow(&hub, Some(ROOM));
+    // The huge line and the first question are one write, the second question is the next.
+    let prompted = place.prompt(3, &session, &format!("{HUGE} both"));
+    wait_for_refusals(&hub);
+    allow(&hub, None);
+    stream.until(|event| event.data.len() > 1_000_000);
+    for _ in 0..2 {
+        let asked = stream.request(EXTENSION);
+        let answers = json!({ "status": "answered", "answers": [["option-a"]] });
+        assert_eq!(place.respond(&asked, &answers).0, 202, "{asked}");
+    }
+    assert_eq!(result(&prompted.join().unwrap())["stopReason"], "end_turn");
+    assert_no_hole(&stream.seen);
+}
