@@ -103,7 +103,7 @@ impl Attendant {
                 self.apply_all(vec![value], None).await?;
                 continue;
             };
-            self.stored().await?;
+            self.save().await?;
             let session = self.session_of(asked.native_session.as_deref());
             let known = self.engine.store().question_by_native(&session, &asked.native_id).await?;
             let raw = Some(asked.native.get().to_owned());

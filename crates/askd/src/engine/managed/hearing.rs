@@ -122,12 +122,6 @@ impl Attendant {
         native.and_then(|native| self.sessions.get(native)).unwrap_or(&self.main.id).clone()
     }
 
-    /// Waits until everything is stored that was said so far.
-    pub(in crate::engine) async fn save(&mut self) -> Result<(), EngineError> {
-        self.submit_said();
-        self.stored().await
-    }
-
     /// Gives the store what was said so far, so that whatever is given to it next comes after it.
     pub(super) fn submit_said(&mut self) {
         let mut unsaved = std::mem::take(&mut self.unsaved).into_iter().peekable();
@@ -165,7 +159,7 @@ impl Attendant {
                 | Heard::Unrecognised { .. }
         );
         if !waits_for_nothing {
-            self.stored().await?;
+            self.save().await?;
         }
         match heard {
             Heard::Asked(asked) => self.asked(*asked).await?,
@@ -215,7 +209,6 @@ impl Attendant {
     }
 
     async fn asked(&mut self, asked: Asked) -> Result<(), EngineError> {
-        self.save().await?;
         let native_id = asked.native_id.clone();
         let road = if self.served.is_some() { SERVED_ROAD } else { ROAD };
         let question = self.question_from(asked, road);
@@ -279,7 +272,7 @@ impl Attendant {
 
     async fn evidence(&mut self, native_id: &str, input: DeliveryInput) -> Result<(), EngineError> {
         if !self.questions.contains_key(native_id) {
-            self.stored().await?;
+            self.save().await?;
         }
         if let Some(id) = self.question_of(native_id).await? {
             let engine = self.engine.clone();

@@ -101,6 +101,10 @@ impl Pipeline {
         self.following.lines += 1;
     }
 
+    fn is_empty(&self) -> bool {
+        self.storing.is_none() && self.gathered.is_empty()
+    }
+
     /// Gives what is gathered to the store, if it has nothing of this attendant.
     async fn start(&mut self) {
         if self.storing.is_some() {
@@ -146,14 +150,18 @@ impl Attendant {
         self.pipeline.gathered.push(Box::pin(work));
     }
 
-    /// Waits until everything that there is for the store is stored.
-    pub(in crate::engine) async fn stored(&mut self) -> Result<(), EngineError> {
-        while self.pipeline.storing.is_some() || !self.pipeline.gathered.is_empty() {
+    /// Waits until everything is stored that was heard so far: whatever is stored next comes after it.
+    pub(in crate::engine) async fn save(&mut self) -> Result<(), EngineError> {
+        loop {
+            // What was said goes with it: what waits for a batch waits for every word of its lines.
+            self.submit_said();
+            if self.pipeline.is_empty() {
+                return Ok(());
+            }
             self.pipeline.start().await;
             self.pipeline.next_stored().await;
             self.take_stored()?;
         }
-        Ok(())
     }
 
     /// What was being stored is stored, or could not be.
