@@ -146,16 +146,19 @@ impl Attendant {
         let mut recorded = None;
         let Some(relay) = &mut self.relay else { return Ok(()) };
         let text = match relayed {
-            Relayed::Request { body, method, session, reply } => {
-                match relay.outgoing(&body, method, session, tag, reply) {
+            Relayed::Request { body, call, reply } => match relay.outgoing(&body, call, tag, reply) {
+                Some(text) => text,
+                None => return Ok(()),
+            },
+            Relayed::Notification { body } => body,
+            Relayed::Cancel { body, client, taken } => {
+                let text = relay.cancellation(&body, &client);
+                let _ = taken.send(text.is_some());
+                match text {
                     Some(text) => text,
                     None => return Ok(()),
                 }
             }
-            Relayed::Notification { body, method } if method == "$/cancel_request" => {
-                relay.cancellation(&body)
-            }
-            Relayed::Notification { body, .. } => body,
             Relayed::Response { body, done } => {
                 recorded = Some(done);
                 if let Some(text) = notice::answered(&body) {
@@ -208,6 +211,7 @@ impl Attendant {
         self.save().await?;
         self.tell_responses().await?;
         if let Some(relay) = &mut self.relay {
+            relay.server.set_gone();
             relay.fail_all(cause);
         }
         Ok(())

@@ -12,7 +12,7 @@ use super::error::AcpError;
 use super::ids::{canonical, id_of};
 use super::notice;
 use super::relay::Relayed;
-use super::server::{AcpServer, Slot};
+use super::server::AcpServer;
 use crate::engine::questions::Caller;
 use crate::engine::{Engine, EngineError};
 
@@ -22,9 +22,8 @@ const LOOK_BACK: usize = 256;
 impl Engine {
     pub async fn acp_respond(&self, caller: &Caller, id: &str, body: String) -> Result<(), AcpError> {
         let request = id_of(&body).ok_or_else(|| AcpError::Malformed("the id is no id".to_owned()))?;
-        let server = match self.inner.acp.get(id) {
-            Some(Slot::Running(server)) => server,
-            _ => return self.late_response(caller, id, &request).await,
+        let Some(server) = self.current_server(id).await else {
+            return self.late_response(caller, id, &request).await;
         };
         if !server.knows(&request) {
             // A client can be faster than the attendant, which learns from the same commit.

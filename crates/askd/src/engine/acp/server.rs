@@ -34,6 +34,8 @@ struct Shared {
     requests: HashSet<String>,
     /// Those that this hub has passed a response on for.
     answered: HashSet<String>,
+    /// Whether the agent is gone; what is left is only to be cleared away.
+    gone: bool,
     /// What a client wrote to settle a question, to be passed on byte for byte if it won.
     words: HashMap<QuestionId, Vec<(Settlement, String)>>,
 }
@@ -65,6 +67,15 @@ impl AcpServer {
     /// Closes when the agent is gone and everything that it said is stored.
     pub(super) fn over(&self) -> watch::Receiver<()> {
         self.over.subscribe()
+    }
+
+    /// The agent takes nothing any more. Said before its clients are told, so that whoever was told can start another one.
+    pub(super) fn set_gone(&self) {
+        self.shared().gone = true;
+    }
+
+    pub(super) fn is_gone(&self) -> bool {
+        self.shared().gone
     }
 
     pub(in crate::engine) fn add_question(&self, request: String, question: QuestionId) {
