@@ -155,6 +155,24 @@ fn responses_that_do_not_fit_are_refused_and_never_reach_the_agent() {
 }
 
 #[test]
+fn an_edited_plan_that_the_protocol_has_no_place_for_is_refused_before_anything_is_stored() {
+    let (hub, place, session) = mock();
+    let mut stream = place.stream(None);
+    let prompted = place.prompt(3, &session, "plan");
+    let request = stream.request("session/request_permission");
+    let open = questions(&hub, "requested");
+    let path = format!("/v1/questions/{}/reply", open[0]["id"].as_str().unwrap());
+    let edited = json!({ "answers": [["approve"]], "editedPlan": "1. Something else" });
+    let (status, problem) = hub.http("POST", &path, Some(&edited)).unwrap();
+    assert_eq!((status, &problem["code"]), (409, &json!("road_cannot_carry")), "{problem}");
+    assert!(problem["detail"].as_str().unwrap().contains("an edited plan"), "{problem}");
+    assert_eq!(questions(&hub, "requested"), open, "it is still open, and nothing was stored");
+    assert_eq!(hub.http("POST", &path, Some(&json!({ "answers": [["approve"]] }))).unwrap().0, 200);
+    assert_eq!(result(&prompted.join().unwrap())["stopReason"], "end_turn");
+    assert_eq!(request["params"]["toolCall"]["kind"], "switch_mode");
+}
+
+#[test]
 fn rights_are_asked_for() {
     let (hub, place, session) = mock();
     let mut stream = place.stream(None);

@@ -6,14 +6,12 @@ use askd_core::{Cause, Right, SessionId, SourceId};
 
 use super::error::AcpError;
 use super::server::{AcpServer, Slot};
-use crate::engine::managed::{ACP, Command, HeldSettings, ServerSettings};
+use crate::engine::managed::{ACP, END_PATIENCE, HeldSettings, ServerSettings};
 use crate::engine::questions::Caller;
 use crate::engine::{Engine, StartRequest};
 
 /// The longest name of a server.
 const MAX_NAME_BYTES: usize = 256;
-/// How long the end of a server is waited for; its agent has been told to go, and is killed before that.
-const END_PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// The last agent that a server had.
 pub(super) struct LastAgent {
@@ -137,10 +135,8 @@ impl Engine {
             Err(error) => return Err(error),
         };
         let mut gone = server.over();
-        let Some(attended) = self.inner.managed.get(&server.source) else { return Ok(()) };
+        self.inner.managed.end(&server.source, format!("ended by {}", caller.token.name)).await;
         drop(server);
-        let detail = format!("ended by {}", caller.token.name);
-        drop(attended.commands.send(Command::End { detail }).await);
         let over = async { while gone.changed().await.is_ok() {} };
         match tokio::time::timeout(END_PATIENCE, over).await {
             Ok(()) => Ok(()),

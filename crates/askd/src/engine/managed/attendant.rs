@@ -310,6 +310,9 @@ impl Attendant {
     async fn obey(&mut self, command: Command, connection: &HolderConnection) -> Result<(), EngineError> {
         match command {
             Command::Speak { delivery, reply } => self.speak(&delivery, reply, connection).await?,
+            Command::Carries { question, settlement, reply } => {
+                drop(reply.send(self.carries(&question, &settlement).await?));
+            }
             // A server keeps no journal; what the adapter says about a second copy decides.
             Command::Probe { reply, .. } if self.served.is_some() => drop(reply.send(None)),
             Command::Probe { delivery, reply } => {
