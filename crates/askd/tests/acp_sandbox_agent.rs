@@ -77,6 +77,13 @@ fn a_client_of_sandbox_agent_v1_sees_and_answers_questions() {
     let native = request["params"]["questionId"].as_str().unwrap();
     assert_eq!(post(askd_session, native, "reject", None).0, 204);
     assert_eq!(result(&prompted.join().unwrap())["stopReason"], "end_turn");
+    let beyond = format!("/v1/sessions/{session}/events/sse?offset=100000");
+    let (status, problem) = hub.http("GET", &beyond, None).unwrap();
+    assert_eq!(
+        (status, &problem["errors"][0]["code"]),
+        (400, &json!("beyond_newest")),
+        "a cursor of another store"
+    );
     let all = events(&hub, &session, 4, None);
     assert_eq!(all[3]["data"]["status"], "rejected");
     assert_eq!(

@@ -23,3 +23,8 @@ pub use agent::AcpAgent;
 pub(crate) use agent::descriptor;
 pub use codec::AcpCodec;
 pub(crate) use known::known;
+
+/// Whether a request of this method asks a human, however it is written.
+pub fn asks(method: &str) -> bool {
+    open::Way::of(method).is_some()
+}

@@ -5,6 +5,7 @@
 
 use bytes::Bytes;
 
+use askd_adapters::agents::acp::asks;
 use askd_adapters::splice;
 use askd_adapters::transport::holder::HolderConnection;
 use askd_adapters::transport::jsonrpc::Message;
@@ -56,10 +57,10 @@ impl Attendant {
         if taken {
             entry.voice = TAKEN;
         }
-        if let Message::Request { id, .. } = &message
+        if let (Some(relay), Message::Request { id, method, .. }) = (&self.relay, &message)
             && !heard.iter().any(|value| matches!(value, Heard::Asked(_)))
         {
-            self.note_request(canonical(id));
+            relay.server.add_request(canonical(id), asks(method));
         }
         self.relay_heard(heard, entry, n).await
     }
@@ -71,12 +72,6 @@ impl Attendant {
             self.push_notice(text);
         }
         self.save().await
-    }
-
-    fn note_request(&self, id: String) {
-        if let Some(relay) = &self.relay {
-            relay.server.add_request(id);
-        }
     }
 
     async fn relay_heard(&mut self, heard: Vec<Heard>, entry: NewEntry, n: u64) -> Result<(), EngineError> {
@@ -131,7 +126,7 @@ impl Attendant {
         match taken {
             Ok(question) => relay.server.add_question(request, question.id.clone()),
             // It cannot be shown in the inbox; its clients can still answer it.
-            Err(EngineError::Invalid(_)) => relay.server.add_request(request),
+            Err(EngineError::Invalid(_)) => relay.server.add_request(request, true),
             Err(_) => {}
         }
     }
@@ -166,8 +161,10 @@ impl Attendant {
                 }
                 body
             }
-            Relayed::Note { text } => {
+            Relayed::Note { text, done } => {
                 self.push_notice(text);
+                self.save().await?;
+                let _ = done.send(());
                 return Ok(());
             }
             // Whatever was heard before is known by now.

@@ -2,6 +2,7 @@
 
 use tokio::sync::{oneshot, watch};
 
+use askd_adapters::transport::jsonrpc::CANCEL_METHOD;
 use askd_core::{Right, SessionId};
 use askd_store::{Entry, RESOLVED};
 
@@ -13,9 +14,6 @@ use super::server::AcpServer;
 use crate::engine::Engine;
 use crate::engine::managed::Command;
 use crate::engine::questions::Caller;
-
-/// The notification by which a client takes a request of its own back.
-const CANCEL: &str = "$/cancel_request";
 
 /// The stream of a server, as a cursor reads it.
 pub struct AcpStream {
@@ -61,7 +59,7 @@ impl Engine {
     ) -> Result<(), AcpError> {
         caller.needs(Right::Manage)?;
         let server = self.running_server(id).await?;
-        if method != CANCEL {
+        if method != CANCEL_METHOD {
             return self.relay(&server, Relayed::Notification { body }).await;
         }
         let client = caller.token.id.clone();

@@ -47,9 +47,10 @@ pub(in crate::engine) enum Relayed {
     CatchUp {
         done: oneshot::Sender<()>,
     },
-    /// Something about a question that is to be seen in the stream.
+    /// Something about a question that is to be seen in the stream; `done` when it is stored.
     Note {
         text: String,
+        done: oneshot::Sender<()>,
     },
 }
 
