@@ -2,6 +2,10 @@
 
 use std::process::ExitCode;
 
+/// What a worker allocates the store's thread often frees, and the other way round: glibc makes them wait for each other.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     askd::cli::main()
 }

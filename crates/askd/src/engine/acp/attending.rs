@@ -16,7 +16,7 @@ use askd_store::{AsksHere, NewEntry};
 use super::ids::{canonical, id_of};
 use super::notice;
 use super::relay::Relayed;
-use crate::engine::managed::{Attendant, Stored};
+use crate::engine::managed::{Attendant, Response, Stored};
 use crate::engine::{EngineError, now};
 
 /// The voice of a response that the client has got as the answer to its request.
@@ -44,7 +44,7 @@ impl Attendant {
                 }
                 if let Some(waiter) = returned.waiter {
                     entry.voice = TAKEN;
-                    relay.tell_later(waiter, returned.text.clone());
+                    self.pipeline.following.responses.push((waiter, returned.text.clone()));
                 }
                 entry.raw = Some(returned.text);
             }
@@ -66,12 +66,12 @@ impl Attendant {
     }
 
     /// Gives responses that are stored to those who wait for them; of somebody who went just now, it is for the stream.
-    pub(in crate::engine) async fn tell_responses(&mut self) -> Result<(), EngineError> {
-        let Some(relay) = &mut self.relay else { return Ok(()) };
-        for text in relay.tell() {
-            self.push_notice(text);
+    pub(in crate::engine) fn tell_responses(&mut self, responses: Vec<Response>) {
+        for (waiter, text) in responses {
+            if let Err(text) = waiter.send(text) {
+                self.push_notice(text);
+            }
         }
-        self.save().await
     }
 
     async fn relay_heard(&mut self, heard: Vec<Heard>, entry: NewEntry, n: u64) -> Result<(), EngineError> {
@@ -138,7 +138,6 @@ impl Attendant {
         connection: &HolderConnection,
     ) -> Result<(), EngineError> {
         let tag = self.new_tag();
-        let mut recorded = None;
         let Some(relay) = &mut self.relay else { return Ok(()) };
         let text = match relayed {
             Relayed::Request { body, call, reply } => match relay.outgoing(&body, call, tag, reply) {
@@ -155,7 +154,7 @@ impl Attendant {
                 }
             }
             Relayed::Response { body, done } => {
-                recorded = Some(done);
+                self.pipeline.following.caught_up.push(done);
                 if let Some(text) = notice::answered(&body) {
                     self.push_notice(text);
                 }
@@ -167,9 +166,8 @@ impl Attendant {
                 let _ = done.send(());
                 return Ok(());
             }
-            // Whatever was heard before is known by now.
             Relayed::CatchUp { done } => {
-                let _ = done.send(());
+                self.pipeline.following.caught_up.push(done);
                 return Ok(());
             }
         };
@@ -180,12 +178,7 @@ impl Attendant {
         {
             relay.not_written(tag, "the agent cannot be reached at this moment");
         }
-        self.apply_all(heard, None).await?;
-        if let Some(recorded) = recorded {
-            self.save().await?;
-            let _ = recorded.send(());
-        }
-        Ok(())
+        self.apply_all(heard, None).await
     }
 
     /// The very words of the client whose outcome won.
@@ -206,7 +199,9 @@ impl Attendant {
         }
         self.push_notice(notice::ended(cause));
         self.save().await?;
-        self.tell_responses().await?;
+        let responses = self.pipeline.abandon();
+        self.tell_responses(responses);
+        self.save().await?;
         if let Some(relay) = &mut self.relay {
             relay.server.set_gone();
             relay.fail_all(cause);

@@ -62,8 +62,6 @@ pub(in crate::engine) struct Relay {
     waiting: HashMap<String, Waiting>,
     /// Which request a write was.
     writes: HashMap<u64, String>,
-    /// Responses that are told once they are stored.
-    responses: Vec<(oneshot::Sender<String>, String)>,
 }
 
 /// What has to be known of a client's request besides its bytes.
@@ -94,7 +92,7 @@ pub(super) struct Returned {
 impl Relay {
     pub(in crate::engine) fn new(server: Arc<AcpServer>, generation: u64) -> Self {
         let (waiting, writes) = (HashMap::new(), HashMap::new());
-        Self { server, generation, ids: Ids::new(), waiting, writes, responses: Vec::new() }
+        Self { server, generation, ids: Ids::new(), waiting, writes }
     }
 
     /// The number by which a line is stored once.
@@ -172,15 +170,6 @@ impl Relay {
             text = with_agent_capabilities(text);
         }
         Returned { text, waiter: waiter.filter(|waiter| !waiter.is_closed()), retold }
-    }
-
-    pub(super) fn tell_later(&mut self, waiter: oneshot::Sender<String>, response: String) {
-        self.responses.push((waiter, response));
-    }
-
-    /// Tells the responses that wait for it; gives back those whose client has gone.
-    pub(super) fn tell(&mut self) -> Vec<String> {
-        self.responses.drain(..).filter_map(|(waiter, response)| waiter.send(response).err()).collect()
     }
 
     /// A message of the agent that names a client's request gets the client's own id.

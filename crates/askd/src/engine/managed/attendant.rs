@@ -20,16 +20,12 @@ use askd_store::NewEntry;
 use super::COMMANDS;
 use super::command::Command;
 use super::mouth::HeldMouth;
-use super::pipeline::UnderWay;
+use super::pipeline::Pipeline;
 use super::served::{Served, next_news};
 use super::speaking::{said_of, was_written};
 use crate::engine::acp::Relay;
 use crate::engine::{Engine, EngineError, Said};
 
-/// How long an agent may take to end after it was asked to, before its group is killed.
-const END_GRACE: Duration = Duration::from_secs(2);
-/// The same for an ACP server, whose client waits for the end.
-const SERVER_END_GRACE: Duration = Duration::from_millis(700);
 /// Pause before a holder that lives but does not answer is tried again.
 pub(super) const ATTACH_AGAIN: Duration = Duration::from_millis(500);
 /// The name under which the first words to an agent are journaled.
@@ -49,17 +45,15 @@ pub(in crate::engine) struct Attendant {
     pub(in crate::engine) questions: HashMap<String, QuestionId>,
     /// What was said and is not yet stored, in order.
     pub(in crate::engine) unsaved: Vec<(SessionId, NewEntry)>,
-    /// Work for the store, in order.
-    pub(super) under_way: Vec<UnderWay>,
-    /// Bytes that the codec wants written.
-    pub(in crate::engine) to_write: Vec<Bytes>,
+    /// Work for the store, in order, and what waits for it.
+    pub(in crate::engine) pipeline: Pipeline,
     /// Why the agent is being ended, if it is.
     pub(in crate::engine) ending: Option<String>,
     pub(super) writes: HashMap<u64, oneshot::Sender<Said>>,
     pub(super) probes: HashMap<String, oneshot::Sender<Option<bool>>>,
     next_tag: u64,
     /// How many open questions the holder knows of.
-    told_open: Option<u32>,
+    pub(super) told_open: Option<u32>,
     /// What an ACP server adds: clients that talk to the agent themselves.
     pub(in crate::engine) relay: Option<Relay>,
     /// What an agent adds that talks through a server of its own.
@@ -102,8 +96,7 @@ impl Attendant {
             sessions: HashMap::new(),
             questions: HashMap::new(),
             unsaved: Vec::new(),
-            under_way: Vec::new(),
-            to_write: Vec::new(),
+            pipeline: Pipeline::default(),
             ending: None,
             writes: HashMap::new(),
             probes: HashMap::new(),
@@ -157,7 +150,8 @@ impl Attendant {
                         return Ended::Unheard;
                     }
                     self.unsaved.clear();
-                    self.under_way.clear();
+                    // Lines are heard again; clients that wait for a response go on waiting for it.
+                    self.pipeline.following.responses = self.pipeline.abandon();
                 }
             }
             tokio::time::sleep(ATTACH_AGAIN).await;
@@ -187,7 +181,7 @@ impl Attendant {
         let Attached { connection, mut events, .. } = attached;
         self.told_open = None;
         self.apply_all(greeting, None).await?;
-        let opening = std::mem::take(&mut self.to_write).concat();
+        let opening = std::mem::take(&mut self.pipeline.following.to_write).concat();
         if !opening.is_empty() {
             // Under a name of its own: a hub that was killed before or after this leaves it to the next, and the agent gets it once.
             let _ = connection.write(0, Some(OPENING), Bytes::from(opening)).await;
@@ -195,7 +189,7 @@ impl Attendant {
         if self.served.is_none() {
             self.apply_connected().await?;
         }
-        self.flush(&connection, None).await?;
+        self.flush(&connection).await;
         let mut obeyed = 0;
         loop {
             // Wishes that wait go first: what they make the agent say then comes together and shares a commit.
@@ -208,8 +202,11 @@ impl Attendant {
             }
             obeyed = 0;
             tokio::select! {
-                batch = events.next_batch() => {
-                    let Some(batch) = batch else { return Ok(Over::Connection) };
+                batch = events.next_batch(), if self.pipeline.has_room() => {
+                    let Some(batch) = batch else {
+                        self.flush_all(&connection).await?;
+                        return Ok(Over::Connection);
+                    };
                     if let Some(over) = self.take_batch(batch, &connection, &mut events).await? {
                         return Ok(over);
                     }
@@ -217,7 +214,11 @@ impl Attendant {
                 Some(command) = wishes.recv() => self.obey(command, &connection).await?,
                 news = next_news(&mut self.served) => {
                     self.take_news(news, commands).await?;
-                    self.flush(&connection, None).await?;
+                    self.flush(&connection).await;
+                }
+                () = self.pipeline.next_stored() => {
+                    self.take_stored()?;
+                    self.flush(&connection).await;
                 }
             }
         }
@@ -234,16 +235,15 @@ impl Attendant {
         connection: &HolderConnection,
         events: &mut HolderEvents,
     ) -> Result<Option<Over>, EngineError> {
-        let mut last_line = None;
         for event in batch {
             match event {
                 HolderEvent::Line { n, bytes } => {
                     self.hear_line(n, &bytes).await?;
-                    last_line = Some(n);
+                    self.pipeline.heard(n);
                 }
                 HolderEvent::Oversized { n, total_bytes, prefix } => {
                     self.hear_oversized(n, total_bytes, &prefix);
-                    last_line = Some(n);
+                    self.pipeline.heard(n);
                 }
                 HolderEvent::Written(written) => {
                     if let Some(relay) = &mut self.relay {
@@ -261,7 +261,7 @@ impl Attendant {
                     }
                 }
                 HolderEvent::Exited(record) => {
-                    self.flush(connection, last_line).await?;
+                    self.flush_all(connection).await?;
                     self.agent_gone(&record).await?;
                     let _ = connection.end(None, true).await;
                     // The holder closes when it goes; then its folder is of no more use.
@@ -271,40 +271,14 @@ impl Attendant {
                 }
                 HolderEvent::Closed(why) => {
                     tracing::debug!(%why, source = %self.source.id, "the connection to a holder ended");
-                    self.flush(connection, last_line).await?;
+                    self.flush_all(connection).await?;
                     return Ok(Some(Over::Connection));
                 }
                 HolderEvent::Status(_) | HolderEvent::Unsupported { .. } => {}
             }
         }
-        self.flush(connection, last_line).await?;
+        self.flush(connection).await;
         Ok(None)
-    }
-
-    /// Stores what was said, writes what the codec wants written, then lets the holder forget the lines.
-    async fn flush(
-        &mut self,
-        connection: &HolderConnection,
-        through: Option<u64>,
-    ) -> Result<(), EngineError> {
-        self.save().await?;
-        self.tell_responses().await?;
-        for bytes in std::mem::take(&mut self.to_write) {
-            let _ = connection.write(0, None, bytes).await;
-        }
-        self.make_calls();
-        let open = u32::try_from(self.questions.len()).unwrap_or(u32::MAX);
-        if self.told_open.replace(open) != Some(open) {
-            let _ = connection.set_open_questions(open).await;
-        }
-        if let Some(through) = through {
-            let _ = connection.ack(through).await;
-        }
-        if self.ending.is_some() {
-            let grace = if self.relay.is_some() { SERVER_END_GRACE } else { END_GRACE };
-            let _ = connection.end(Some(grace), false).await;
-        }
-        Ok(())
     }
 
     async fn obey(&mut self, command: Command, connection: &HolderConnection) -> Result<(), EngineError> {
@@ -341,7 +315,8 @@ impl Attendant {
                 self.apply_all(heard, None).await?;
             }
         }
-        self.flush(connection, None).await
+        self.flush(connection).await;
+        Ok(())
     }
 
     pub(in crate::engine) fn new_tag(&mut self) -> u64 {

@@ -120,8 +120,14 @@ impl Attendant {
         native.and_then(|native| self.sessions.get(native)).unwrap_or(&self.main.id).clone()
     }
 
-    /// Stores what was said so far, so that whatever is stored next comes after it.
+    /// Waits until everything is stored that was said so far.
     pub(in crate::engine) async fn save(&mut self) -> Result<(), EngineError> {
+        self.submit_said();
+        self.stored().await
+    }
+
+    /// Gives the store what was said so far, so that whatever is given to it next comes after it.
+    pub(super) fn submit_said(&mut self) {
         let mut unsaved = std::mem::take(&mut self.unsaved).into_iter().peekable();
         while let Some((session, entry)) = unsaved.next() {
             let mut entries = vec![entry];
@@ -134,7 +140,6 @@ impl Attendant {
                 Ok(Stored::Done)
             });
         }
-        self.stored().await
     }
 
     pub(in crate::engine) async fn apply_all(
@@ -192,8 +197,8 @@ impl Attendant {
             Heard::Incomplete { detail } => {
                 self.engine.source_state(&self.source.id, SourceState::Connected, Some(detail)).await?;
             }
-            Heard::Write(Speech::Bytes(bytes)) => self.to_write.push(Bytes::from(bytes)),
-            Heard::Write(Speech::Call(call)) => self.want_call(call),
+            Heard::Write(Speech::Bytes(bytes)) => self.pipeline.following.to_write.push(Bytes::from(bytes)),
+            Heard::Write(Speech::Call(call)) => self.pipeline.following.to_call.push(call),
             Heard::Unrecognised { why } => {
                 tracing::info!(
                     agent = self.source.agent,

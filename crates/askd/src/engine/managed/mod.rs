@@ -28,7 +28,7 @@ use askd_core::{SessionId, SourceId};
 
 pub(super) use attendant::Attendant;
 pub(super) use command::Command;
-pub(super) use pipeline::Stored;
+pub(super) use pipeline::{Response, Stored};
 pub use resume::HeldAgent;
 pub(super) use start::{HeldSettings, ServerSettings};
 pub use start::{StartError, StartRequest};

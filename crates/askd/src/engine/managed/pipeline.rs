@@ -1,17 +1,34 @@
-//! What an attendant has for the store: all that the lines of a batch mean shares a commit instead of waiting for one each.
+//! What an attendant has for the store: all that the lines of a batch mean shares a commit instead of waiting for one each, and
+//! while that is under way the attendant goes on hearing and obeying.
 //!
-//! In: work for the store, stored in the order in which it is given. Out: what it means to the attendant, in the same order,
-//! before the lines are acknowledged and before anything that has to know it.
+//! In: work for the store, stored in the order in which it is given, and what has to wait for it. Out: what it means to the
+//! attendant, in the same order, and then what waited: words for the agent, responses for clients, the holder's leave to forget.
 
 use std::pin::Pin;
-use std::task::Poll;
+use std::task::{Context, Poll};
+use std::time::Duration;
 
+use bytes::Bytes;
+use tokio::sync::oneshot;
+
+use askd_adapters::Call;
+use askd_adapters::transport::holder::HolderConnection;
 use askd_core::Question;
 
 use super::attendant::Attendant;
 use crate::engine::EngineError;
 
-pub(in crate::engine) type UnderWay = Pin<Box<dyn Future<Output = Result<Stored, EngineError>> + Send>>;
+/// How long an agent may take to end after it was asked to, before its group is killed.
+const END_GRACE: Duration = Duration::from_secs(2);
+/// The same for an ACP server, whose client waits for the end.
+const SERVER_END_GRACE: Duration = Duration::from_millis(700);
+/// Lines that are heard while others are being stored; past it the agent's next lines wait in the holder.
+const MAX_GATHERED: u64 = 1024;
+
+type Works = Vec<Pin<Box<dyn Future<Output = Result<Stored, EngineError>> + Send>>>;
+
+/// A response of the agent and the client that waits for it.
+pub(in crate::engine) type Response = (oneshot::Sender<String>, String);
 
 /// What became of work for the store.
 pub(in crate::engine) enum Stored {
@@ -24,36 +41,169 @@ pub(in crate::engine) enum Stored {
     },
 }
 
+/// What waits until a batch is stored.
+#[derive(Default)]
+pub(in crate::engine) struct Following {
+    /// Bytes that the codec wants written.
+    pub(in crate::engine) to_write: Vec<Bytes>,
+    /// Calls that the codec wants made.
+    pub(in crate::engine) to_call: Vec<Call>,
+    pub(in crate::engine) responses: Vec<Response>,
+    /// Who waits until everything is known that was heard so far.
+    pub(in crate::engine) caught_up: Vec<oneshot::Sender<()>>,
+    /// The last line, which the holder may forget.
+    through: Option<u64>,
+    /// How many lines these are.
+    lines: u64,
+}
+
+/// Work for the store: what is gathered, what is being stored, and what is stored and has to be followed up.
+#[derive(Default)]
+pub(in crate::engine) struct Pipeline {
+    gathered: Works,
+    pub(in crate::engine) following: Following,
+    storing: Option<Storing>,
+    stored: Vec<Following>,
+}
+
+struct Storing {
+    /// In the store's queue, in order.
+    works: Works,
+    results: Vec<Option<Result<Stored, EngineError>>>,
+    following: Following,
+}
+
+impl Storing {
+    /// Polled once, a work stands in the store's queue, and its place there is its place in the order.
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let mut all = Poll::Ready(());
+        for (work, result) in self.works.iter_mut().zip(&mut self.results) {
+            if result.is_none() {
+                match work.as_mut().poll(context) {
+                    Poll::Ready(stored) => *result = Some(stored),
+                    Poll::Pending => all = Poll::Pending,
+                }
+            }
+        }
+        all
+    }
+}
+
+impl Pipeline {
+    /// Whether more lines may be heard before these are stored.
+    pub(super) fn has_room(&self) -> bool {
+        self.following.lines < MAX_GATHERED
+    }
+
+    /// A line was heard.
+    pub(super) fn heard(&mut self, line: u64) {
+        self.following.through = Some(line);
+        self.following.lines += 1;
+    }
+
+    /// Gives what is gathered to the store, if it has nothing of this attendant.
+    async fn start(&mut self) {
+        if self.storing.is_some() {
+            return;
+        }
+        let (works, following) = (std::mem::take(&mut self.gathered), std::mem::take(&mut self.following));
+        if works.is_empty() {
+            return self.stored.push(following);
+        }
+        let results = works.iter().map(|_| None).collect();
+        let mut storing = Storing { works, results, following };
+        // Whether it is stored already is asked by whoever waits for it.
+        std::future::poll_fn(|context| {
+            let _ = storing.poll(context);
+            Poll::Ready(())
+        })
+        .await;
+        self.storing = Some(storing);
+    }
+
+    /// Waits until what is being stored is stored; never, where there is nothing.
+    pub(super) async fn next_stored(&mut self) {
+        match &mut self.storing {
+            Some(storing) => std::future::poll_fn(|context| storing.poll(context)).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Gives up all but the responses that clients wait for.
+    pub(in crate::engine) fn abandon(&mut self) -> Vec<Response> {
+        let Self { following, storing, stored, .. } = std::mem::take(self);
+        let following = stored.into_iter().chain(storing.map(|storing| storing.following)).chain([following]);
+        following.flat_map(|following| following.responses).collect()
+    }
+}
+
 impl Attendant {
     /// Work that is given to the store with all that follows until somebody waits for it.
     pub(in crate::engine) fn submit<F>(&mut self, work: F)
     where
         F: Future<Output = Result<Stored, EngineError>> + Send + 'static,
     {
-        self.under_way.push(Box::pin(work));
+        self.pipeline.gathered.push(Box::pin(work));
     }
 
     /// Waits until everything that there is for the store is stored.
     pub(in crate::engine) async fn stored(&mut self) -> Result<(), EngineError> {
-        let mut works = std::mem::take(&mut self.under_way);
-        let mut polled = Vec::with_capacity(works.len());
-        // Polled once, a work stands in the store's queue, and its place there is its place in the order.
-        for work in &mut works {
-            polled.push(futures_util::poll!(work));
+        while self.pipeline.storing.is_some() || !self.pipeline.gathered.is_empty() {
+            self.pipeline.start().await;
+            self.pipeline.next_stored().await;
+            self.take_stored()?;
         }
-        for (work, polled) in works.into_iter().zip(polled) {
-            let stored = match polled {
-                Poll::Ready(stored) => stored,
-                Poll::Pending => work.await,
-            };
-            match stored? {
-                Stored::Done => {}
-                Stored::Question { native_id, request, taken } => {
-                    self.relay_took(request, &taken);
-                    self.took_question(native_id, *taken)?;
-                }
+        Ok(())
+    }
+
+    /// What was being stored is stored, or could not be.
+    pub(super) fn take_stored(&mut self) -> Result<(), EngineError> {
+        let Some(Storing { results, following, .. }) = self.pipeline.storing.take() else { return Ok(()) };
+        self.pipeline.stored.push(following);
+        for stored in results.into_iter().flatten() {
+            if let Stored::Question { native_id, request, taken } = stored? {
+                self.relay_took(request, &taken);
+                self.took_question(native_id, *taken)?;
             }
         }
         Ok(())
+    }
+
+    /// Gives the store what was said, and does what waited for what is stored.
+    pub(super) async fn flush(&mut self, connection: &HolderConnection) {
+        self.submit_said();
+        self.pipeline.start().await;
+        for following in std::mem::take(&mut self.pipeline.stored) {
+            self.follow(following, connection).await;
+        }
+    }
+
+    /// The same, and waits until all is stored and done.
+    pub(super) async fn flush_all(&mut self, connection: &HolderConnection) -> Result<(), EngineError> {
+        self.save().await?;
+        self.flush(connection).await;
+        self.save().await
+    }
+
+    async fn follow(&mut self, following: Following, connection: &HolderConnection) {
+        self.tell_responses(following.responses);
+        for bytes in following.to_write {
+            let _ = connection.write(0, None, bytes).await;
+        }
+        self.make_calls(following.to_call);
+        let open = u32::try_from(self.questions.len()).unwrap_or(u32::MAX);
+        if self.told_open.replace(open) != Some(open) {
+            let _ = connection.set_open_questions(open).await;
+        }
+        if let Some(through) = following.through {
+            let _ = connection.ack(through).await;
+        }
+        for waiting in following.caught_up {
+            let _ = waiting.send(());
+        }
+        if self.ending.is_some() {
+            let grace = if self.relay.is_some() { SERVER_END_GRACE } else { END_GRACE };
+            let _ = connection.end(Some(grace), false).await;
+        }
     }
 }

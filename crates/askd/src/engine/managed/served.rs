@@ -42,13 +42,11 @@ pub(super) struct Served {
     settings: ServedSettings,
     link: Option<Link>,
     connected: bool,
-    /// Calls that the codec wants.
-    to_call: Vec<Call>,
 }
 
 impl Served {
     pub(super) fn new(way: ServerWay, settings: ServedSettings) -> Self {
-        Self { way, settings, link: None, connected: false, to_call: Vec::new() }
+        Self { way, settings, link: None, connected: false }
     }
 
     pub(super) fn is_connected(&self) -> bool {
@@ -167,19 +165,11 @@ impl Attendant {
         }
     }
 
-    /// A call that the codec wants; it goes out with the next flush.
-    pub(super) fn want_call(&mut self, call: Call) {
-        match &mut self.served {
-            Some(served) => served.to_call.push(call),
-            None => tracing::error!(path = call.path, "a held agent has no server to call"),
-        }
-    }
-
-    pub(super) fn make_calls(&mut self) {
-        if let Some(served) = &mut self.served
-            && let Some(link) = &served.link
-        {
-            served.to_call.drain(..).for_each(|call| link.call(call, None));
+    /// Calls that the codec wants; they wait for the server to be known.
+    pub(super) fn make_calls(&mut self, calls: Vec<Call>) {
+        match self.served.as_ref().and_then(|served| served.link.as_ref()) {
+            Some(link) => calls.into_iter().for_each(|call| link.call(call, None)),
+            None => self.pipeline.following.to_call.extend(calls),
         }
     }
 
