@@ -172,58 +172,6 @@ fn an_edited_plan_that_the_protocol_has_no_place_for_is_refused_before_anything_
     assert_eq!(request["params"]["toolCall"]["kind"], "switch_mode");
 }
 
-/// An agent that asks with the line in `$ASKS` and keeps what it hears.
-const ASKING: &str = r#"while IFS= read -r line; do
-  printf '%s\n' "$line" >> "$HEARD"
-  case "$line" in *'"initialize"'*) cat "$ASKS" ;; esac
-done"#;
-
-#[test]
-fn a_form_too_large_for_the_inbox_waits_for_a_client_that_can_show_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let (asks, heard) = (folder.path().join("asks"), folder.path().join("heard"));
-    let script = folder.path().join("agent.sh");
-    std::fs::write(&script, ASKING).unwrap();
-    let fields: serde_json::Map<String, Value> =
-        (0..100).map(|i| (format!("f{i}"), json!({ "type": "string" }))).collect();
-    let schema = json!({ "type": "object", "properties": fields });
-    let params = json!({ "mode": "form", "sessionId": "s", "message": "All?", "requestedSchema": schema });
-    let request = json!({ "jsonrpc": "2.0", "id": 5, "method": "elicitation/create", "params": params });
-    std::fs::write(&asks, format!("{request}\n")).unwrap();
-    let agent = format!("--agent=large=sh {}", script.display());
-    let mut hub = acp::start(acp::builder().arg(agent).env("ASKS", &asks).env("HEARD", &heard));
-    let place = Place::new(&hub, "large");
-    let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}"#;
-    let started = place.clone();
-    drop(std::thread::spawn(move || started.post("?agent=large", hello)));
-    let mut stream = eventually("the server", || {
-        let there = hub.http("GET", "/v1/holders", None).unwrap().1["holders"] != json!([]);
-        there.then(|| place.stream(None))
-    });
-    let request = stream.request("elicitation/create");
-    assert_eq!(questions(&hub, "requested"), Vec::<Value>::new());
-    let unknown = r#"{"jsonrpc":"2.0","id":5,"error":{"code":-32601,"message":"Method not found"}}"#;
-    for after in [None, Some(())] {
-        if after.is_some() {
-            hub.kill().unwrap();
-            hub.restart().unwrap();
-        }
-        assert_eq!(place.post("", unknown).0, 202);
-    }
-    let mut replay = place.stream(None);
-    for _ in 0..2 {
-        let note = replay.until(|event| event.data.contains("_askd/question_not_shown"));
-        assert!(note.data.contains("Method not found (-32601)"), "{note:?}");
-    }
-    let answer = json!({ "action": "accept", "content": { "f99": "last" } });
-    assert_eq!(place.respond(&request, &answer), (202, Value::Null));
-    let lines = eventually("the answer", || {
-        let heard = std::fs::read_to_string(&heard).unwrap();
-        heard.contains("f99").then_some(heard)
-    });
-    assert!(!lines.contains("-32601"), "{lines}");
-}
-
 #[test]
 fn rights_are_asked_for() {
     let (hub, place, session) = mock();

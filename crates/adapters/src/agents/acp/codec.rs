@@ -37,6 +37,8 @@ pub struct AcpCodec {
     pub(super) queued: VecDeque<String>,
     /// Whether the agent can close a session.
     pub(super) closes: bool,
+    /// Whether what is heard next was surely never heard before.
+    pub(super) first_time: bool,
 }
 
 impl AcpCodec {
@@ -51,6 +53,7 @@ impl AcpCodec {
             overheard: Overheard::default(),
             queued: VecDeque::new(),
             closes: false,
+            first_time: false,
         }
     }
 
@@ -243,6 +246,15 @@ impl Codec for AcpCodec {
 
     fn understand(&self, native: &RawValue, ask: &Ask, response: &str) -> Result<ClientSays, Unspeakable> {
         replying::understand(native, ask, response)
+    }
+
+    fn first_time(&mut self, surely: bool) {
+        self.first_time = surely;
+    }
+
+    fn rename(&mut self, native_id: &str, name: &str) -> bool {
+        let open = self.open.by_native_mut(native_id);
+        open.map(|open| name.clone_into(&mut open.native_id)).is_some()
     }
 
     fn forget(&mut self, native_id: &str) {

@@ -81,7 +81,7 @@ impl Attendant {
         }
         for value in heard {
             match value {
-                Heard::Asked(asked) => self.relay_asked(*asked, entry.take()),
+                Heard::Asked(asked) => self.relay_asked(*asked, entry.take(), n).await?,
                 // The client is told by the response itself, and decides what comes next.
                 Heard::Failed { .. } => {}
                 value => self.apply_all(vec![value], Some(n)).await?,
@@ -99,8 +99,16 @@ impl Attendant {
     }
 
     /// A question, its line and what was said before it, in one transaction. Other lines of the batch may share the commit.
-    fn relay_asked(&mut self, asked: Asked, entry: Option<NewEntry>) {
-        let Some(stream) = self.relay.as_ref().map(|relay| relay.server.stream.clone()) else { return };
+    async fn relay_asked(
+        &mut self,
+        mut asked: Asked,
+        entry: Option<NewEntry>,
+        n: u64,
+    ) -> Result<(), EngineError> {
+        let Some(stream) = self.relay.as_ref().map(|relay| relay.server.stream.clone()) else {
+            return Ok(());
+        };
+        self.name_question(&mut asked, Some(n)).await?;
         let native_id = asked.native_id.clone();
         let request = id_of(asked.native.get());
         let question = self.question_from(asked);
@@ -114,6 +122,7 @@ impl Attendant {
             let taken = Box::new(engine.hear_in(question, &stream, said).await);
             Ok(Stored::Question { native_id, request, taken })
         });
+        Ok(())
     }
 
     /// The clients' name of a question that was stored, or could not be.

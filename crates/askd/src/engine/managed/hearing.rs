@@ -18,6 +18,7 @@ const SERVED_ROAD: &str = "http";
 
 impl Attendant {
     pub(super) async fn hear_line(&mut self, n: u64, bytes: &[u8]) -> Result<(), EngineError> {
+        self.codec.first_time(!self.names.may_repeat(n));
         if self.relay.is_some() {
             return self.relay_line(n, bytes).await;
         }
@@ -166,7 +167,7 @@ impl Attendant {
             self.stored().await?;
         }
         match heard {
-            Heard::Asked(asked) => self.asked(*asked).await?,
+            Heard::Asked(asked) => self.asked(*asked, line).await?,
             Heard::Withdrawn { native_id, cause } => {
                 if let Some(id) = self.questions.remove(&native_id) {
                     self.engine.cancel(&id, cause).await?;
@@ -212,8 +213,9 @@ impl Attendant {
         Ok(())
     }
 
-    async fn asked(&mut self, asked: Asked) -> Result<(), EngineError> {
+    async fn asked(&mut self, mut asked: Asked, line: Option<u64>) -> Result<(), EngineError> {
         self.save().await?;
+        self.name_question(&mut asked, line).await?;
         let native_id = asked.native_id.clone();
         let question = self.question_from(asked);
         let taken = self.engine.hear(question).await;

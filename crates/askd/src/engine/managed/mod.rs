@@ -9,6 +9,7 @@ mod ending;
 mod hearing;
 mod launch;
 mod mouth;
+mod names;
 mod pipeline;
 mod resume;
 mod served;

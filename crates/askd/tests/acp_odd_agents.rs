@@ -1,0 +1,126 @@
+//! Agents with odd habits behind `/v1/acp`: ids that are used again, forms that are too large for the inbox.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
+
+mod acp;
+
+use acp::{Place, eventually};
+use askd_testkit::hub::Hub;
+use serde_json::{Value, json};
+
+const EXTENSION: &str = "_sandboxagent/session/request_question";
+
+fn questions(hub: &Hub, status: &str) -> Vec<Value> {
+    let (_, list) = hub.http("GET", &format!("/v1/questions?status={status}&order=asc"), None).unwrap();
+    list["questions"].as_array().unwrap().clone()
+}
+
+/// Starts an agent that never answers the greeting.
+fn greet(place: &Place, agent: &str) {
+    let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}"#;
+    let (place, query) = (place.clone(), format!("?agent={agent}"));
+    drop(std::thread::spawn(move || place.post(&query, hello)));
+}
+
+/// An agent whose every request has the same id, and that says what it got.
+const FORGETFUL: &str = r#"while IFS= read -r line; do
+  case "$line" in
+    *'"initialize"'*) ask=1 ;;
+    *'"status"'*) printf '%s\n' "$line" >> "$HEARD"; ask=$((ask + 1)) ;;
+    *) continue ;;
+  esac
+  text="Question $ask?"
+  [ "$ask" -gt 2 ] && text='Again?'
+  [ "$ask" -le 4 ] && printf '{"jsonrpc":"2.0","id":"q-1","method":"_sandboxagent/session/request_question","params":{"sessionId":"s","prompt":"%s"}}\n' "$text"
+done"#;
+
+#[test]
+fn an_agent_may_use_the_id_of_an_answered_question_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (script, heard) = (folder.path().join("agent.sh"), folder.path().join("heard"));
+    std::fs::write(&script, FORGETFUL).unwrap();
+    let agent = format!("--agent=forgetful=sh {}", script.display());
+    let mut hub = acp::start(acp::builder().arg(agent).env("HEARD", &heard));
+    let place = Place::new(&hub, "forgetful");
+    greet(&place, "forgetful");
+    let texts = ["Question 1?", "Question 2?", "Again?", "Again?"];
+    let mut ids: Vec<Value> = Vec::new();
+    for (i, text) in texts.iter().enumerate() {
+        let open = eventually(text, || questions(&hub, "requested").pop());
+        assert_eq!(open["questions"][0]["question"], *text);
+        assert!(!ids.contains(&open["id"]), "{open}");
+        if i == 2 {
+            // Whatever this hub remembers is gone.
+            hub.kill().unwrap();
+            hub.restart().unwrap();
+            assert_eq!(questions(&hub, "requested").pop().as_ref(), Some(&open));
+        }
+        let answer = json!({ "status": "answered", "answers": [[format!("answer {i}")]] });
+        assert_eq!(place.respond(&json!({ "id": "q-1" }), &answer), (202, Value::Null));
+        ids.push(open["id"].clone());
+    }
+    let wanted: Vec<Value> = (0..4).map(|i| json!([[format!("answer {i}")]])).collect();
+    eventually("all answers", || {
+        let heard = std::fs::read_to_string(&heard).unwrap_or_default();
+        let answers = heard.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let answers: Vec<Value> = answers.map(|line| line["result"]["answers"].clone()).collect();
+        (answers == wanted).then_some(())
+    });
+    // Each request in the stream is followed by its own end.
+    let mut replay = place.stream(None);
+    for id in ids {
+        replay.request(EXTENSION);
+        let end = replay.until(|event| event.data.contains("_askd/question_resolved")).json();
+        assert_eq!((&end["params"]["questionId"], &end["params"]["requestId"]), (&id, &json!("q-1")));
+    }
+}
+
+/// An agent that asks with the line in `$ASKS` and keeps what it hears.
+const ASKING: &str = r#"while IFS= read -r line; do
+  printf '%s\n' "$line" >> "$HEARD"
+  case "$line" in *'"initialize"'*) cat "$ASKS" ;; esac
+done"#;
+
+#[test]
+fn a_form_too_large_for_the_inbox_waits_for_a_client_that_can_show_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (asks, heard) = (folder.path().join("asks"), folder.path().join("heard"));
+    let script = folder.path().join("agent.sh");
+    std::fs::write(&script, ASKING).unwrap();
+    let fields: serde_json::Map<String, Value> =
+        (0..100).map(|i| (format!("f{i}"), json!({ "type": "string" }))).collect();
+    let schema = json!({ "type": "object", "properties": fields });
+    let params = json!({ "mode": "form", "sessionId": "s", "message": "All?", "requestedSchema": schema });
+    let request = json!({ "jsonrpc": "2.0", "id": 5, "method": "elicitation/create", "params": params });
+    std::fs::write(&asks, format!("{request}\n")).unwrap();
+    let agent = format!("--agent=large=sh {}", script.display());
+    let mut hub = acp::start(acp::builder().arg(agent).env("ASKS", &asks).env("HEARD", &heard));
+    let place = Place::new(&hub, "large");
+    greet(&place, "large");
+    let mut stream = eventually("the server", || {
+        let there = hub.http("GET", "/v1/holders", None).unwrap().1["holders"] != json!([]);
+        there.then(|| place.stream(None))
+    });
+    let request = stream.request("elicitation/create");
+    assert_eq!(questions(&hub, "requested"), Vec::<Value>::new());
+    let unknown = r#"{"jsonrpc":"2.0","id":5,"error":{"code":-32601,"message":"Method not found"}}"#;
+    for after in [None, Some(())] {
+        if after.is_some() {
+            hub.kill().unwrap();
+            hub.restart().unwrap();
+        }
+        assert_eq!(place.post("", unknown).0, 202);
+    }
+    let mut replay = place.stream(None);
+    for _ in 0..2 {
+        let note = replay.until(|event| event.data.contains("_askd/question_not_shown"));
+        assert!(note.data.contains("Method not found (-32601)"), "{note:?}");
+    }
+    let answer = json!({ "action": "accept", "content": { "f99": "last" } });
+    assert_eq!(place.respond(&request, &answer), (202, Value::Null));
+    let lines = eventually("the answer", || {
+        let heard = std::fs::read_to_string(&heard).unwrap();
+        heard.contains("f99").then_some(heard)
+    });
+    assert!(!lines.contains("-32601"), "{lines}");
+}
