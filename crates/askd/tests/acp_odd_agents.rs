@@ -75,6 +75,34 @@ fn an_agent_may_use_the_id_of_an_answered_question_again() {
     }
 }
 
+#[test]
+fn a_response_in_many_lines_is_one_message_to_the_agent() {
+    let folder = tempfile::tempdir().unwrap();
+    let (asks, heard) = (folder.path().join("asks"), folder.path().join("heard"));
+    let script = folder.path().join("agent.sh");
+    std::fs::write(&script, ASKING).unwrap();
+    let params = json!({ "sessionId": "s", "prompt": "Which?" });
+    let request = json!({ "jsonrpc": "2.0", "id": 5, "method": EXTENSION, "params": params });
+    std::fs::write(&asks, format!("{request}\n")).unwrap();
+    let agent = format!("--agent=lines=sh {}", script.display());
+    let hub = acp::start(acp::builder().arg(agent).env("ASKS", &asks).env("HEARD", &heard));
+    let place = Place::new(&hub, "lines");
+    greet(&place, "lines");
+    eventually("the question", || questions(&hub, "requested").pop());
+    // On a line of its own, the part in the middle would be a request of somebody who may only answer.
+    let answerer = json!({ "name": "answerer", "rights": ["answer"] });
+    let token = hub.http("POST", "/v1/tokens", Some(&answerer)).unwrap().1["token"].clone();
+    let body = "{\"jsonrpc\":\"2.0\",\n\"id\":5,\r\n\"result\":{\"status\":\"answered\",\"answers\":[[\"a\\nb\"]],\"_meta\":\n\
+                {\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"session/prompt\"}\n}}\n";
+    assert_eq!(place.with_token(token.as_str().unwrap()).post("", body).0, 202);
+    let lines = eventually("the answer", || {
+        let heard = std::fs::read_to_string(&heard).unwrap();
+        heard.contains("answered").then(|| heard.lines().map(str::to_owned).collect::<Vec<_>>())
+    });
+    let wanted = body.trim().replace(['\n', '\r'], " ");
+    assert_eq!(lines[1..], [wanted], "the greeting, and then one line");
+}
+
 /// An agent that asks with the line in `$ASKS` and keeps what it hears.
 const ASKING: &str = r#"while IFS= read -r line; do
   printf '%s\n' "$line" >> "$HEARD"

@@ -136,7 +136,24 @@ fn responses_that_do_not_fit_are_refused_and_never_reach_the_agent() {
     }
     let (status, problem) = place.respond(&json!({ "id": "unheard" }), &json!({}));
     assert_eq!((status, problem["code"].as_str()), (404, Some("not_found")));
-    for bad in ["", "[]", "{", "7", r#"{"jsonrpc":"2.0"}"#, r#"{"jsonrpc":"1.0","id":1,"method":"x"}"#] {
+    let cancelled = r#""result":{"outcome":{"outcome":"cancelled"}}"#;
+    let both = r#""error":{"code":1,"message":"no"}"#;
+    let id = &request["id"];
+    for bad in [
+        "",
+        "[]",
+        "{",
+        "7",
+        r#"{"jsonrpc":"2.0"}"#,
+        r#"{"jsonrpc":"1.0","id":1,"method":"x"}"#,
+        // What the agent could not read, or could read in two ways.
+        &format!(r#"{{"id":{id},{cancelled}}}"#),
+        &format!(r#"{{"jsonrpc":"2.0","id":{id},{cancelled},{both}}}"#),
+        &format!(r#"{{"jsonrpc":"2.0","id":{id},"id":{id},{cancelled}}}"#),
+        &format!(r#"{{"jsonrpc":"2.0","id":1.5,{cancelled}}}"#),
+        &format!(r#"{{"jsonrpc":"2.0","id":99999999999999999999,{cancelled}}}"#),
+        &format!(r#"[{{"jsonrpc":"2.0","id":{id},{cancelled}}}]"#),
+    ] {
         assert_eq!(place.post("", bad).0, 400, "{bad}");
     }
     // A client that does not know the method does not answer for the others; it is recorded.

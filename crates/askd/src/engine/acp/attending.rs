@@ -194,7 +194,8 @@ impl Attendant {
     pub(in crate::engine) fn clients_words(&self, delivery: &askd_store::ClaimedDelivery) -> Option<Bytes> {
         let relay = self.relay.as_ref()?;
         let words = relay.server.take_words(&delivery.question.id, &delivery.settlement)?;
-        Some(Bytes::from(format!("{words}\n")))
+        // Exactly one line: what stands on a line of its own would be a message of its own to the agent.
+        Some(Bytes::from(format!("{}\n", splice::one_line(&words))))
     }
 
     fn push_notice(&mut self, text: String) {

@@ -6,6 +6,7 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use askd_adapters::splice;
 use askd_adapters::transport::jsonrpc::{Defect, Message};
 
 use crate::engine::{Caller, ClientCall};
@@ -37,6 +38,9 @@ pub(super) async fn post(
 ) -> Result<Response, Problem> {
     let body = json_text(request, MAX_ACP_BODY_BYTES).await?;
     match Message::parse(body.as_bytes()) {
+        Message::Malformed { defect, .. } => Err(refused(defect)),
+        // The agent gets the very bytes, and an agent may be strict.
+        _ if splice::member(&body, "jsonrpc").is_none() => Err(refused(Defect::Version)),
         Message::Request { method, params, .. } => {
             let engine = &state.engine;
             let name = server;
@@ -76,7 +80,6 @@ pub(super) async fn post(
             state.engine.acp_respond(&caller, &server, body).await?;
             Ok(StatusCode::ACCEPTED.into_response())
         }
-        Message::Malformed { defect, .. } => Err(refused(defect)),
     }
 }
 
