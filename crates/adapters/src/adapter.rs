@@ -49,7 +49,8 @@ pub trait Adapter: Send + Sync {
 }
 
 /// What is needed to attach to an agent's own HTTP server: its stream of events and the user of its basic authentication. An
-/// agent that has one is started as a server too ([`Adapter::launch`]), and talks through it alone.
+/// agent that has one is started as a server too ([`Adapter::launch`]), and talks through it alone; or it speaks ACP on its lines,
+/// and the server is a second way to it, beside them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerWay {
     /// The path of the stream; its events go to [`Codec::hear`].
@@ -60,11 +61,20 @@ pub struct ServerWay {
     pub url: &'static str,
     /// A path that every such server knows, with or without a password.
     pub health: &'static str,
-    /// What it prints before its address as soon as it can be asked.
-    pub listening: &'static str,
+    /// How it becomes known where it listens, if askd starts it.
+    pub listening: Listening,
     /// The variables from which it takes its user name and its password.
     pub user_variable: &'static str,
     pub password_variable: &'static str,
+}
+
+/// How it becomes known where a server listens that askd has started, and when it can be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listening {
+    /// It prints its address after these words as soon as it can be asked.
+    Says(&'static str),
+    /// It gets a port of this machine by this option, and can be asked as soon as it says anything.
+    Given(&'static str),
 }
 
 /// A program of an agent on this machine.

@@ -23,6 +23,11 @@ pub trait Codec: Send + Sync {
     /// One framed message: a line, the data of an SSE event, a text frame. Total on any bytes; never panics.
     fn hear(&mut self, message: &[u8]) -> Vec<Heard>;
 
+    /// The same from the agent's own server, where that is a second way beside its lines.
+    fn hear_server(&mut self, event: &[u8]) -> Vec<Heard> {
+        self.hear(event)
+    }
+
     /// What somebody else wrote to the agent over the same connection, where askd only passes messages on ([`Start::Observed`]).
     fn overhear(&mut self, message: &[u8]) -> Vec<Heard> {
         let _ = message;

@@ -15,7 +15,7 @@ pub mod registry;
 pub mod splice;
 pub mod transport;
 
-pub use adapter::{Adapter, AdapterError, FoundProgram, Launch, LaunchRequest, ServerWay};
+pub use adapter::{Adapter, AdapterError, FoundProgram, Launch, LaunchRequest, Listening, ServerWay};
 pub use capability::{Capability, CapabilityClaim, Claims, Level};
 pub use codec::{Begin, ClientSays, Codec, KnownSession, Pending, Settlement, Start, Unspeakable};
 pub use descriptor::{Claim, ClaimState, Descriptor, Road, RoadHere};

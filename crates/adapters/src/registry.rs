@@ -12,6 +12,7 @@ use crate::agents::acp::{self, AcpAgent};
 use crate::agents::claude::ClaudeAgent;
 use crate::agents::mock::MockAgent;
 use crate::agents::opencode::OpencodeAgent;
+use crate::agents::opencode_acp::OpencodeAcpAgent;
 use crate::agents::unbuilt::Unbuilt;
 use crate::descriptor::{Claim, Descriptor, Road};
 use crate::process_names;
@@ -64,7 +65,8 @@ impl Registry {
             Arc::new(Unbuilt::new("codex", "Codex", CODEX, Some("npm install -g @openai/codex"))),
             Arc::new(Unbuilt::new("amp", "Amp", AMP, Some("npm install -g @sourcegraph/amp"))),
         ];
-        let by_acp = acp::known().into_iter().map(|agent| Arc::new(agent) as Arc<dyn Adapter>).collect();
+        let known = acp::known().into_iter().map(|agent| Arc::new(agent) as Arc<dyn Adapter>);
+        let by_acp = known.chain([Arc::new(OpencodeAcpAgent::default()) as Arc<dyn Adapter>]).collect();
         Self { adapters, by_acp }
     }
 

@@ -33,7 +33,9 @@ fn real_lines() -> Vec<Vec<u8>> {
 }
 
 fn codecs() -> Vec<Box<dyn Codec>> {
-    Registry::built_in().iter().filter_map(|adapter| adapter.codec().ok()).collect()
+    let registry = Registry::built_in();
+    let beside_lines = registry.acp("opencode").unwrap();
+    registry.iter().chain([beside_lines]).filter_map(|adapter| adapter.codec().ok()).collect()
 }
 
 /// Those that are spoken to in lines.
@@ -169,6 +171,8 @@ proptest! {
             for line in &lines {
                 let heard = codec.hear(line);
                 check(codec.as_mut(), heard);
+                let heard = codec.hear_server(line);
+                check(codec.as_mut(), heard);
                 codec.overhear(line);
             }
         }
@@ -202,6 +206,8 @@ proptest! {
             for (at, edits) in &picks {
                 let line = apply(all[at.index(all.len())].clone(), edits, &all);
                 let heard = codec.hear(&line);
+                check(codec.as_mut(), heard);
+                let heard = codec.hear_server(&line);
                 check(codec.as_mut(), heard);
             }
             for call in &calls {

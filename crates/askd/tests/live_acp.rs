@@ -1,17 +1,19 @@
-//! Real ACP agents behind `/v1/acp`, with the scripted model behind them: `claude-agent-acp` with Claude Code and `codex-acp`
-//! with Codex. What the model saw as the result of its question is the proof of the whole way.
+//! Real ACP agents behind `/v1/acp`, with the scripted model behind them: `claude-agent-acp` with Claude Code, `codex-acp`
+//! with Codex, and `opencode acp`. What the model saw as the result of its question is the proof of the whole way.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
 mod acp;
 #[path = "live_acp/agents.rs"]
 mod agents;
+#[path = "live_acp/opencode.rs"]
+mod opencode;
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use acp::{assert_no_hole, eventually, prompt, result};
-use agents::{CLAUDE, CODEX, Stage};
+use agents::{CLAUDE, CODEX, OPENCODE, Stage};
 use anyhow::Result;
 use askd_testkit::programs::live::Live;
 use serde_json::{Value, json};
@@ -26,6 +28,11 @@ fn main() -> ExitCode {
         .test("codex_rejections", CODEX, || async { rejections(&mut Stage::codex().await?) })
         .test("codex_turn_cancelled", CODEX, || async { turn_cancelled(&mut Stage::codex().await?) })
         .test("codex_hub_killed", CODEX, || async { hub_killed(&mut Stage::codex().await?) })
+        .test("opencode_answers", OPENCODE, || async { opencode::answers(&mut Stage::opencode().await?) })
+        .test("opencode_ends", OPENCODE, || async { opencode::ends(&mut Stage::opencode().await?) })
+        .test("opencode_hub_killed", OPENCODE, || async {
+            opencode::hub_killed(&mut Stage::opencode().await?)
+        })
         .run()
 }
 

@@ -6,4 +6,5 @@ pub mod claude_hook;
 pub mod claude_keys;
 pub mod mock;
 pub mod opencode;
+pub mod opencode_acp;
 pub mod unbuilt;

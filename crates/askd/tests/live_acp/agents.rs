@@ -1,11 +1,11 @@
-//! Real ACP agents behind `/v1/acp`: `claude-agent-acp` with Claude Code and `codex-acp` with Codex, each in a place of its own and
-//! with the scripted model as its model.
+//! Real ACP agents behind `/v1/acp`: `claude-agent-acp` with Claude Code, `codex-acp` with Codex and `opencode acp`, each in a place of
+//! its own and with the scripted model as its model.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
 use anyhow::Result;
 use askd_testkit::model::{Script, ScriptedModel};
-use askd_testkit::programs::{AgentEnv, ClaudeAgentAcpEnv, CodexAcpEnv, required};
+use askd_testkit::programs::{AgentEnv, ClaudeAgentAcpEnv, CodexAcpEnv, OpencodeEnv, required};
 use serde_json::{Value, json};
 
 use crate::acp::{self, Guarded, Place, Stream, eventually, result};
@@ -13,6 +13,13 @@ use crate::acp::{self, Guarded, Place, Stream, eventually, result};
 /// The programs that they need.
 pub const CLAUDE: &[&str] = &["claude-agent-acp", "claude"];
 pub const CODEX: &[&str] = &["codex-acp", "codex"];
+pub const OPENCODE: &[&str] = &["opencode"];
+
+/// The request by which Claude and Codex ask, and the one that askd makes of OpenCode's questions.
+pub const ELICITATION: &str = "elicitation/create";
+pub const EXTENSION: &str = "_sandboxagent/session/request_question";
+/// How long the model thinks before it asks in `late`: a hub can be killed meanwhile.
+const THINKS_MS: u64 = 1500;
 
 /// A hub, a real agent behind it, and the model that makes it ask.
 pub struct Stage {
@@ -23,7 +30,7 @@ pub struct Stage {
     pub session: String,
     pub stream: Stream,
     next: u64,
-    _env: Box<dyn AgentEnv>,
+    env: Box<dyn AgentEnv>,
 }
 
 fn options(labels: &[&str]) -> Value {
@@ -43,25 +50,36 @@ fn call(agent: &str, count: usize, multiple: bool) -> Value {
         .iter()
         .map(|(id, header, question, labels)| {
             let mut item = json!({ "question": question, "header": header, "options": options(labels) });
-            if agent == "claude" {
-                item["multiSelect"] = json!(multiple);
-            } else {
-                item["id"] = json!(id);
+            match agent {
+                "claude" => item["multiSelect"] = json!(multiple),
+                "opencode" => item["multiple"] = json!(multiple),
+                _ => item["id"] = json!(id),
             }
             item
         })
         .collect();
-    let name = if agent == "claude" { "AskUserQuestion" } else { "request_user_input" };
+    let name = match agent {
+        "claude" => "AskUserQuestion",
+        "opencode" => "question",
+        _ => "request_user_input",
+    };
     json!({ "name": name, "args": { "questions": questions } })
 }
 
 impl Stage {
     async fn model(agent: &'static str) -> Result<ScriptedModel> {
         let turns = |call: Value| json!([{ "calls": [call] }, { "text": "Thank you." }]);
+        // OpenCode's own: a permission, and a subagent that asks.
+        let bash = json!({ "name": "bash", "args": { "command": "echo hello", "description": "d" } });
+        let task = json!({ "name": "task", "args": {
+            "description": "sub", "prompt": "SCENARIO:one go", "subagent_type": "asker" } });
         let script = json!({ "scenarios": {
             "one": turns(call(agent, 1, false)),
             "two": turns(call(agent, 2, false)),
             "multi": turns(call(agent, 1, true)),
+            "late": [{ "delay_ms": THINKS_MS, "calls": [call(agent, 1, false)] }, { "text": "Thank you." }],
+            "permission": turns(bash),
+            "subagent": turns(task),
         } });
         Ok(ScriptedModel::start(Script::from_value(script)?).await?)
     }
@@ -85,6 +103,12 @@ impl Stage {
         Ok(stage)
     }
 
+    pub async fn opencode() -> Result<Self> {
+        let model = Self::model("opencode").await?;
+        let env = OpencodeEnv::new(&model.openai_base_url())?;
+        Self::start("opencode", "opencode", model, Box::new(env))
+    }
+
     fn start(
         agent: &'static str,
         program: &str,
@@ -102,7 +126,7 @@ impl Stage {
         let place = Place::new(&hub, "live");
         let session = place.open(agent, &env.cwd().to_string_lossy());
         let stream = place.stream(None);
-        Ok(Self { agent, model, hub, place, session, stream, next: 10, _env: env })
+        Ok(Self { agent, model, hub, place, session, stream, next: 10, env })
     }
 
     pub fn next_id(&mut self) -> u64 {
@@ -112,11 +136,26 @@ impl Stage {
 
     /// Prompts, and gives the waiting response, the agent's request and askd's question.
     pub fn ask(&mut self, scenario: &str) -> Asked {
-        let id = self.next_id();
-        let prompted = self.place.prompt(id, &self.session, &format!("SCENARIO:{scenario} go"));
-        let request = self.stream.request("elicitation/create");
+        self.ask_by(if self.agent == "opencode" { EXTENSION } else { ELICITATION }, scenario)
+    }
+
+    /// The same by a request of another method.
+    pub fn ask_by(&mut self, method: &str, scenario: &str) -> Asked {
+        let prompted = self.prompt(scenario);
+        let request = self.stream.request(method);
         let question = eventually("the open question", || self.questions("requested").pop());
         Asked { prompted, request, id: question["id"].as_str().unwrap_or_default().to_owned(), question }
+    }
+
+    pub fn prompt(&mut self, scenario: &str) -> std::thread::JoinHandle<(u16, String)> {
+        let id = self.next_id();
+        self.place.prompt(id, &self.session, &format!("SCENARIO:{scenario} go"))
+    }
+
+    /// One more session in the same folder.
+    pub fn open_another(&mut self) -> String {
+        let id = self.next_id();
+        self.place.new_session(id, &self.env.cwd().to_string_lossy())
     }
 
     pub fn questions(&self, status: &str) -> Vec<Value> {
@@ -145,8 +184,12 @@ impl Stage {
         assert_eq!(result(&asked.prompted.join().unwrap())["stopReason"], "end_turn");
         let saw = self.saw();
         assert!(wanted.iter().all(|text| saw.contains(text)), "the model saw {saw}");
+        self.confirmed(&asked.id);
+    }
+
+    pub fn confirmed(&self, id: &str) {
         eventually("the evidence", || {
-            let question = self.question(&asked.id);
+            let question = self.question(id);
             assert_ne!(question["delivery"]["state"], "failed", "{question}");
             (question["delivery"]["state"] == "confirmed").then_some(())
         });

@@ -37,6 +37,20 @@ fn deliveries(
     rows(conn, &format!("{DELIVERY} WHERE {condition}"), values, |row| delivery(conn, sealer, row))
 }
 
+/// Whether the input changes anything about a delivery.
+fn moves(
+    conn: &Connection,
+    question: &QuestionId,
+    input: &DeliveryInput,
+    at: Timestamp,
+) -> StoreResult<bool> {
+    let sql = "SELECT body FROM deliveries WHERE question_id = ?1";
+    let body: Option<String> =
+        conn.prepare_cached(sql)?.query_row([question.as_str()], |row| row.get(0)).optional()?;
+    let delivery: Option<Delivery> = optional_json(body)?;
+    Ok(delivery.is_some_and(|delivery| delivery.after(input, at).is_some()))
+}
+
 impl SqliteStore {
     async fn pending_in_state(&self, source: &SourceId, state: &str) -> StoreResult<Vec<ClaimedDelivery>> {
         let (values, sealer) = ([text(source), text(state)], self.sealer.clone());
@@ -124,15 +138,13 @@ impl Deliveries for SqliteStore {
     ) -> StoreResult<Option<Question>> {
         let id = question.clone();
         self.write_in(Scope::Commit, move |tx| {
-            // Most often evidence was faster than the news that it was written: then the question need not be read.
-            let sql = "SELECT body FROM deliveries WHERE question_id = ?1";
-            let body: Option<String> =
-                tx.conn.prepare_cached(sql)?.query_row([id.as_str()], |row| row.get(0)).optional()?;
-            let delivery: Option<Delivery> = optional_json(body)?;
-            if delivery.and_then(|delivery| delivery.after(&input, at)).is_none() {
-                return Ok(None);
-            }
-            match load(tx.conn, &id)? {
+            let record = match tx.memory.under_way.record(&id) {
+                Some(known) => Some(known),
+                // Most often evidence was faster than the news that it was written: then the question need not be read.
+                None if !moves(tx.conn, &id, &input, at)? => None,
+                None => load(tx.conn, &id)?,
+            };
+            match record {
                 Some(record) => settle::step(tx, &record.question, &input, at),
                 None => Ok(None),
             }

@@ -1,7 +1,7 @@
 //! What is kept in memory beside the file: never more than what is stored, and never older than what a caller was told.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use askd_core::{QuestionId, Seq};
 
@@ -9,24 +9,25 @@ use super::growth::Growth;
 use crate::Record;
 use crate::log::Tail;
 
-/// Bytes of open questions in memory: hundreds of them, for those who answer at once.
-const FRESH_BYTES: usize = 1 << 20;
+/// Bytes of questions in memory: hundreds of them, for those who answer at once.
+const UNDER_WAY_BYTES: usize = 1 << 20;
 
 pub(super) struct Memory {
     pub(super) tail: Tail,
     pub(super) growth: Growth,
-    pub(super) fresh: Fresh,
+    pub(super) under_way: UnderWay,
 }
 
 impl Memory {
     pub(super) fn starting_after(newest: Seq) -> Self {
-        Self { tail: Tail::starting_after(newest), growth: Growth::default(), fresh: Fresh::default() }
+        Self { tail: Tail::starting_after(newest), growth: Growth::default(), under_way: UnderWay::default() }
     }
 }
 
-/// Open questions that agents asked lately: whoever answers one need not wait for the disk to learn what was asked.
+/// Questions that agents asked lately and that are open, or whose answers have not arrived: whoever answers one, or hears of it,
+/// need not wait for the disk to learn what was asked.
 #[derive(Default)]
-pub(super) struct Fresh {
+pub(super) struct UnderWay {
     kept: Mutex<Kept>,
 }
 
@@ -38,46 +39,54 @@ struct Kept {
     bytes: usize,
 }
 
-struct Known {
-    record: Record,
-    native: String,
-    bytes: usize,
+#[derive(Debug, Clone)]
+pub(super) struct Known {
+    pub(super) record: Record,
+    /// The agent's own words.
+    pub(super) native: Arc<str>,
+    /// What was asked, as it is stored.
+    pub(super) json: Arc<str>,
 }
 
-impl Kept {
-    fn remove(&mut self, id: &QuestionId) {
-        if let Some(known) = self.questions.remove(id) {
-            self.bytes -= known.bytes;
-        }
-        if self.questions.is_empty() {
-            self.order.clear();
-        }
+impl Known {
+    fn bytes(&self) -> usize {
+        self.native.len() + self.json.len()
     }
 }
 
-impl Fresh {
+impl Kept {
+    fn remove(&mut self, id: &QuestionId) -> Option<Known> {
+        let known = self.questions.remove(id);
+        self.bytes -= known.as_ref().map_or(0, Known::bytes);
+        if self.questions.is_empty() {
+            self.order.clear();
+        }
+        known
+    }
+}
+
+impl UnderWay {
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A question was asked; `bytes` is the size of what was asked.
-    pub(super) fn add(&self, record: Record, native: String, bytes: usize) {
-        let bytes = bytes + native.len();
-        let id = record.question.id.clone();
+    pub(super) fn add(&self, known: Known) {
+        let id = known.record.question.id.clone();
         let mut kept = self.kept();
+        kept.remove(&id);
         kept.order.push_back(id.clone());
-        kept.bytes += bytes;
-        kept.questions.insert(id, Known { record, native, bytes });
-        while kept.bytes > FRESH_BYTES
+        kept.bytes += known.bytes();
+        kept.questions.insert(id, known);
+        while kept.bytes > UNDER_WAY_BYTES
             && let Some(oldest) = kept.order.pop_front()
         {
             kept.remove(&oldest);
         }
     }
 
-    /// A question changes: the store alone knows it from now on.
-    pub(super) fn forget(&self, id: &QuestionId) {
-        self.kept().remove(id);
+    /// Until it is added again, the store alone knows the question.
+    pub(super) fn take(&self, id: &QuestionId) -> Option<Known> {
+        self.kept().remove(id)
     }
 
     pub(super) fn record(&self, id: &QuestionId) -> Option<Record> {
@@ -85,8 +94,8 @@ impl Fresh {
     }
 
     /// The agent's own words, if the question is known here.
-    pub(super) fn native(&self, id: &QuestionId) -> Option<String> {
-        self.kept().questions.get(id).map(|known| known.native.clone())
+    pub(super) fn native(&self, id: &QuestionId) -> Option<Arc<str>> {
+        self.kept().questions.get(id).map(|known| Arc::clone(&known.native))
     }
 }
 
@@ -96,7 +105,7 @@ mod tests {
 
     use super::*;
 
-    fn record(n: u128) -> Record {
+    fn known(n: u128, bytes: usize) -> Known {
         let input: AskInput = serde_json::from_str(r#"{"questions":[{"question":"Which?"}]}"#).unwrap();
         let question = Question {
             id: QuestionId::from_bits(n),
@@ -108,23 +117,25 @@ mod tests {
             seq: 1,
             road: None,
         };
-        Record { question, asker: None, source: None, native_id: None }
+        let record = Record { question, asker: None, source: None, native_id: None };
+        Known { record, native: "{}".into(), json: "x".repeat(bytes).into() }
     }
 
     #[test]
     fn the_newest_are_kept_as_far_as_the_room_goes() {
-        let fresh = Fresh::default();
-        let known = |n| fresh.record(&QuestionId::from_bits(n)).is_some();
+        let memory = UnderWay::default();
+        let is_known = |n| memory.record(&QuestionId::from_bits(n)).is_some();
         for n in 1..=3 {
-            fresh.add(record(n), "{}".to_owned(), FRESH_BYTES / 3);
+            memory.add(known(n, UNDER_WAY_BYTES / 3));
         }
-        assert!(!known(1) && known(2) && known(3));
-        assert_eq!(fresh.native(&QuestionId::from_bits(2)), Some("{}".to_owned()));
-        fresh.forget(&QuestionId::from_bits(2));
-        assert!(!known(2) && known(3));
-        fresh.add(record(4), String::new(), FRESH_BYTES / 3);
-        assert!(known(3) && known(4), "what was forgotten makes room");
-        fresh.add(record(5), String::new(), FRESH_BYTES + 1);
-        assert!(!known(4) && !known(5), "too large for here");
+        assert!(!is_known(1) && is_known(2) && is_known(3));
+        assert_eq!(memory.native(&QuestionId::from_bits(2)).as_deref(), Some("{}"));
+        assert!(memory.take(&QuestionId::from_bits(2)).is_some());
+        assert!(!is_known(2) && is_known(3));
+        memory.add(known(4, UNDER_WAY_BYTES / 3));
+        memory.add(known(4, UNDER_WAY_BYTES / 3));
+        assert!(is_known(3) && is_known(4), "what was taken makes room, and so does what is told anew");
+        memory.add(known(5, UNDER_WAY_BYTES + 1));
+        assert!(!is_known(4) && !is_known(5), "too large for here");
     }
 }

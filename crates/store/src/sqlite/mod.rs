@@ -3,6 +3,7 @@
 mod deliveries;
 mod events;
 mod growth;
+mod heads;
 mod keys;
 mod lists;
 mod memory;

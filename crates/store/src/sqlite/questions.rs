@@ -12,6 +12,7 @@ use askd_core::{
 };
 
 use super::keys::{KeyUse, key_use, remember_key};
+use super::memory::Known;
 use super::rows::{QUESTION, load, parsed, record, rows, text, to_json};
 use super::writer::{Scope, Tx};
 use super::{SqliteStore, lists, retention, settle, transcripts};
@@ -79,7 +80,7 @@ fn ask(tx: &mut Tx<'_>, new: NewQuestion, json: &str) -> StoreResult<Asked> {
     // Programs that ask through the API are many at once, and answered one by one.
     if let Some(native) = native {
         let record = Record { question: question.clone(), asker, source, native_id };
-        tx.remember(record, native, json.len());
+        tx.remember(Known { record, native: native.into(), json: json.into() });
     }
     Ok(Asked::New(question))
 }
@@ -121,7 +122,7 @@ fn resolve(tx: &mut Tx<'_>, wanted: Resolve) -> StoreResult<Resolved> {
         }
         KeyUse::Repeated(_) | KeyUse::Reused => return Ok(Resolved::KeyReused),
     }
-    let Some(record) = load(tx.conn, &wanted.id)? else { return Ok(Resolved::NotFound) };
+    let Some(record) = tx.record(&wanted.id)? else { return Ok(Resolved::NotFound) };
     let resolved =
         settle::resolve(tx, record, &wanted.resolution, wanted.by, wanted.at, wanted.claim.as_ref())?;
     if matches!(resolved, Resolved::Settled(..) | Resolved::Same(_)) {
@@ -185,7 +186,7 @@ impl Questions for SqliteStore {
     }
 
     async fn question(&self, id: &QuestionId) -> StoreResult<Option<Record>> {
-        if let Some(known) = self.memory.fresh.record(id) {
+        if let Some(known) = self.memory.under_way.record(id) {
             return Ok(Some(known));
         }
         let id = id.clone();
@@ -204,8 +205,8 @@ impl Questions for SqliteStore {
     }
 
     async fn native(&self, id: &QuestionId) -> StoreResult<Option<String>> {
-        if let Some(known) = self.memory.fresh.native(id) {
-            return Ok(Some(known));
+        if let Some(known) = self.memory.under_way.native(id) {
+            return Ok(Some(known.to_string()));
         }
         let id = id.clone();
         self.readers.read(move |conn| settle::native(conn, &id)).await

@@ -41,7 +41,13 @@ pub(super) fn resolve(
             question.outcome = Some(*outcome);
             // All that can be found corrupt is read before the first change.
             let asked_at = transcripts::places(tx.conn, &question.id)?;
-            let native = if claim.is_some() { native(tx.conn, &question.id)? } else { None };
+            let native = match claim {
+                Some(_) => match tx.memory.under_way.native(&question.id) {
+                    Some(known) => Some(known.to_string()),
+                    None => native(tx.conn, &question.id)?,
+                },
+                None => None,
+            };
             store_outcome(tx, &question, resolution, at)?;
             let source = record.source.filter(|_| deliver);
             let id = DeliveryId::from_bits(question.id.bits());
@@ -99,6 +105,7 @@ fn overtaken(
     received: AgentReceived,
     at: Timestamp,
 ) -> StoreResult<Question> {
+    tx.forget(&question.id);
     if let Some(outcome) = &mut question.outcome {
         outcome.agent_received = Some(received);
         let sql = "UPDATE questions SET outcome = ?2 WHERE id = ?1";
@@ -185,7 +192,7 @@ pub(super) fn step(
             tx.log_change(EventType::QuestionDelivered, at, &mut question)?;
         }
         DeliveryState::Sent => tx.log_change(EventType::QuestionUpdated, at, &mut question)?,
-        DeliveryState::Queued => {}
+        DeliveryState::Queued => drop(tx.forget(&id)),
     }
     Ok(Some(question))
 }

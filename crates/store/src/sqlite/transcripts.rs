@@ -1,14 +1,15 @@
 //! Transcripts in SQLite.
 
 use async_trait::async_trait;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use tokio::sync::watch;
 
 use askd_core::{Question, QuestionId, SessionId, Status, Timestamp};
 
-use super::SqliteStore;
+use super::heads::Head;
 use super::rows::{at, corrupt, parsed, rows, text, to_json};
 use super::writer::{Scope, Tx};
+use super::{SqliteStore, heads};
 use crate::StoreResult;
 use crate::transcripts::{
     Entry, MAX_TRANSCRIPT_BYTES, NewEntry, RESOLVED, TRANSCRIPT_PAGE, TranscriptPage, Transcripts,
@@ -18,49 +19,13 @@ use crate::transcripts::{
 const ASKS_WHAT_IS_OPEN: &str = "EXISTS (SELECT 1 FROM sightings s JOIN questions q ON q.id = s.question_id \
      WHERE s.session_id = e.about AND s.native_id = e.asks AND q.status = 'requested')";
 
-/// The counters of one transcript.
-#[derive(Default)]
-struct Head {
-    next_number: u64,
-    last_line: u64,
-    bytes: u64,
-    trimmed_through: u64,
-}
-
-fn head(conn: &Connection, transcript: &str) -> StoreResult<Head> {
-    let sql = "SELECT next_number, last_line, bytes, trimmed_through FROM transcripts WHERE session_id = ?1";
-    let read = |row: &rusqlite::Row<'_>| {
-        Ok(Head {
-            next_number: row.get(0)?,
-            last_line: row.get(1)?,
-            bytes: row.get(2)?,
-            trimmed_through: row.get(3)?,
-        })
-    };
-    let stored = conn.prepare_cached(sql)?.query_row([transcript], read).optional()?;
-    Ok(stored.unwrap_or(Head { next_number: 1, ..Head::default() }))
-}
-
-fn keep_head(conn: &Connection, transcript: &str, head: &Head) -> StoreResult<()> {
-    let sql = "INSERT OR REPLACE INTO transcripts (session_id, next_number, last_line, bytes, trimmed_through) \
-               VALUES (?1, ?2, ?3, ?4, ?5)";
-    conn.prepare_cached(sql)?.execute(params![
-        transcript,
-        head.next_number,
-        head.last_line,
-        head.bytes,
-        head.trimmed_through
-    ])?;
-    Ok(())
-}
-
 fn weight(text: Option<&str>, raw: Option<&str>) -> u64 {
     (text.map_or(0, str::len) + raw.map_or(0, str::len)) as u64
 }
 
 pub(super) fn append(tx: &mut Tx<'_>, transcript: SessionId, entries: Vec<NewEntry>) -> StoreResult<()> {
     let (conn, name) = (tx.conn, transcript.as_str());
-    let mut head = head(conn, name)?;
+    let mut head = tx.heads.get(conn, name)?;
     let watched = tx.memory.growth.is_watched(&transcript);
     let mut grown = Vec::new();
     // One line may say several things; they come in one call.
@@ -77,7 +42,7 @@ pub(super) fn append(tx: &mut Tx<'_>, transcript: SessionId, entries: Vec<NewEnt
         }
     }
     trim(conn, name, &mut head)?;
-    keep_head(conn, name, &head)?;
+    tx.heads.set(name, head);
     tx.transcript_grew(transcript, grown);
     Ok(())
 }
@@ -155,10 +120,10 @@ pub(super) fn tell_end(
     now: Timestamp,
 ) -> StoreResult<()> {
     for AskedAt { transcript, about, request } in places {
-        let mut head = head(tx.conn, transcript.as_str())?;
+        let mut head = tx.heads.get(tx.conn, transcript.as_str())?;
         let end = end(&request, about, question, now)?;
         let number = insert(tx.conn, transcript.as_str(), &mut head, &end)?;
-        keep_head(tx.conn, transcript.as_str(), &head)?;
+        tx.heads.set(transcript.as_str(), head);
         tx.transcript_grew(transcript, vec![end.numbered(number)]);
     }
     Ok(())
@@ -212,7 +177,7 @@ impl Transcripts for SqliteStore {
         let (transcript, about) = (transcript.clone(), about.cloned());
         self.readers
             .read(move |conn| {
-                let head = head(conn, transcript.as_str())?;
+                let head = heads::read(conn, transcript.as_str())?;
                 let only = if about.is_some() { "AND about = ?3" } else { "" };
                 let sql = format!(
                     "SELECT number, at, voice, text, raw FROM transcript_entries WHERE session_id = ?1 AND number > ?2 \

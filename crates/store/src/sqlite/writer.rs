@@ -10,11 +10,13 @@ use std::thread;
 use rusqlite::{Connection, ErrorCode};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use askd_core::{EventType, Question, Seq, Session, SessionId, Timestamp};
+use askd_core::delivery::Delivery;
+use askd_core::{EventType, Question, QuestionId, Seq, Session, SessionId, Timestamp};
 
 use super::events;
-use super::memory::Memory;
-use super::rows::to_json;
+use super::heads::Heads;
+use super::memory::{Known, Memory};
+use super::rows::{load, to_json};
 use crate::log::{EventHead, LoggedEvent, QuestionTold};
 use crate::seal::Sealer;
 use crate::transcripts::Entry;
@@ -40,6 +42,7 @@ pub(super) struct Tx<'a> {
     pub(super) conn: &'a Connection,
     pub(super) sealer: &'a Sealer,
     pub(super) memory: &'a Arc<Memory>,
+    pub(super) heads: &'a mut Heads,
     /// Open questions, this transaction's changes included.
     pub(super) open_questions: i64,
     /// The number of the newest event, this transaction's included.
@@ -73,10 +76,18 @@ impl Tx<'_> {
         self.after_commit(move || memory.growth.grew(&transcript, entries));
     }
 
-    /// A new question of an agent is known without a look at the disk, once it is durable. `bytes` is the size of what was asked.
-    pub(super) fn remember(&mut self, record: Record, native: String, bytes: usize) {
+    /// A question of an agent is known without a look at the disk, once it is durable.
+    pub(super) fn remember(&mut self, known: Known) {
         let memory = Arc::clone(self.memory);
-        self.after_commit(move || memory.fresh.add(record, native, bytes));
+        self.after_commit(move || memory.under_way.add(known));
+    }
+
+    /// A question as this transaction sees it.
+    pub(super) fn record(&self, id: &QuestionId) -> StoreResult<Option<Record>> {
+        match self.memory.under_way.record(id) {
+            Some(known) => Ok(Some(known)),
+            None => load(self.conn, id),
+        }
     }
 
     /// Appends an event about a question whose `ask` is written down in `json`; a requested question learns its own place in
@@ -117,12 +128,25 @@ impl Tx<'_> {
         at: Timestamp,
         question: &mut Question,
     ) -> StoreResult<()> {
-        // At once, for readers of the disk that see the commit before its effects; and then, if it was asked in the same commit.
-        self.memory.fresh.forget(&question.id);
-        let (memory, id) = (Arc::clone(self.memory), question.id.clone());
-        self.after_commit(move || memory.fresh.forget(&id));
-        let json = to_json(&question.ask)?;
-        self.log_question(kind, at, question, &json)
+        let Some(known) = self.forget(&question.id) else {
+            let json = to_json(&question.ask)?;
+            return self.log_question(kind, at, question, &json);
+        };
+        self.log_question(kind, at, question, &known.json)?;
+        if question.is_open() || question.delivery.as_ref().is_some_and(Delivery::is_pending) {
+            let record = Record { question: question.clone(), ..known.record };
+            self.remember(Known { record, ..known });
+        }
+        Ok(())
+    }
+
+    /// A question changes: at once, for readers of the disk that see the commit before its effects; and then, if it was asked or
+    /// changed in the same commit before.
+    pub(super) fn forget(&mut self, id: &QuestionId) -> Option<Known> {
+        let known = self.memory.under_way.take(id);
+        let (memory, id) = (Arc::clone(self.memory), id.clone());
+        self.after_commit(move || drop(memory.under_way.take(&id)));
+        known
     }
 
     pub(super) fn log_session(
@@ -170,7 +194,8 @@ impl Writer {
         let (end, ended) = watch::channel(false);
         let newest = memory.tail.newest();
         let run = move || {
-            WriterThread { conn, memory, sealer, open_questions, newest }.run(queue);
+            let heads = Heads::default();
+            WriterThread { conn, memory, sealer, heads, open_questions, newest }.run(queue);
             end.send_replace(true);
         };
         let spawned = thread::Builder::new().name("askd-writer".to_owned()).spawn(run);
@@ -215,6 +240,7 @@ struct WriterThread {
     conn: Connection,
     memory: Arc<Memory>,
     sealer: Arc<Sealer>,
+    heads: Heads,
     open_questions: i64,
     newest: Seq,
 }
@@ -237,7 +263,7 @@ impl WriterThread {
         let (mut open_questions, mut newest) = (self.open_questions, self.newest);
         for job in batch {
             if begun.is_ok() && job.scope == Scope::Own {
-                begun = self.execute("SAVEPOINT job");
+                begun = self.heads.store(&self.conn).and_then(|()| self.execute("SAVEPOINT job"));
             }
             if begun.is_err() {
                 finishers.push((job.work)(None).1);
@@ -248,6 +274,7 @@ impl WriterThread {
                 conn: &self.conn,
                 sealer: &self.sealer,
                 memory: &self.memory,
+                heads: &mut self.heads,
                 open_questions,
                 newest,
                 done: Done::default(),
@@ -257,6 +284,7 @@ impl WriterThread {
             begun = match (job.scope, keep) {
                 (Scope::Own, true) => self.execute("RELEASE job"),
                 (Scope::Own, false) => {
+                    self.heads.forget();
                     self.execute("ROLLBACK TO job").and_then(|()| self.execute("RELEASE job"))
                 }
                 (Scope::Commit, false) if self.conn.total_changes() != changes => {
@@ -270,13 +298,17 @@ impl WriterThread {
             }
             finishers.push(finish);
         }
-        let committed = begun.and_then(|()| self.execute("COMMIT"));
+        let stored = begun.and_then(|()| self.heads.store(&self.conn));
+        let committed = stored.and_then(|()| self.execute("COMMIT"));
         if committed.is_ok() {
             (self.open_questions, self.newest) = (open_questions, newest);
             self.memory.tail.publish(all.events);
             all.effects.into_iter().for_each(|effect| effect());
-        } else if !self.conn.is_autocommit() {
-            drop(self.execute("ROLLBACK"));
+        } else {
+            self.heads.forget();
+            if !self.conn.is_autocommit() {
+                drop(self.execute("ROLLBACK"));
+            }
         }
         for finish in finishers {
             finish(committed.clone());

@@ -21,6 +21,7 @@ use crate::heard::{Heard, Speech};
 
 /// The protocol version that askd speaks.
 pub(super) const PROTOCOL_VERSION: u64 = 1;
+const CANCEL: &str = "session/cancel";
 /// Prompts that wait for a session.
 const MAX_QUEUED_PROMPTS: usize = 64;
 
@@ -55,6 +56,10 @@ impl AcpCodec {
             closes: false,
             first_time: false,
         }
+    }
+
+    pub(crate) fn knows(&self, session: &str) -> bool {
+        self.sessions.get(session).is_some()
     }
 
     pub(super) fn request(&mut self, what: &Ours, method: &str, params: impl serde::Serialize) -> Heard {
@@ -144,10 +149,9 @@ impl Codec for AcpCodec {
                 }
                 Vec::new()
             }
-            Ok(Message::Notification { method, params }) if method == "session/cancel" => {
-                let scope: super::open::Scope = wire::params(params).unwrap_or_default();
+            Ok(Message::Notification { .. }) => {
                 let mut heard = Vec::new();
-                if let Some(session) = scope.session_id {
+                if let Some(session) = cancelled_turn(message) {
                     self.abandon_all(&session, &Cause::TurnAborted { detail: None }, &mut heard);
                 }
                 heard
@@ -262,6 +266,16 @@ impl Codec for AcpCodec {
     }
 }
 
+/// The session whose turn a client cancels with this message, if it does.
+pub(crate) fn cancelled_turn(message: &[u8]) -> Option<String> {
+    match Message::read(std::str::from_utf8(message).ok()?.trim()) {
+        Ok(Message::Notification { method, params }) if method == CANCEL => {
+            wire::params::<super::open::Scope>(params).ok()?.session_id
+        }
+        _ => None,
+    }
+}
+
 fn cancel_turn(session: &str) -> Vec<u8> {
-    wire::notification("session/cancel", json!({ "sessionId": session }))
+    wire::notification(CANCEL, json!({ "sessionId": session }))
 }

@@ -1,5 +1,5 @@
 //! Agents that people know by another road and that also speak ACP, by a program of their own: `claude` through
-//! `claude-agent-acp`, `codex` through `codex-acp`, `opencode` through `opencode acp`.
+//! `claude-agent-acp`, `codex` through `codex-acp`. (`opencode acp` asks by another way: `agents/opencode_acp`.)
 //!
 //! They share a name with the agent's own adapter and are asked for where somebody speaks ACP (`/v1/acp`).
 
@@ -15,7 +15,6 @@ pub(crate) fn known() -> Vec<AcpAgent> {
     let codex = Claim::proven(
         "seen with codex-acp 2.6.0 and Codex 0.166: request_user_input comes as elicitation/create, in plan mode only",
     );
-    let opencode = Claim::no("opencode acp does not forward its questions; they come over its HTTP server");
     vec![
         AcpAgent::named("claude", "Claude Code (ACP)", claude, ClaimState::Declared)
             .program("claude-agent-acp", &[])
@@ -23,9 +22,6 @@ pub(crate) fn known() -> Vec<AcpAgent> {
         AcpAgent::named("codex", "Codex (ACP)", codex, ClaimState::Declared)
             .program("codex-acp", &[])
             .install("npm install -g @agentclientprotocol/codex-acp"),
-        AcpAgent::named("opencode", "OpenCode (ACP)", opencode, ClaimState::Declared)
-            .program("opencode", &["acp"])
-            .install("npm install -g opencode-ai"),
     ]
 }
 

@@ -12,7 +12,7 @@ mod known;
 mod observed;
 mod open;
 mod permission;
-mod question;
+pub(crate) mod question;
 mod replying;
 mod session;
 pub(crate) mod tool_content;
@@ -22,6 +22,7 @@ mod wire;
 pub use agent::AcpAgent;
 pub(crate) use agent::descriptor;
 pub use codec::AcpCodec;
+pub(crate) use codec::cancelled_turn;
 pub(crate) use known::known;
 
 /// Whether a request of this method asks a human, however it is written.

@@ -7,6 +7,7 @@
 use askd_core::question::{Bounds, Choice, Input, Item};
 use askd_core::{Ask, Kind, RejectMode};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use super::draft;
 use crate::codec::Settlement;
@@ -111,6 +112,51 @@ pub(crate) fn ask(agent: &str, params: Params) -> Result<Ask, String> {
     };
     let modes = [RejectMode::Decline, RejectMode::Cancel, RejectMode::Interrupt];
     Ok(draft::ask(agent, Kind::Choice, questions, &modes))
+}
+
+/// A question that came by another way, as the request in which clients of the extension know it. Clients that know only one item
+/// and no descriptions find it too; `meta` goes with it as it is.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Request<'a, M: Serialize> {
+    session_id: &'a str,
+    question_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<&'a str>,
+    prompt: &'a str,
+    options: Vec<[&'a str; 2]>,
+    questions: &'a [Item],
+    #[serde(rename = "_meta")]
+    meta: M,
+}
+
+impl<'a, M: Serialize> Request<'a, M> {
+    pub(crate) fn new(session_id: &'a str, question_id: &'a str, ask: &'a Ask, meta: M) -> Self {
+        let first = ask.questions.first();
+        let pair = |choice: &'a Choice| [choice.value.as_str(), choice.label.as_str()];
+        Self {
+            session_id,
+            question_id,
+            tool_call_id: ask.tool.as_ref().and_then(|tool| tool.call_id.as_deref()),
+            prompt: first.map(|item| item.question.as_str()).unwrap_or_default(),
+            options: first.map(|item| item.options.iter().map(pair).collect()).unwrap_or_default(),
+            questions: &ask.questions,
+            meta,
+        }
+    }
+
+    /// The whole message, under the question's own id.
+    pub(crate) fn message(&self) -> Option<Box<RawValue>> {
+        #[derive(Serialize)]
+        struct Message<'a, T> {
+            jsonrpc: &'static str,
+            id: &'a str,
+            method: &'static str,
+            params: T,
+        }
+        let message = Message { jsonrpc: "2.0", id: self.question_id, method: METHOD, params: self };
+        serde_json::value::to_raw_value(&message).ok()
+    }
 }
 
 #[derive(Serialize)]

@@ -69,7 +69,8 @@ fn question(result: &RawValue) -> Result<ClientSays, String> {
         Given::Answered { answers, notes } => {
             ClientSays::Reply(Reply { answers, notes, edited_plan: None, next_mode: None })
         }
-        Given::Rejected { mode, reason } => reject(mode.unwrap_or(RejectMode::Decline), reason),
+        // Without a mode it is a decline, or the only thing that the agent understands.
+        Given::Rejected { mode, reason } => ClientSays::Reject(Rejection { mode, reason }),
     })
 }
 

@@ -4,12 +4,12 @@ use askd_core::delivery::Redeliver;
 use askd_core::{Kind, RejectMode};
 
 use super::OpencodeCodec;
-use crate::adapter::{Adapter, AdapterError, Launch, LaunchRequest, ServerWay};
+use crate::adapter::{Adapter, AdapterError, Launch, LaunchRequest, Listening, ServerWay};
 use crate::capability::{Capability, Claims};
 use crate::codec::Codec;
 use crate::descriptor::{Claim, ClaimState, Descriptor, Road};
 
-const NAME: &str = "opencode";
+pub(crate) const NAME: &str = "opencode";
 /// A server for this machine only; port 0 is 4096 or, if that is taken, any free one.
 const SERVE: [&str; 5] = ["serve", "--hostname", "127.0.0.1", "--port", "0"];
 
@@ -81,14 +81,19 @@ impl Adapter for OpencodeAgent {
     }
 
     fn server(&self) -> Option<ServerWay> {
-        Some(ServerWay {
-            events: "/global/event",
-            user: NAME,
-            url: "http://127.0.0.1:4096",
-            health: "/global/health",
-            listening: "listening on ",
-            user_variable: "OPENCODE_SERVER_USERNAME",
-            password_variable: "OPENCODE_SERVER_PASSWORD",
-        })
+        Some(server(Listening::Says("listening on ")))
+    }
+}
+
+/// The server that OpenCode is, however it was started.
+pub(crate) fn server(listening: Listening) -> ServerWay {
+    ServerWay {
+        events: "/global/event",
+        user: NAME,
+        url: "http://127.0.0.1:4096",
+        health: "/global/health",
+        listening,
+        user_variable: "OPENCODE_SERVER_USERNAME",
+        password_variable: "OPENCODE_SERVER_PASSWORD",
     }
 }

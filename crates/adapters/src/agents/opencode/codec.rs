@@ -25,6 +25,8 @@ pub(super) const SPOKE: &str = "spoke:";
 pub struct OpencodeCodec {
     pub(super) agent: String,
     pub(super) start: Start,
+    /// It is led over ACP, and this is the way beside: only its questions are heard here.
+    pub(super) beside_acp: bool,
     /// The folder of the session that askd starts itself.
     pub(super) cwd: String,
     /// Said to that session as soon as it exists, in order.
@@ -48,6 +50,7 @@ impl OpencodeCodec {
         Self {
             agent: agent.to_owned(),
             start: Start::Fresh,
+            beside_acp: false,
             cwd: String::new(),
             queued: Vec::new(),
             in_doubt: false,
@@ -58,6 +61,27 @@ impl OpencodeCodec {
             listed: HashSet::new(),
             now: 0,
         }
+    }
+
+    /// The server of an OpenCode that is led over ACP.
+    pub(crate) fn beside_acp(agent: &str) -> Self {
+        Self { beside_acp: true, ..Self::new(agent) }
+    }
+
+    /// A session that ACP has told of.
+    pub(crate) fn meet(&mut self, session: &str, cwd: Option<String>) {
+        self.sessions.met(session, cwd);
+    }
+
+    /// The session that a subagent works for in the end.
+    pub(crate) fn root<'a>(&'a self, session: &'a str) -> &'a str {
+        self.sessions.root(session)
+    }
+
+    /// The questions of a session and its subagents to which nothing was said yet.
+    pub(crate) fn unanswered(&self, session: &str) -> Vec<String> {
+        let here = |open: &&Open| open.sent.is_none() && self.root(&open.session) == session;
+        self.open.iter().filter(here).map(|open| open.native_id.clone()).collect()
     }
 
     pub(super) fn tick(&mut self) -> u64 {

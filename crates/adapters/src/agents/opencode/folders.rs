@@ -37,7 +37,9 @@ impl OpencodeCodec {
         self.under_way.clear();
         self.listed.clear();
         let mut heard = Vec::new();
-        if self.start == Start::Observed {
+        if self.beside_acp {
+            self.list_folders(Vec::new(), &mut heard);
+        } else if self.start == Start::Observed {
             self.ask_for_page(Page::default(), &mut heard);
         } else if self.main.is_none() {
             self.start_session(1, &mut heard);
@@ -105,7 +107,7 @@ impl OpencodeCodec {
         let recent = sessions.iter().filter_map(|info| info.directory.clone());
         let known = self.sessions.announced_directories().map(str::to_owned);
         recent.chain(known).for_each(|directory| add(Some(directory)));
-        if directories.is_empty() {
+        if directories.is_empty() && !self.beside_acp {
             // The server's own folder.
             directories.push(None);
         }
@@ -113,7 +115,9 @@ impl OpencodeCodec {
             // Any other would be loaded by it, into the process of the person who uses it.
             directories = vec![Some(only)];
         }
-        directories.truncate(MAX_DIRECTORIES.max(self.open.iter().count()));
+        if !self.beside_acp {
+            directories.truncate(MAX_DIRECTORIES.max(self.open.iter().count()));
+        }
         let (here, elsewhere): (Vec<_>, Vec<_>) =
             sessions.into_iter().partition(|info| directories.contains(&info.directory));
         for info in here {
@@ -126,7 +130,9 @@ impl OpencodeCodec {
     fn list_folder(&mut self, directory: Option<String>, heard: &mut Vec<Heard>) {
         if self.listed.insert(directory.clone()) {
             self.list(Way::Question, directory.clone(), 1, heard);
-            self.list(Way::Permission, directory, 1, heard);
+            if !self.beside_acp {
+                self.list(Way::Permission, directory, 1, heard);
+            }
         }
     }
 

@@ -21,6 +21,7 @@ impl OpencodeCodec {
     pub(super) fn hear_event(&mut self, text: &str, heard: &mut Vec<Heard>) -> Result<(), String> {
         let Envelope { directory, payload } = Envelope::read(text)?;
         match payload.kind.as_ref() {
+            "permission.asked" if self.beside_acp => {}
             "question.asked" | "permission.asked" => {
                 let way = Way::of_event(&payload.kind).ok_or("not a request")?;
                 let native = RawValue::from_string(text.to_owned()).map_err(|error| error.to_string())?;

@@ -66,6 +66,13 @@ impl Sessions {
         session.announced = true;
     }
 
+    /// The engine has heard of it by another way.
+    pub(super) fn met(&mut self, id: &str, directory: Option<String>) {
+        let session = self.get_mut(id);
+        session.directory = session.directory.take().or(directory);
+        session.announced = true;
+    }
+
     pub(super) fn directory(&self, id: &str) -> Option<&str> {
         self.0.get(id)?.directory.as_deref()
     }
@@ -96,15 +103,28 @@ impl Sessions {
         true
     }
 
-    /// Tells the engine of a session and its parents, once.
-    pub(super) fn announce(&mut self, id: &str, directory: Option<&str>, heard: &mut Vec<Heard>) {
-        let mut line = vec![id.to_owned()];
-        while let Some(parent) = line.last().and_then(|id| self.0.get(id)).and_then(|s| s.parent.clone()) {
+    /// A session, its parent, the parent of that, and so on.
+    fn line<'a>(&'a self, id: &'a str) -> Vec<&'a str> {
+        let mut line = vec![id];
+        while let Some(parent) =
+            line.last().and_then(|id| self.0.get(*id)).and_then(|session| session.parent.as_deref())
+        {
             if line.contains(&parent) {
                 break;
             }
             line.push(parent);
         }
+        line
+    }
+
+    /// The last of them.
+    pub(super) fn root<'a>(&'a self, id: &'a str) -> &'a str {
+        self.line(id).last().copied().unwrap_or(id)
+    }
+
+    /// Tells the engine of a session and its parents, once.
+    pub(super) fn announce(&mut self, id: &str, directory: Option<&str>, heard: &mut Vec<Heard>) {
+        let line: Vec<String> = self.line(id).into_iter().map(str::to_owned).collect();
         for native_id in line.into_iter().rev() {
             let session = self.get_mut(&native_id);
             if session.announced {

@@ -50,11 +50,15 @@ impl Program {
         time.as_secs_f64() * 1000.0
     }
 
-    pub fn rss_mb(&self) -> Result<f64> {
+    pub fn pid(&self) -> u32 {
         match self {
-            Self::Askd { hub, .. } => hub.rss_mb(),
-            Self::SandboxAgent(other) => rss_mb(other.child.id()),
+            Self::Askd { hub, .. } => hub.pid(),
+            Self::SandboxAgent(other) => other.child.id(),
         }
+    }
+
+    pub fn rss_mb(&self) -> Result<f64> {
+        rss_mb(self.pid())
     }
 
     pub async fn wire(&self) -> Result<Wire> {

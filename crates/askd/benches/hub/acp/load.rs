@@ -1,5 +1,6 @@
 //! The load program: the same client for both programs. A server, its sessions, rounds of question and answer, and floods.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,8 @@ const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"
 const NEW: &str = r#"{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}"#;
 /// A stream that says nothing for so long after the turn has ended has no more to say.
 const SILENCE: Duration = Duration::from_secs(3);
-const PATIENCE: Duration = Duration::from_secs(60);
+/// What has not come by then never comes: a client that waits so long for a question has lost it.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// Every request has its own id: sandbox-agent confuses clients that use the same.
 static NEXT_ID: AtomicU64 = AtomicU64::new(10);
 
@@ -106,13 +108,19 @@ impl Session {
         Ok((ms(heard), ms(over)))
     }
 
-    /// The same, with questions that somebody else reads from the stream.
-    async fn rounds(mut self, count: usize, mut questions: mpsc::Receiver<String>) -> Result {
+    /// The same, with questions that somebody else reads from the stream; counts the rounds that came to their end.
+    async fn rounds(
+        mut self,
+        count: usize,
+        mut questions: mpsc::Receiver<String>,
+        finished: Arc<AtomicU64>,
+    ) -> Result {
         for _ in 0..count {
             self.prompt("question").await?;
             let request = tokio::time::timeout(PATIENCE, questions.recv()).await?;
             self.answer(&request.ok_or("the stream ended")?).await?;
             self.turn_over().await?;
+            finished.fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -136,8 +144,16 @@ async fn question(stream: &mut EventStream) -> Result<(String, String)> {
     }
 }
 
-/// Many sessions of one server ask at once; rounds a second.
-pub async fn sessions_at_once(server: &Server<'_>, sessions: usize, rounds: usize) -> Result<f64> {
+/// What came of many sessions that asked at once.
+pub struct AtOnce {
+    /// Rounds that came to their end, for each second until the last session had ended or given up.
+    pub rate: f64,
+    /// Sessions that waited in vain for a question or for the end of a turn.
+    pub stuck: usize,
+}
+
+/// Many sessions of one server ask at once.
+pub async fn sessions_at_once(server: &Server<'_>, sessions: usize, rounds: usize) -> Result<AtOnce> {
     let mut stream = server.stream().await?;
     let mut tell = std::collections::HashMap::new();
     let mut ready = Vec::new();
@@ -147,10 +163,11 @@ pub async fn sessions_at_once(server: &Server<'_>, sessions: usize, rounds: usiz
         tell.insert(session.id.clone(), sender);
         ready.push((session, questions));
     }
+    let finished = Arc::new(AtomicU64::new(0));
     let began = Instant::now();
     let tasks: Vec<_> = ready
         .into_iter()
-        .map(|(session, questions)| tokio::spawn(session.rounds(rounds, questions)))
+        .map(|(session, questions)| tokio::spawn(session.rounds(rounds, questions, Arc::clone(&finished))))
         .collect();
     let reader = tokio::spawn(async move {
         loop {
@@ -163,12 +180,13 @@ pub async fn sessions_at_once(server: &Server<'_>, sessions: usize, rounds: usiz
         #[expect(unreachable_code, reason = "gives the block its type")]
         Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
     });
+    let mut stuck = 0;
     for task in tasks {
-        task.await??;
+        stuck += usize::from(task.await?.is_err());
     }
-    let rate = (sessions * rounds) as f64 / began.elapsed().as_secs_f64();
+    let rate = finished.load(Ordering::Relaxed) as f64 / began.elapsed().as_secs_f64();
     reader.abort();
-    Ok(rate)
+    Ok(AtOnce { rate, stuck })
 }
 
 /// Many servers, each with an agent and a session of its own, ask at once; rounds a second.

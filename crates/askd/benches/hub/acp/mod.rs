@@ -10,6 +10,7 @@ use std::path::Path;
 
 use tokio::sync::watch;
 
+use crate::hub::processor_seconds;
 use crate::table::{Table, bar, percentile};
 use crate::{Result, raw};
 use contest::{Program, install};
@@ -21,12 +22,12 @@ const STARTS: usize = 10;
 const BLOCK: usize = 50;
 const TURNS: usize = 6;
 /// Sessions that ask at once, and the rounds of each.
-const AT_ONCE: [(usize, usize); 2] = [(64, 20), (256, 8)];
+const AT_ONCE: [(usize, usize); 2] = [(64, 60), (256, 20)];
+const AT_ONCE_TURNS: usize = 3;
 /// Servers, each with an agent of its own, that ask at once, and the rounds of each.
 const SERVERS: (usize, usize) = (32, 20);
 /// Events and readers.
 const FLOODS: [(u64, usize); 2] = [(50_000, 1), (2_000, 200)];
-const NAMES: [&str; 2] = ["askd", "sandbox-agent"];
 
 pub async fn run(table: &mut Table) -> Result {
     eprintln!("ACP against sandbox-agent 0.4.2");
@@ -112,29 +113,31 @@ async fn round_trip(table: &mut Table, other: &Path) -> Result {
 
 async fn at_once(table: &mut Table, other: &Path, sessions: usize, rounds: usize) -> Result {
     let mut rates = [Vec::new(), Vec::new()];
-    let mut memory = [0.0, 0.0];
+    let (mut stuck, mut memory, mut spent) = ([0, 0], [0.0, 0.0], [0.0, 0.0]);
     // In turns, each on a fresh server of its own.
-    for turn in 0..3 {
+    for _ in 0..AT_ONCE_TURNS {
         let programs = Program::both(other, [None, None]).await?;
-        for ((program, rates), memory) in programs.iter().zip(&mut rates).zip(&mut memory) {
-            let idle = program.rss_mb()?;
+        for (n, program) in programs.iter().enumerate() {
+            let (idle, before) = (program.rss_mb()?, processor_seconds(program.pid())?);
             let server = Server::open(program, "many").await?;
-            match sessions_at_once(&server, sessions, rounds).await {
-                Ok(rate) => rates.push(rate),
-                Err(error) => {
-                    eprintln!("  turn {turn}, {sessions} sessions of {}: {error}", program.agent());
-                }
-            }
-            *memory = (program.rss_mb()? - idle) * 1024.0 / sessions as f64;
+            let came = sessions_at_once(&server, sessions, rounds).await?;
+            rates[n].push(came.rate);
+            stuck[n] += came.stuck;
+            memory[n] = (program.rss_mb()? - idle) * 1024.0 / sessions as f64;
+            spent[n] = (processor_seconds(program.pid())? - before) * 1e6 / (sessions * rounds) as f64;
         }
     }
     let what = format!("rounds/s, {sessions} sessions of one server asking at once");
-    if let Some(lost) = rates.iter().position(Vec::is_empty) {
-        table.row(&what, format!("{} did not get through", NAMES[lost]), format!("{rates:.0?}"), "");
-        return Ok(());
-    }
     let rates = rates.map(|mut rates| percentile(&mut rates, 0.5));
     against(table, &what, "/s", rates, &bar(rates[0] >= 5.0 * rates[1], ">= 5 times theirs"));
+    let all = sessions * AT_ONCE_TURNS;
+    table.row(
+        "sessions that waited in vain for a question or the end of a turn",
+        format!("{} of {all}", stuck[0]),
+        format!("{} of {all}", stuck[1]),
+        &bar(stuck[0] == 0, "none"),
+    );
+    against(table, "processor time of the program for each of those rounds", "us", spent, "");
     let limit = tokio::task::spawn_blocking(move || bare::rounds_a_second(sessions, rounds)).await??;
     let parts = format!("askd {:.2}, sandbox-agent {:.2} of it", rates[0] / limit, rates[1] / limit);
     table.row("the same agent over bare stdio, answered without a hub", format!("{limit:.0} /s"), parts, "");

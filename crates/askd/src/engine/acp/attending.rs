@@ -16,7 +16,7 @@ use askd_store::{AsksHere, NewEntry};
 use super::ids::{canonical, id_of};
 use super::notice;
 use super::relay::Relayed;
-use crate::engine::managed::{Attendant, Response, Stored};
+use crate::engine::managed::{Attendant, ROAD, Response, SERVED_ROAD, Stored};
 use crate::engine::{EngineError, now};
 
 /// The voice of a response that the client has got as the answer to its request.
@@ -81,11 +81,32 @@ impl Attendant {
         }
         for value in heard {
             match value {
-                Heard::Asked(asked) => self.relay_asked(*asked, entry.take(), n).await?,
+                Heard::Asked(mut asked) => {
+                    self.name_question(&mut asked, Some(n)).await?;
+                    self.relay_asked(*asked, entry.take(), ROAD);
+                }
                 // The client is told by the response itself, and decides what comes next.
                 Heard::Failed { .. } => {}
                 value => self.apply_all(vec![value], Some(n)).await?,
             }
+        }
+        Ok(())
+    }
+
+    /// What the agent said by a server of its own, beside its lines: a question is in the stream as the request that the codec
+    /// has made of it, once.
+    pub(in crate::engine) async fn relay_news(&mut self, heard: Vec<Heard>) -> Result<(), EngineError> {
+        for value in heard {
+            let Heard::Asked(asked) = value else {
+                self.apply_all(vec![value], None).await?;
+                continue;
+            };
+            self.stored().await?;
+            let session = self.session_of(asked.native_session.as_deref());
+            let known = self.engine.store().question_by_native(&session, &asked.native_id).await?;
+            let raw = Some(asked.native.get().to_owned());
+            let entry = NewEntry { raw, ..NewEntry::new(now(), "question") };
+            self.relay_asked(*asked, known.is_none().then_some(entry), SERVED_ROAD);
         }
         Ok(())
     }
@@ -99,19 +120,11 @@ impl Attendant {
     }
 
     /// A question, its line and what was said before it, in one transaction. Other lines of the batch may share the commit.
-    async fn relay_asked(
-        &mut self,
-        mut asked: Asked,
-        entry: Option<NewEntry>,
-        n: u64,
-    ) -> Result<(), EngineError> {
-        let Some(stream) = self.relay.as_ref().map(|relay| relay.server.stream.clone()) else {
-            return Ok(());
-        };
-        self.name_question(&mut asked, Some(n)).await?;
+    fn relay_asked(&mut self, asked: Asked, entry: Option<NewEntry>, road: &str) {
+        let Some(stream) = self.relay.as_ref().map(|relay| relay.server.stream.clone()) else { return };
         let native_id = asked.native_id.clone();
         let request = id_of(asked.native.get());
-        let question = self.question_from(asked);
+        let question = self.question_from(asked, road);
         let about = Some(question.session.clone());
         let asks = request.clone().map(|request| AsksHere { native_id: native_id.clone(), request });
         let line = entry.map(|entry| NewEntry { about, asks, ..entry });
@@ -122,7 +135,6 @@ impl Attendant {
             let taken = Box::new(engine.hear_in(question, &stream, said).await);
             Ok(Stored::Question { native_id, request, taken })
         });
-        Ok(())
     }
 
     /// The clients' name of a question that was stored, or could not be.
@@ -170,9 +182,8 @@ impl Attendant {
                 body
             }
             Relayed::Note { text, done } => {
+                self.pipeline.following.caught_up.push(done);
                 self.push_notice(text);
-                self.save().await?;
-                let _ = done.send(());
                 return Ok(());
             }
             Relayed::CatchUp { done } => {
@@ -204,16 +215,14 @@ impl Attendant {
 
     /// The agent is gone: told in the stream, and to everybody who waits for it.
     pub(in crate::engine) async fn relay_gone(&mut self, cause: &Cause) -> Result<(), EngineError> {
-        if self.relay.is_none() {
-            return Ok(());
-        }
+        let Some(relay) = &self.relay else { return Ok(()) };
+        relay.server.set_gone();
         self.push_notice(notice::ended(cause));
         self.save().await?;
         let responses = self.pipeline.abandon();
         self.tell_responses(responses);
         self.save().await?;
         if let Some(relay) = &mut self.relay {
-            relay.server.set_gone();
             relay.fail_all(cause);
         }
         Ok(())

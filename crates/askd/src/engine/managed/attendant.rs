@@ -131,7 +131,7 @@ impl Attendant {
         loop {
             let over = match attach(&self.folder, 0).await {
                 Ok(attached) => {
-                    if self.served.as_ref().is_none_or(Served::is_connected) {
+                    if self.is_reachable() {
                         self.reachable(&commands).await;
                     }
                     let greeting = std::mem::take(&mut greeting);
@@ -160,6 +160,11 @@ impl Attendant {
             }
             tokio::time::sleep(ATTACH_AGAIN).await;
         }
+    }
+
+    /// Whether the agent can be spoken to while its holder is there: on its lines, or if its server is.
+    fn is_reachable(&self) -> bool {
+        self.relay.is_some() || self.served.as_ref().is_none_or(Served::is_connected)
     }
 
     /// The agent can be spoken to from now on.
@@ -293,7 +298,9 @@ impl Attendant {
                 drop(reply.send(self.carries(&question, &settlement).await?));
             }
             // A server keeps no journal; what the adapter says about a second copy decides.
-            Command::Probe { reply, .. } if self.served.is_some() => drop(reply.send(None)),
+            Command::Probe { reply, .. } if self.served.is_some() && self.relay.is_none() => {
+                let _ = reply.send(None);
+            }
             Command::Probe { delivery, reply } => {
                 let _ = connection.probe(&delivery).await;
                 self.probes.insert(delivery, reply);

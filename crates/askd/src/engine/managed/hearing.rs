@@ -13,17 +13,19 @@ use super::pipeline::Stored;
 use crate::engine::{AgentQuestion, EngineError, new_bits, now};
 
 /// The roads by which a managed agent's questions are sighted: its own lines, or its own server.
-const ROAD: &str = "control";
-const SERVED_ROAD: &str = "http";
+pub(in crate::engine) const ROAD: &str = "control";
+pub(in crate::engine) const SERVED_ROAD: &str = "http";
 
 impl Attendant {
     pub(super) async fn hear_line(&mut self, n: u64, bytes: &[u8]) -> Result<(), EngineError> {
+        self.find_server(bytes).await?;
         self.codec.first_time(!self.names.may_repeat(n));
         if self.relay.is_some() {
             return self.relay_line(n, bytes).await;
         }
         if self.served.is_some() {
-            return self.hear_output(n, bytes).await;
+            self.note_output(n, bytes);
+            return Ok(());
         }
         let heard = self.codec.hear(bytes);
         self.note_line(n, bytes, &heard);
@@ -217,13 +219,14 @@ impl Attendant {
         self.save().await?;
         self.name_question(&mut asked, line).await?;
         let native_id = asked.native_id.clone();
-        let question = self.question_from(asked);
+        let road = if self.served.is_some() { SERVED_ROAD } else { ROAD };
+        let question = self.question_from(asked, road);
         let taken = self.engine.hear(question).await;
         self.took_question(native_id, taken)
     }
 
     /// A question of the agent with all that the engine knows of its place.
-    pub(in crate::engine) fn question_from(&self, asked: Asked) -> AgentQuestion {
+    pub(in crate::engine) fn question_from(&self, asked: Asked, road: &str) -> AgentQuestion {
         let session = self.session_of(asked.native_session.as_deref());
         let mut ask = asked.ask;
         ask.context.cwd = ask.context.cwd.or_else(|| self.main.cwd.clone());
@@ -235,7 +238,7 @@ impl Attendant {
             source: self.source.id.clone(),
             session,
             native_id: asked.native_id,
-            road: if self.served.is_some() { SERVED_ROAD } else { ROAD }.to_owned(),
+            road: road.to_owned(),
             native: asked.native.get().to_owned(),
             ask,
         }
@@ -260,15 +263,19 @@ impl Attendant {
             }
             // The agent asked something that nobody could answer; it is told in the transcript, and the agent waits.
             Err(EngineError::Invalid(errors)) => {
-                let text = format!("a question could not be taken: {errors}");
-                let entry = NewEntry { text: Some(text), ..NewEntry::new(now(), "error") };
-                match self.relay {
-                    Some(_) => self.push_entry(Some(entry)),
-                    None => self.unsaved.push((self.main.id.clone(), entry)),
-                }
+                self.note_error(format!("a question could not be taken: {errors}"));
                 Ok(())
             }
             Err(error) => Err(error),
+        }
+    }
+
+    /// Something of the agent that could not be heard, told where it would have been.
+    pub(super) fn note_error(&mut self, text: String) {
+        let entry = NewEntry { text: Some(text), ..NewEntry::new(now(), "error") };
+        match self.relay {
+            Some(_) => self.push_entry(Some(entry)),
+            None => self.unsaved.push((self.main.id.clone(), entry)),
         }
     }
 

@@ -29,6 +29,7 @@ use askd_core::{SessionId, SourceId};
 
 pub(super) use attendant::Attendant;
 pub(super) use command::Command;
+pub(super) use hearing::{ROAD, SERVED_ROAD};
 pub(super) use pipeline::{Response, Stored};
 pub use resume::HeldAgent;
 pub(super) use start::{HeldSettings, ServerSettings};

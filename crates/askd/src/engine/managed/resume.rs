@@ -84,7 +84,9 @@ impl Engine {
             self.store().sessions_of_source(&record.source.id).await.map_err(|error| text(&error))?;
         let named = sessions.into_iter().filter(|session| session.native_id != session.id.as_str());
         let named: Vec<_> = named.collect();
-        let journal = Some(&folder).filter(|_| held.served.is_none());
+        // What was called at a server is in no journal. Where there are lines too, what the journal does not know is said again: of two
+        // calls the server takes the first.
+        let journal = Some(&folder).filter(|_| held.served.is_none() || held.server.is_some());
         self.settle_claims_of(record, journal, adapter.descriptor().redeliver)
             .await
             .map_err(|error| text(&error))?;
@@ -142,7 +144,6 @@ impl Engine {
             if delivery.source != record.source.id {
                 continue;
             }
-            // What was called at a server is in no journal.
             let probe = folder.and_then(|folder| probe_offline(folder, delivery.id.as_str()).ok());
             let written = probe.and_then(|probe| match probe.completed {
                 Completed::Unknown if !probe.journaled => None,

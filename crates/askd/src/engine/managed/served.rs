@@ -1,20 +1,24 @@
-//! An agent that talks through a server of its own: askd starts it and guards it with a password, its lines only say where it
-//! listens, and everything else goes over HTTP.
+//! An agent that talks through a server of its own: askd starts it and guards it with a password. Either its lines only say where it
+//! listens, and everything else goes over HTTP; or it speaks ACP on its lines, and its server is a second way beside them.
 //!
 //! In: the lines of the process, news from the server. Out: what they mean, as of every managed agent, and calls. The address is
 //! stored before its line is acknowledged, so the next hub finds the server again.
 
+use std::net::{IpAddr, Ipv4Addr, TcpListener};
+
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 
+use askd_adapters::transport::holder::HolderSpec;
 use askd_adapters::transport::http_sse::SseSignal;
-use askd_adapters::{Call, ServerWay};
+use askd_adapters::{Call, Heard, Listening, ServerWay};
 use askd_core::SourceState;
 use askd_store::NewEntry;
 
 use super::HeldSettings;
 use super::attendant::Attendant;
 use super::command::Command;
+use super::start::StartError;
 use crate::engine::access::random_text;
 use crate::engine::attached::{AttachedSettings, Link, News, lost_text};
 use crate::engine::{EngineError, Said, now};
@@ -26,15 +30,38 @@ const MAX_NEWS: usize = 64;
 #[derive(Clone, Serialize, Deserialize)]
 pub(in crate::engine) struct ServedSettings {
     pub(in crate::engine) password: String,
-    /// Where it listens, as soon as it has said so.
+    /// The port that it was given, if it was given one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    port: Option<u16>,
+    /// Where it listens, as soon as it can be asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::engine) url: Option<String>,
 }
 
 impl ServedSettings {
-    pub(super) fn new() -> Result<Self, EngineError> {
-        Ok(Self { password: random_text()?, url: None })
+    /// Settings for a server that is about to be started; what is to be started learns of them.
+    pub(super) fn new(way: ServerWay, spec: &mut HolderSpec) -> Result<Self, StartError> {
+        let password = random_text()?;
+        spec.env.insert(way.user_variable.to_owned(), way.user.to_owned());
+        spec.env.insert(way.password_variable.to_owned(), password.clone());
+        let port = match way.listening {
+            Listening::Says(_) => None,
+            Listening::Given(option) => {
+                let port = free_port().map_err(|error| StartError::Failed {
+                    agent: way.user.to_owned(),
+                    why: format!("find a free port for its server: {error}"),
+                })?;
+                spec.args.extend([option.to_owned(), port.to_string()]);
+                Some(port)
+            }
+        };
+        Ok(Self { password, port, url: None })
     }
+}
+
+/// A port of this machine that nobody listens on. Whoever takes it before the server does makes the server fail at its start.
+fn free_port() -> std::io::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
 
 pub(super) struct Served {
@@ -53,12 +80,18 @@ impl Served {
         self.connected
     }
 
-    /// The address in a line that tells it. Only this machine is believed: the password goes there.
-    fn address_in(&self, line: &[u8]) -> Option<String> {
+    /// The address of a server that has said this line. Only this machine is believed: the password goes there.
+    fn address_after(&self, line: &[u8]) -> Option<String> {
+        let words = match self.way.listening {
+            Listening::Says(words) => words,
+            Listening::Given(_) => {
+                return Some(format!("http://{}:{}", Ipv4Addr::LOCALHOST, self.settings.port?));
+            }
+        };
         let line = String::from_utf8_lossy(line);
-        let address = line.split_once(self.way.listening)?.1.split_whitespace().next()?;
+        let address = line.split_once(words)?.1.split_whitespace().next()?;
         let url = reqwest::Url::parse(address).ok().filter(|url| url.scheme() == "http")?;
-        let host: std::net::IpAddr = url.host_str()?.parse().ok()?;
+        let host: IpAddr = url.host_str()?.parse().ok()?;
         host.is_loopback().then(|| address.trim_end_matches('/').to_owned())
     }
 }
@@ -72,15 +105,19 @@ pub(super) async fn next_news(served: &mut Option<Served>) -> Option<News> {
 }
 
 impl Attendant {
-    /// A line of the process: kept for whoever wants to see it, and read for the address.
-    pub(super) async fn hear_output(&mut self, n: u64, bytes: &[u8]) -> Result<(), EngineError> {
+    /// A line of a process that talks through its server alone: kept for whoever wants to see it.
+    pub(super) fn note_output(&mut self, n: u64, bytes: &[u8]) {
         let raw = Some(String::from_utf8_lossy(bytes).into_owned());
         let entry = NewEntry { line: Some(n), raw, ..NewEntry::new(now(), "other") };
         self.unsaved.push((self.main.id.clone(), entry));
+    }
+
+    /// A line of the process: from one of the first on it is known where its server is.
+    pub(super) async fn find_server(&mut self, bytes: &[u8]) -> Result<(), EngineError> {
         let Some(served) = self.served.as_mut().filter(|served| served.settings.url.is_none()) else {
             return Ok(());
         };
-        let Some(url) = served.address_in(bytes) else { return Ok(()) };
+        let Some(url) = served.address_after(bytes) else { return Ok(()) };
         served.settings.url = Some(url);
         let settings = served.settings.clone();
         if let Some(record) = self.engine.store().source(&self.source.id).await?
@@ -118,8 +155,7 @@ impl Attendant {
                 Some(News::Signal(signal)) => self.take_signal(signal, commands).await?,
                 Some(News::Reply(done)) => {
                     let heard = done.tell(self.codec.as_mut());
-                    self.note_event(None, &heard);
-                    self.apply_all(heard, None).await?;
+                    self.apply_news(None, heard).await?;
                 }
                 None => return Ok(()),
             }
@@ -140,23 +176,34 @@ impl Attendant {
                 self.apply_connected().await
             }
             SseSignal::Event(event) => {
-                let heard = self.codec.hear(event.data.as_bytes());
-                self.note_event(Some(&event.data), &heard);
-                self.apply_all(heard, None).await
+                let heard = self.codec.hear_server(event.data.as_bytes());
+                self.apply_news(Some(&event.data), heard).await
             }
             SseSignal::Oversized { total_bytes, .. } => {
-                let text = Some(format!("an event of {total_bytes} bytes was too long to be heard"));
-                let entry = NewEntry { text, ..NewEntry::new(now(), "error") };
-                self.unsaved.push((self.main.id.clone(), entry));
+                self.note_error(format!("an event of {total_bytes} bytes was too long to be heard"));
                 Ok(())
             }
             SseSignal::Lost { why, .. } => {
                 self.set_connected(false);
+                if self.relay.is_some() {
+                    // Its lines are still heard, and answers wait until the server is back.
+                    let why = format!("its questions are not heard at this moment: {}", lost_text(&why));
+                    self.set_state(SourceState::Connected, Some(why)).await;
+                    return Ok(());
+                }
                 self.engine.disconnect_mouth(&self.source.id);
                 self.set_state(SourceState::Lost, Some(lost_text(&why))).await;
                 Ok(())
             }
         }
+    }
+
+    async fn apply_news(&mut self, raw: Option<&str>, heard: Vec<Heard>) -> Result<(), EngineError> {
+        if self.relay.is_some() {
+            return self.relay_news(heard).await;
+        }
+        self.note_event(raw, &heard);
+        self.apply_all(heard, None).await
     }
 
     fn set_connected(&mut self, connected: bool) {

@@ -59,8 +59,14 @@ impl Attendant {
         // Before the bytes go: whatever is heard from now on may be evidence.
         let heard = self.codec.delivered(&delivery.native_id, &delivery.settlement);
         self.questions.insert(delivery.native_id.clone(), delivery.question.id.clone());
+        let words = self.clients_words(delivery);
         match speech {
-            Speech::Bytes(bytes) => self.write_outcome(delivery, Bytes::from(bytes), reply, connection).await,
+            Speech::Bytes(bytes) => {
+                // An interrupt is more than the client's words.
+                let interrupts = delivery.settlement.reject_mode() == Some(RejectMode::Interrupt);
+                let bytes = words.filter(|_| !interrupts).unwrap_or_else(|| Bytes::from(bytes));
+                self.write_outcome(delivery, bytes, reply, connection).await;
+            }
             Speech::Call(call) => self.call_outcome(call, reply),
         }
         self.apply_all(heard, None).await
@@ -75,13 +81,6 @@ impl Attendant {
     ) {
         let tag = self.new_tag();
         self.writes.insert(tag, reply);
-        let words = self.clients_words(delivery);
-        let bytes = match delivery.settlement.reject_mode() {
-            // An interrupt is more than the client's words.
-            Some(RejectMode::Interrupt) => None,
-            _ => words,
-        }
-        .unwrap_or(bytes);
         if connection.write(tag, Some(delivery.id.as_str()), bytes).await.is_err() {
             self.writes.remove(&tag);
         }

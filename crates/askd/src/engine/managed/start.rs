@@ -133,11 +133,7 @@ impl Engine {
         let mut spec = self.holder_spec(adapter.as_ref(), &request, &cwd, &session_id).await?;
         let failed = |why: String| StartError::Failed { agent: request.agent.clone(), why };
         let way = adapter.server();
-        let served = way.map(|_| ServedSettings::new()).transpose()?;
-        if let (Some(way), Some(served)) = (way, &served) {
-            spec.env.insert(way.user_variable.to_owned(), way.user.to_owned());
-            spec.env.insert(way.password_variable.to_owned(), served.password.clone());
-        }
+        let served = way.map(|way| ServedSettings::new(way, &mut spec)).transpose()?;
         let held = HeldSettings {
             holder: spec.id.clone(),
             main: session_id.clone(),

@@ -2,7 +2,10 @@ use std::sync::mpsc::{Receiver, channel};
 
 use rusqlite::params;
 
+use super::super::open::migrate;
+use super::super::transcripts;
 use super::*;
+use crate::transcripts::NewEntry;
 
 /// A writer over one table, in which `y` may only hold what is in `x` when a transaction commits.
 fn writer() -> Arc<Writer> {
@@ -150,4 +153,34 @@ async fn an_effect_follows_the_commit_and_nothing_else() {
         assert_eq!(writer.run(Scope::Own, job).await.is_ok(), works, "{n}");
     }
     assert_eq!(effects.try_iter().collect::<Vec<_>>(), [1, 3]);
+}
+
+#[tokio::test]
+async fn the_counters_of_a_transcript_are_undone_with_its_entries() {
+    let conn = Connection::open_in_memory().unwrap();
+    migrate(&conn, 0).unwrap();
+    let sealer = Arc::new(Sealer::new(&[7; 32]));
+    let writer = Arc::new(Writer::start(conn, Arc::new(Memory::starting_after(0)), sealer, 0).unwrap());
+    let says = |scope: Scope, works: bool| -> (Scope, TestJob) {
+        let job = move |tx: &mut Tx<'_>| {
+            let entry = NewEntry::new(Timestamp::from_millis(0), "agent");
+            transcripts::append(tx, SessionId::from_bits(1), vec![entry])?;
+            if works { Ok(1) } else { Err(StoreError::Corrupt("as told".to_owned())) }
+        };
+        (scope, Box::new(job))
+    };
+    let batch = vec![says(Scope::Commit, true), says(Scope::Own, false), says(Scope::Commit, true)];
+    let results = all_in_one_batch(&writer, batch).await;
+    assert!(matches!(&results[..], [Ok(1), Err(StoreError::Corrupt(_)), Ok(1)]), "{results:?}");
+    let batch = vec![says(Scope::Commit, true), says(Scope::Commit, false)];
+    let results = all_in_one_batch(&writer, batch).await;
+    assert!(results.iter().all(Result::is_err), "{results:?}");
+    all_in_one_batch(&writer, vec![says(Scope::Commit, true)]).await;
+    let read = |tx: &mut Tx<'_>| {
+        let mut statement = tx.conn.prepare("SELECT number FROM transcript_entries ORDER BY number")?;
+        let numbers: Vec<u64> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let next: u64 = tx.conn.query_row("SELECT next_number FROM transcripts", [], |row| row.get(0))?;
+        Ok((numbers, next))
+    };
+    assert_eq!(writer.run(Scope::Own, read).await.unwrap(), (vec![1, 2, 3], 4));
 }
