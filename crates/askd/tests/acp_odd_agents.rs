@@ -4,6 +4,8 @@
 
 mod acp;
 
+use std::os::unix::fs::PermissionsExt;
+
 use acp::{Place, eventually};
 use askd_testkit::hub::Hub;
 use serde_json::{Value, json};
@@ -151,4 +153,34 @@ fn a_form_too_large_for_the_inbox_waits_for_a_client_that_can_show_it() {
         heard.contains("f99").then_some(heard)
     });
     assert!(!lines.contains("-32601"), "{lines}");
+}
+
+#[test]
+fn only_the_version_that_was_seen_is_proven() {
+    let folder = tempfile::tempdir().unwrap();
+    let put = |program: &str, says: &str| {
+        let path = folder.path().join(program);
+        std::fs::write(&path, format!("#!/bin/sh\necho '{says}'\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    put("claude-agent-acp", "0.42.0");
+    put("codex-acp", "@agentclientprotocol/codex-acp 2.6.0");
+    let path = format!("{}:/usr/bin:/bin", folder.path().display());
+    let hub = acp::start(acp::builder().env("PATH", path));
+    let acp = |name: &str| {
+        let (_, list) = hub.http("GET", "/v1/agents", None).unwrap();
+        list["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == name).unwrap()["acp"].clone()
+    };
+    // A program that is slow to tell its version is listed without it at first.
+    let claude = eventually("its version", || {
+        Some(acp("claude")).filter(|acp| acp["found"][0]["version"] == "0.42.0")
+    });
+    assert_eq!(claude["questions"]["state"], "declared", "{claude}");
+    assert!(
+        claude["questions"]["why"].as_str().unwrap().ends_with("the one on this machine is 0.42.0"),
+        "{claude}"
+    );
+    eventually("the version that was seen", || {
+        (acp("codex")["questions"]["state"] == "proven").then_some(())
+    });
 }
