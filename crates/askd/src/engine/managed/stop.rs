@@ -4,11 +4,14 @@ use std::time::Duration;
 
 use askd_core::{Cause, Right, SessionId, SourceId};
 
+use super::Command;
 use super::start::StartError;
-use super::{Command, END_PATIENCE};
 use crate::engine::questions::Caller;
 use crate::engine::{Engine, EngineError};
 
+/// How long a hub that stops waits for agents that are being ended: longer than any of them may take on a busy machine. One that
+/// cannot be reached must not keep the hub.
+const LAST_PATIENCE: Duration = Duration::from_secs(20);
 /// Pause between two looks at whether agents are gone.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
@@ -63,6 +66,6 @@ impl Engine {
                 tokio::time::sleep(LOOK_AGAIN).await;
             }
         };
-        drop(tokio::time::timeout(END_PATIENCE, gone).await);
+        drop(tokio::time::timeout(LAST_PATIENCE, gone).await);
     }
 }
