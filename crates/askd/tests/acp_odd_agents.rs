@@ -5,8 +5,9 @@
 mod acp;
 
 use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
-use acp::{Place, eventually};
+use acp::{Guarded, Place, eventually};
 use askd_testkit::hub::Hub;
 use serde_json::{Value, json};
 
@@ -15,6 +16,19 @@ const EXTENSION: &str = "_sandboxagent/session/request_question";
 fn questions(hub: &Hub, status: &str) -> Vec<Value> {
     let (_, list) = hub.http("GET", &format!("/v1/questions?status={status}&order=asc"), None).unwrap();
     list["questions"].as_array().unwrap().clone()
+}
+
+/// An agent that asks as soon as it is greeted, with these lines; gives also the file of what it hears.
+fn asking(folder: &Path, requests: &[Value]) -> (Guarded, Place, PathBuf) {
+    let (asks, heard, script) = (folder.join("asks"), folder.join("heard"), folder.join("agent.sh"));
+    std::fs::write(&script, ASKING).unwrap();
+    let lines: String = requests.iter().map(|request| format!("{request}\n")).collect();
+    std::fs::write(&asks, lines).unwrap();
+    let agent = format!("--agent=asking=sh {}", script.display());
+    let hub = acp::start(acp::builder().arg(agent).env("ASKS", &asks).env("HEARD", &heard));
+    let place = Place::new(&hub, "asking");
+    greet(&place, "asking");
+    (hub, place, heard)
 }
 
 /// Starts an agent that never answers the greeting.
@@ -80,16 +94,9 @@ fn an_agent_may_use_the_id_of_an_answered_question_again() {
 #[test]
 fn a_response_in_many_lines_is_one_message_to_the_agent() {
     let folder = tempfile::tempdir().unwrap();
-    let (asks, heard) = (folder.path().join("asks"), folder.path().join("heard"));
-    let script = folder.path().join("agent.sh");
-    std::fs::write(&script, ASKING).unwrap();
     let params = json!({ "sessionId": "s", "prompt": "Which?" });
     let request = json!({ "jsonrpc": "2.0", "id": 5, "method": EXTENSION, "params": params });
-    std::fs::write(&asks, format!("{request}\n")).unwrap();
-    let agent = format!("--agent=lines=sh {}", script.display());
-    let hub = acp::start(acp::builder().arg(agent).env("ASKS", &asks).env("HEARD", &heard));
-    let place = Place::new(&hub, "lines");
-    greet(&place, "lines");
+    let (hub, place, heard) = asking(folder.path(), &[request]);
     eventually("the question", || questions(&hub, "requested").pop());
     // On a line of its own, the part in the middle would be a request of somebody who may only answer.
     let answerer = json!({ "name": "answerer", "rights": ["answer"] });
@@ -114,19 +121,12 @@ done"#;
 #[test]
 fn a_form_too_large_for_the_inbox_waits_for_a_client_that_can_show_it() {
     let folder = tempfile::tempdir().unwrap();
-    let (asks, heard) = (folder.path().join("asks"), folder.path().join("heard"));
-    let script = folder.path().join("agent.sh");
-    std::fs::write(&script, ASKING).unwrap();
     let fields: serde_json::Map<String, Value> =
         (0..100).map(|i| (format!("f{i}"), json!({ "type": "string" }))).collect();
     let schema = json!({ "type": "object", "properties": fields });
     let params = json!({ "mode": "form", "sessionId": "s", "message": "All?", "requestedSchema": schema });
     let request = json!({ "jsonrpc": "2.0", "id": 5, "method": "elicitation/create", "params": params });
-    std::fs::write(&asks, format!("{request}\n")).unwrap();
-    let agent = format!("--agent=large=sh {}", script.display());
-    let mut hub = acp::start(acp::builder().arg(agent).env("ASKS", &asks).env("HEARD", &heard));
-    let place = Place::new(&hub, "large");
-    greet(&place, "large");
+    let (mut hub, place, heard) = asking(folder.path(), &[request]);
     let mut stream = eventually("the server", || {
         let there = hub.http("GET", "/v1/holders", None).unwrap().1["holders"] != json!([]);
         there.then(|| place.stream(None))
@@ -182,5 +182,35 @@ fn only_the_version_that_was_seen_is_proven() {
     );
     eventually("the version that was seen", || {
         (acp("codex")["questions"]["state"] == "proven").then_some(())
+    });
+}
+
+#[test]
+fn ids_that_look_alike_are_different_ids() {
+    let folder = tempfile::tempdir().unwrap();
+    let ids = [json!(1), json!("1"), Value::Null, json!(-1), json!(i64::MAX), json!("null")];
+    let ask = |id: &Value| {
+        let params = json!({ "sessionId": "s", "prompt": format!("Asked as {id}") });
+        json!({ "jsonrpc": "2.0", "id": id, "method": EXTENSION, "params": params })
+    };
+    let (hub, place, heard) = asking(folder.path(), &ids.iter().map(ask).collect::<Vec<_>>());
+    eventually("all questions", || (questions(&hub, "requested").len() == ids.len()).then_some(()));
+    for id in &ids {
+        let answer = json!({ "status": "answered", "answers": [[format!("to {id}")]] });
+        assert_eq!(place.respond(&json!({ "id": id }), &answer), (202, Value::Null), "{id}");
+    }
+    for (question, id) in questions(&hub, "answered").iter().zip(&ids) {
+        assert_eq!(question["questions"][0]["question"], format!("Asked as {id}"));
+        assert_eq!(question["outcome"]["answers"], json!([[format!("to {id}")]]));
+    }
+    eventually("all answers", || {
+        let heard = std::fs::read_to_string(&heard).unwrap_or_default();
+        let heard: Vec<Value> = heard.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let got = |id: &Value| {
+            heard
+                .iter()
+                .any(|line| line["id"] == *id && line["result"]["answers"] == json!([[format!("to {id}")]]))
+        };
+        ids.iter().all(got).then_some(())
     });
 }

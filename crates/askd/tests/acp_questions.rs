@@ -4,6 +4,8 @@
 
 mod acp;
 
+use std::time::Duration;
+
 use acp::{Guarded, Place, assert_no_hole, eventually, result};
 use askd_testkit::hub::Hub;
 use serde_json::{Value, json};
@@ -187,6 +189,20 @@ fn an_edited_plan_that_the_protocol_has_no_place_for_is_refused_before_anything_
     assert_eq!(hub.http("POST", &path, Some(&json!({ "answers": [["approve"]] }))).unwrap().0, 200);
     assert_eq!(result(&prompted.join().unwrap())["stopReason"], "end_turn");
     assert_eq!(request["params"]["toolCall"]["kind"], "switch_mode");
+}
+
+#[test]
+fn a_human_may_think_longer_than_any_request_is_silent() {
+    let (hub, place, session) = mock();
+    let mut stream = place.stream(None);
+    let prompted = place.prompt(3, &session, "question");
+    let request = stream.request(EXTENSION);
+    // Longer than the hub waits with the header of a response; after that it keeps the connection alive.
+    std::thread::sleep(Duration::from_secs(12));
+    assert!(!prompted.is_finished());
+    assert_eq!(place.respond(&request, &json!({ "status": "rejected" })).0, 202);
+    assert_eq!(result(&prompted.join().unwrap())["stopReason"], "end_turn");
+    assert_eq!(questions(&hub, "rejected").len(), 1);
 }
 
 #[test]
