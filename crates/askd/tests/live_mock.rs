@@ -48,6 +48,23 @@ fn a_flood_while_no_hub_is_there_is_not_lost() {
 }
 
 #[test]
+fn the_first_prompt_is_said_once_however_early_the_hub_is_killed() {
+    let mut stage = Stage::new();
+    for _ in 0..5 {
+        let session = stage.start(&json!({ "agent": "mock", "prompt": "question" }));
+        eventually("a session", || (stage.session(&session)["nativeId"] == "mock-1").then_some(()));
+        stage.hub.kill().unwrap();
+        stage.hub.restart().unwrap();
+        let question = stage.open_question(&session);
+        stage.answer(&question, &json!([["option-a"]]));
+        stage.confirmed(&question);
+        let said = stage.transcript(&session);
+        assert_eq!(said.matches("received: ").count(), 1, "{said}");
+        stage.hub.http("DELETE", &format!("/v1/sessions/{session}"), None).unwrap();
+    }
+}
+
+#[test]
 fn ending_a_session_ends_every_process_of_it_however_stubborn() {
     let stage = Stage::new();
     let session = stage.start(&json!({ "agent": "mock", "prompt": "child ignore-term question" }));

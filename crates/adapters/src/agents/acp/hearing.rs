@@ -238,6 +238,12 @@ impl AcpCodec {
         let detail = match result.map(|raw| serde_json::from_str::<NewSession>(raw.get())) {
             Ok(Ok(new)) => {
                 self.meet(&new.session_id, cwd, heard);
+                if let Some(text) = self.first_prompt.take() {
+                    if let Some(session) = self.sessions.get_mut(&new.session_id) {
+                        session.begins_turn();
+                    }
+                    heard.push(self.first_prompt(&new.session_id, &text));
+                }
                 for text in std::mem::take(&mut self.queued) {
                     heard.push(self.send_prompt(&new.session_id, &text));
                 }

@@ -200,6 +200,7 @@ impl Attendant {
             Heard::Incomplete { detail } => {
                 self.engine.source_state(&self.source.id, SourceState::Connected, Some(detail)).await?;
             }
+            Heard::FirstPrompt(bytes) => self.pipeline.following.first_prompt = Some(Bytes::from(bytes)),
             Heard::Write(Speech::Bytes(bytes)) => self.pipeline.following.to_write.push(Bytes::from(bytes)),
             Heard::Write(Speech::Call(call)) => self.pipeline.following.to_call.push(call),
             Heard::Unrecognised { why } => {
