@@ -2,7 +2,8 @@
 //! above and below. Where there is no `/proc` the answers are errors or empty, never wrong.
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, Read},
     path::{Path, PathBuf},
 };
 
@@ -38,7 +39,7 @@ pub fn facts(pid: i32) -> io::Result<Option<ProcessFacts>> {
 
 /// The same with its name.
 pub(super) fn named_facts(pid: i32) -> io::Result<Option<(ProcessFacts, String)>> {
-    let stat = match fs::read(of(pid).join("stat")) {
+    let stat = match read_at_once(&of(pid).join("stat")) {
         Ok(stat) => stat,
         Err(error) if is_gone(&error) => return Ok(None),
         Err(error) => return Err(error),
@@ -48,6 +49,14 @@ pub(super) fn named_facts(pid: i32) -> io::Result<Option<(ProcessFacts, String)>
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "unexpected form of /proc/PID/stat"))
 }
 
+/// A file that does not tell its size: with room from the start, where [`fs::read`] would begin with a few bytes and ask again and again.
+fn read_at_once(path: &Path) -> io::Result<Vec<u8>> {
+    const ROOM: usize = 1 << 12;
+    let mut bytes = Vec::with_capacity(ROOM);
+    fs::File::open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// When the process started, in clock ticks since boot.
 pub fn start_time(pid: i32) -> io::Result<Option<u64>> {
     Ok(facts(pid)?.map(|facts| facts.start_time))
@@ -55,7 +64,7 @@ pub fn start_time(pid: i32) -> io::Result<Option<u64>> {
 
 /// The command line of a process, argument by argument; empty for a zombie.
 pub fn command_line(pid: i32) -> io::Result<Option<Vec<String>>> {
-    match fs::read(of(pid).join("cmdline")) {
+    match read_at_once(&of(pid).join("cmdline")) {
         Ok(bytes) => {
             let bytes = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
             if bytes.is_empty() {

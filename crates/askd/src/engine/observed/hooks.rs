@@ -103,6 +103,7 @@ impl Engine {
         let deadline = tokio::time::Instant::now() + NAME_PATIENCE;
         if let Some(path) = &input.transcript_path {
             self.inner.observed.memory().transcripts.insert(path.into(), std::time::Instant::now());
+            self.inner.observed.hooked.notify_one();
         }
         let mut seen = Seen { cwd: input.cwd.clone(), ..Seen::default() };
         loop {

@@ -47,6 +47,8 @@ pub(super) struct Observed {
     turn: tokio::sync::Mutex<Place>,
     /// Wakes a sighting that waits for the name of its call.
     named: Notify,
+    /// Wakes the watch of transcripts when a hook begins to wait in one.
+    hooked: Notify,
     memory: Mutex<Memory>,
     born: Instant,
 }
@@ -94,6 +96,7 @@ impl Observed {
         Self {
             turn: tokio::sync::Mutex::default(),
             named: Notify::new(),
+            hooked: Notify::new(),
             memory: Mutex::default(),
             born: Instant::now(),
         }

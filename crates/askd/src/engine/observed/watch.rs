@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use notify::{RecursiveMode, Watcher};
 use tokio::sync::mpsc;
+use tokio::time::MissedTickBehavior;
 
 use askd_adapters::agents::claude_hook::{Entry, Went};
 
@@ -59,8 +60,12 @@ impl Watch {
         self.first_look().await;
         let mut every = tokio::time::interval(EVERY);
         let mut often = tokio::time::interval(OFTEN);
+        often.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let engine = self.engine.clone();
+        let observed = &engine.inner.observed;
         loop {
             let mut paths: HashSet<PathBuf> = HashSet::new();
+            let hooks_wait = !observed.memory().transcripts.is_empty();
             tokio::select! {
                 Some(path) = self.changes.recv() => {
                     paths.insert(path);
@@ -68,7 +73,8 @@ impl Watch {
                         paths.insert(path);
                     }
                 }
-                _ = often.tick() => paths.extend(self.hooked()),
+                _ = often.tick(), if hooks_wait => paths.extend(self.hooked()),
+                () = observed.hooked.notified(), if !hooks_wait => {}
                 _ = every.tick() => {
                     self.listen();
                     self.files.rest();
