@@ -19,6 +19,7 @@ pub(in crate::engine) const SERVED_ROAD: &str = "http";
 impl Attendant {
     pub(super) async fn hear_line(&mut self, n: u64, bytes: &[u8]) -> Result<(), EngineError> {
         self.find_server(bytes).await?;
+        self.codec.first_time(!self.names.may_repeat(n));
         if self.relay.is_some() {
             return self.relay_line(n, bytes).await;
         }
@@ -162,7 +163,7 @@ impl Attendant {
             self.save().await?;
         }
         match heard {
-            Heard::Asked(asked) => self.asked(*asked).await?,
+            Heard::Asked(asked) => self.asked(*asked, line).await?,
             Heard::Withdrawn { native_id, cause } => {
                 if let Some(id) = self.questions.remove(&native_id) {
                     self.engine.cancel(&id, cause).await?;
@@ -193,6 +194,7 @@ impl Attendant {
             Heard::Incomplete { detail } => {
                 self.engine.source_state(&self.source.id, SourceState::Connected, Some(detail)).await?;
             }
+            Heard::FirstPrompt(bytes) => self.pipeline.following.first_prompt = Some(Bytes::from(bytes)),
             Heard::Write(Speech::Bytes(bytes)) => self.pipeline.following.to_write.push(Bytes::from(bytes)),
             Heard::Write(Speech::Call(call)) => self.pipeline.following.to_call.push(call),
             Heard::Unrecognised { why } => {
@@ -208,7 +210,8 @@ impl Attendant {
         Ok(())
     }
 
-    async fn asked(&mut self, asked: Asked) -> Result<(), EngineError> {
+    async fn asked(&mut self, mut asked: Asked, line: Option<u64>) -> Result<(), EngineError> {
+        self.name_question(&mut asked, line).await?;
         let native_id = asked.native_id.clone();
         let road = if self.served.is_some() { SERVED_ROAD } else { ROAD };
         let question = self.question_from(asked, road);

@@ -27,6 +27,9 @@ const MAX_GATHERED: u64 = 1024;
 
 type Works = Vec<Pin<Box<dyn Future<Output = Result<Stored, EngineError>> + Send>>>;
 
+/// The name under which the first prompt is journaled.
+const FIRST_PROMPT: &str = "first-prompt";
+
 /// A response of the agent and the client that waits for it.
 pub(in crate::engine) type Response = (oneshot::Sender<String>, String);
 
@@ -44,6 +47,8 @@ pub(in crate::engine) enum Stored {
 /// What waits until a batch is stored.
 #[derive(Default)]
 pub(in crate::engine) struct Following {
+    /// The first prompt, written once in the life of the agent.
+    pub(in crate::engine) first_prompt: Option<Bytes>,
     /// Bytes that the codec wants written.
     pub(in crate::engine) to_write: Vec<Bytes>,
     /// Calls that the codec wants made.
@@ -195,6 +200,9 @@ impl Attendant {
 
     async fn follow(&mut self, following: Following, connection: &HolderConnection) {
         self.tell_responses(following.responses);
+        if let Some(bytes) = following.first_prompt {
+            let _ = connection.write(0, Some(FIRST_PROMPT), bytes).await;
+        }
         for bytes in following.to_write {
             let _ = connection.write(0, None, bytes).await;
         }
