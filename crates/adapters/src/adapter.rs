@@ -30,6 +30,11 @@ pub trait Adapter: Send + Sync {
         None
     }
 
+    /// The version with which its questions were seen, where that is claimed of no other one; `--version` tells it.
+    fn seen_version(&self) -> Option<&'static str> {
+        None
+    }
+
     /// The roads that a version of it has, where they differ by version.
     fn roads_of(&self, version: &str) -> Vec<RoadHere> {
         let _ = version;

@@ -68,6 +68,18 @@ pub trait Codec: Send + Sync {
         Err(Unspeakable::CannotCarry("responses of other clients"))
     }
 
+    /// Whether the next message is heard for the first time. One that may have been heard by an earlier hub must mean what it meant.
+    fn first_time(&mut self, surely: bool) {
+        let _ = surely;
+    }
+
+    /// The store keeps a question under another name, because an earlier one has the agent's own. Whether this codec knows it by
+    /// that name from now on; one whose agent never uses a name twice need not.
+    fn rename(&mut self, native_id: &str, name: &str) -> bool {
+        let _ = (native_id, name);
+        false
+    }
+
     /// The store knows that this question is over although the agent did not say so: it was heard again after its end, or
     /// it expired. Nothing is said to the agent; it is no longer watched.
     fn forget(&mut self, native_id: &str) {

@@ -72,6 +72,8 @@ pub enum Heard {
     },
     /// What the codec itself wants said: the next step of a handshake, a refusal of a request that askd does not serve.
     Write(Speech),
+    /// The first prompt of an agent that must have a session before it takes one. Whichever hub says it, the agent gets it once.
+    FirstPrompt(Vec<u8>),
     /// A message that this codec does not know or cannot read. It is counted and shown by `askd doctor`, never fatal.
     Unrecognised {
         why: String,

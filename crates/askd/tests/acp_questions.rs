@@ -4,6 +4,8 @@
 
 mod acp;
 
+use std::time::Duration;
+
 use acp::{Guarded, Place, assert_no_hole, eventually, result};
 use askd_testkit::hub::Hub;
 use serde_json::{Value, json};
@@ -136,7 +138,24 @@ fn responses_that_do_not_fit_are_refused_and_never_reach_the_agent() {
     }
     let (status, problem) = place.respond(&json!({ "id": "unheard" }), &json!({}));
     assert_eq!((status, problem["code"].as_str()), (404, Some("not_found")));
-    for bad in ["", "[]", "{", "7", r#"{"jsonrpc":"2.0"}"#, r#"{"jsonrpc":"1.0","id":1,"method":"x"}"#] {
+    let cancelled = r#""result":{"outcome":{"outcome":"cancelled"}}"#;
+    let both = r#""error":{"code":1,"message":"no"}"#;
+    let id = &request["id"];
+    for bad in [
+        "",
+        "[]",
+        "{",
+        "7",
+        r#"{"jsonrpc":"2.0"}"#,
+        r#"{"jsonrpc":"1.0","id":1,"method":"x"}"#,
+        // What the agent could not read, or could read in two ways.
+        &format!(r#"{{"id":{id},{cancelled}}}"#),
+        &format!(r#"{{"jsonrpc":"2.0","id":{id},{cancelled},{both}}}"#),
+        &format!(r#"{{"jsonrpc":"2.0","id":{id},"id":{id},{cancelled}}}"#),
+        &format!(r#"{{"jsonrpc":"2.0","id":1.5,{cancelled}}}"#),
+        &format!(r#"{{"jsonrpc":"2.0","id":99999999999999999999,{cancelled}}}"#),
+        &format!(r#"[{{"jsonrpc":"2.0","id":{id},{cancelled}}}]"#),
+    ] {
         assert_eq!(place.post("", bad).0, 400, "{bad}");
     }
     // A client that does not know the method does not answer for the others; it is recorded.
@@ -152,6 +171,38 @@ fn responses_that_do_not_fit_are_refused_and_never_reach_the_agent() {
     let received = stream.until(|event| event.data.contains("received: "));
     assert!(received.data.contains("cancelled"), "{received:?}");
     assert_eq!(questions(&hub, "rejected")[0]["outcome"]["mode"], "cancel");
+}
+
+#[test]
+fn an_edited_plan_that_the_protocol_has_no_place_for_is_refused_before_anything_is_stored() {
+    let (hub, place, session) = mock();
+    let mut stream = place.stream(None);
+    let prompted = place.prompt(3, &session, "plan");
+    let request = stream.request("session/request_permission");
+    let open = questions(&hub, "requested");
+    let path = format!("/v1/questions/{}/reply", open[0]["id"].as_str().unwrap());
+    let edited = json!({ "answers": [["approve"]], "editedPlan": "1. Something else" });
+    let (status, problem) = hub.http("POST", &path, Some(&edited)).unwrap();
+    assert_eq!((status, &problem["code"]), (409, &json!("road_cannot_carry")), "{problem}");
+    assert!(problem["detail"].as_str().unwrap().contains("an edited plan"), "{problem}");
+    assert_eq!(questions(&hub, "requested"), open, "it is still open, and nothing was stored");
+    assert_eq!(hub.http("POST", &path, Some(&json!({ "answers": [["approve"]] }))).unwrap().0, 200);
+    assert_eq!(result(&prompted.join().unwrap())["stopReason"], "end_turn");
+    assert_eq!(request["params"]["toolCall"]["kind"], "switch_mode");
+}
+
+#[test]
+fn a_human_may_think_longer_than_any_request_is_silent() {
+    let (hub, place, session) = mock();
+    let mut stream = place.stream(None);
+    let prompted = place.prompt(3, &session, "question");
+    let request = stream.request(EXTENSION);
+    // Longer than the hub waits with the header of a response; after that it keeps the connection alive.
+    std::thread::sleep(Duration::from_secs(12));
+    assert!(!prompted.is_finished());
+    assert_eq!(place.respond(&request, &json!({ "status": "rejected" })).0, 202);
+    assert_eq!(result(&prompted.join().unwrap())["stopReason"], "end_turn");
+    assert_eq!(questions(&hub, "rejected").len(), 1);
 }
 
 #[test]

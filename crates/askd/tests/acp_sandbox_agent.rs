@@ -77,10 +77,51 @@ fn a_client_of_sandbox_agent_v1_sees_and_answers_questions() {
     let native = request["params"]["questionId"].as_str().unwrap();
     assert_eq!(post(askd_session, native, "reject", None).0, 204);
     assert_eq!(result(&prompted.join().unwrap())["stopReason"], "end_turn");
+    let beyond = format!("/v1/sessions/{session}/events/sse?offset=100000");
+    let (status, problem) = hub.http("GET", &beyond, None).unwrap();
+    assert_eq!(
+        (status, &problem["errors"][0]["code"]),
+        (400, &json!("beyond_newest")),
+        "a cursor of another store"
+    );
     let all = events(&hub, &session, 4, None);
     assert_eq!(all[3]["data"]["status"], "rejected");
     assert_eq!(
         all.iter().map(|event| event["type"].as_str().unwrap()).collect::<Vec<_>>(),
         ["question.requested", "question.resolved", "question.requested", "question.resolved"]
     );
+}
+
+#[test]
+fn two_agents_that_name_their_questions_alike_are_not_mistaken_for_each_other() {
+    let hub = acp::start(acp::builder());
+    let places = [Place::new(&hub, "one"), Place::new(&hub, "two")];
+    let mut asked = Vec::new();
+    for place in &places {
+        let session = place.open("mock", "/tmp");
+        let mut stream = place.stream(None);
+        let prompted = place.prompt(3, &session, "question");
+        let name = stream.request(EXTENSION)["params"]["questionId"].as_str().unwrap().to_owned();
+        asked.push((session, name, prompted));
+    }
+    let reply = |session: &str, question: &str, pick: &str| {
+        let path = format!("/v1/sessions/{session}/questions/{question}/reply");
+        hub.http("POST", &path, Some(&json!({ "answers": [[pick]] }))).unwrap()
+    };
+    let [(session, name, _), (same_session, same_name, _)] = &asked[..] else { unreachable!() };
+    assert_eq!((session, name), (same_session, same_name), "the mock numbers both");
+    let (status, problem) = reply(session, name, "option-a");
+    assert_eq!((status, &problem["code"]), (409, &json!("ambiguous_answer")), "{problem}");
+    let (status, _) = hub.http("GET", &format!("/v1/sessions/{session}/events/sse"), None).unwrap();
+    assert_eq!(status, 409);
+    let (_, list) = hub.http("GET", "/v1/questions?status=requested&order=asc", None).unwrap();
+    for (question, pick) in list["questions"].as_array().unwrap().iter().zip(["option-a", "option-b"]) {
+        assert_eq!(reply(session, question["id"].as_str().unwrap(), pick).0, 204);
+    }
+    for (_, _, prompted) in asked {
+        assert_eq!(result(&prompted.join().unwrap())["stopReason"], "end_turn");
+    }
+    for (place, pick) in places.iter().zip(["option-a", "option-b"]) {
+        place.stream(None).until(|event| event.data.contains("received: ") && event.data.contains(pick));
+    }
 }

@@ -39,6 +39,26 @@ fn ctrl_c_ends_the_hub_cleanly_and_nothing_is_lost() {
 }
 
 #[test]
+fn an_agent_that_was_just_ended_is_not_left_running() {
+    let mut hub = Hub::start(ASKD).unwrap();
+    let start = |prompt: &str| {
+        let wish = json!({ "agent": "mock", "prompt": prompt });
+        hub.http("POST", "/v1/sessions", Some(&wish)).unwrap().1["id"].as_str().unwrap().to_owned()
+    };
+    let (kept, ended) = (start("question"), start("ignore-term hang"));
+    assert_eq!(hub.http("DELETE", &format!("/v1/sessions/{ended}"), None).unwrap().0, 204);
+    assert!(hub.interrupt().unwrap().success(), "{}", hub.log());
+    let log = hub.log();
+    assert!(log.contains(&format!("leaving running: mock {kept}")) && !log.contains(&ended), "{log}");
+    hub.restart().unwrap();
+    let holders = hub.http("GET", "/v1/holders", None).unwrap().1["holders"].clone();
+    assert_eq!(holders.as_array().unwrap().len(), 1, "{holders}");
+    assert_eq!(holders[0]["sessionId"], kept);
+    assert_eq!(hub.http("DELETE", &format!("/v1/sessions/{kept}"), None).unwrap().0, 204);
+    assert!(hub.interrupt().unwrap().success(), "{}", hub.log());
+}
+
+#[test]
 fn a_second_hub_on_the_same_folder_is_refused_and_the_world_is_not_let_in_by_mistake() {
     let hub = Hub::start(ASKD).unwrap();
     let second = hub.run(["up", "--listen", "127.0.0.1:0"]).unwrap();

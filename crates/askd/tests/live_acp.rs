@@ -88,7 +88,12 @@ fn rejections(stage: &mut Stage) -> Result<()> {
     let (status, body) = stage.place.respond(&asked.request, &json!({ "action": "decline" }));
     assert_eq!(status, 202, "{body}");
     let id = asked.id.clone();
-    let wanted = if stage.agent == "claude" { "did not answer" } else { "answers" };
+    let none = r#"{"answers":{}}"#;
+    let (wanted, aborted) = match stage.agent {
+        "claude" => ("did not answer", "Tool use aborted"),
+        // Codex cannot tell them apart.
+        _ => (none, none),
+    };
     stage.done(asked, &[wanted]);
     assert_eq!(stage.question(&id)["outcome"]["mode"], "decline");
 
@@ -97,7 +102,8 @@ fn rejections(stage: &mut Stage) -> Result<()> {
     let (status, body) = stage.hub.http("POST", &path, Some(&json!({ "mode": "cancel" })))?;
     assert_eq!(status, 200, "{body}");
     let stop = result(&asked.prompted.join().unwrap())["stopReason"].clone();
-    eprintln!("{}: after cancel the turn ended with {stop}, the model saw {:?}", stage.agent, stage.saw());
+    let saw = stage.saw();
+    assert!(saw.contains(aborted), "{}: the turn ended with {stop}, the model saw {saw:?}", stage.agent);
     eventually("the end of the delivery", || {
         let state = stage.question(&asked.id)["delivery"]["state"].clone();
         (state == "confirmed").then_some(())

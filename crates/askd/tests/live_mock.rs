@@ -28,10 +28,11 @@ fn a_flood_while_no_hub_is_there_is_not_lost() {
     const LINES: usize = 100_000;
     let mut stage = Stage::new();
     // It floods a second after it was told to, when the hub is gone, and then asks.
-    let session =
-        stage.start(&json!({ "agent": "mock", "prompt": format!("slow=1500 flood={LINES} question") }));
+    let session = stage.start(
+        &json!({ "agent": "mock", "prompt": format!("env=NOTHING slow=1500 flood={LINES} question") }),
+    );
     eventually("the agent has heard its prompt", || {
-        (stage.session(&session)["nativeId"] == "mock-1").then_some(())
+        stage.transcript(&session).contains("NOTHING is not set").then_some(())
     });
     stage.hub.kill().unwrap();
     std::thread::sleep(Duration::from_secs(4));
@@ -44,6 +45,23 @@ fn a_flood_while_no_hub_is_there_is_not_lost() {
         transcript.lines().filter_map(|line| line.trim().strip_prefix("flood ")?.parse().ok()).collect();
     assert_eq!(numbers.len(), LINES, "the first lines: {:?}", transcript.lines().take(5).collect::<Vec<_>>());
     assert!(numbers.iter().enumerate().all(|(i, n)| i == *n), "a hole or a repeat");
+}
+
+#[test]
+fn the_first_prompt_is_said_once_however_early_the_hub_is_killed() {
+    let mut stage = Stage::new();
+    for _ in 0..5 {
+        let session = stage.start(&json!({ "agent": "mock", "prompt": "question" }));
+        eventually("a session", || (stage.session(&session)["nativeId"] == "mock-1").then_some(()));
+        stage.hub.kill().unwrap();
+        stage.hub.restart().unwrap();
+        let question = stage.open_question(&session);
+        stage.answer(&question, &json!([["option-a"]]));
+        stage.confirmed(&question);
+        let said = stage.transcript(&session);
+        assert_eq!(said.matches("received: ").count(), 1, "{said}");
+        stage.hub.http("DELETE", &format!("/v1/sessions/{session}"), None).unwrap();
+    }
 }
 
 #[test]

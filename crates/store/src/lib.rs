@@ -8,6 +8,7 @@ mod deliveries;
 mod error;
 mod log;
 mod questions;
+mod row;
 pub mod seal;
 mod sessions;
 pub mod sqlite;
@@ -21,6 +22,7 @@ pub use questions::{
     Asked, ClaimHolder, Idempotency, MAX_OPEN_QUESTIONS, NewQuestion, Order, Origin, QuestionFilter,
     QuestionPage, Questions, Record, Resolve, Resolved, Retention,
 };
+pub use row::Row;
 pub use sessions::{SessionSeen, Sessions, SourceRecord};
 pub use tokens::{TokenRecord, Tokens};
 pub use transcripts::{

@@ -28,6 +28,8 @@ struct Player<F: Fn() -> Result<Box<dyn Codec>, String>> {
     stored: Vec<Stored>,
     heard: VecDeque<Value>,
     written: VecDeque<Value>,
+    /// As the holder of the agent knows it.
+    is_prompted: bool,
     last_line: Vec<u8>,
     /// The tags of calls that wait for their reply.
     calls: VecDeque<String>,
@@ -44,6 +46,7 @@ pub(crate) fn play(text: &str, make: impl Fn() -> Result<Box<dyn Codec>, String>
         stored: Vec::new(),
         heard: VecDeque::new(),
         written: VecDeque::new(),
+        is_prompted: false,
         last_line: Vec::new(),
         calls: VecDeque::new(),
         replies: String::new(),
@@ -227,6 +230,12 @@ impl<F: Fn() -> Result<Box<dyn Codec>, String>> Player<F> {
                     self.say(speech)?;
                     continue;
                 }
+                Heard::FirstPrompt(bytes) => {
+                    if !std::mem::replace(&mut self.is_prompted, true) {
+                        self.say(&Speech::Bytes(bytes.clone()))?;
+                    }
+                    continue;
+                }
                 Heard::Asked(asked) => {
                     let line = String::from_utf8_lossy(&self.last_line);
                     // What was found in a list is kept as the event would have brought it.
@@ -342,7 +351,7 @@ fn show(heard: &Heard) -> Value {
             json!({ "heard": "chatter", "nativeSession": native_session, "voice": voice, "text": text })
         }
         Heard::Incomplete { detail } => json!({ "heard": "incomplete", "detail": detail }),
-        Heard::Write(_) => json!({ "heard": "write" }),
+        Heard::Write(_) | Heard::FirstPrompt(_) => json!({ "heard": "write" }),
         Heard::Unrecognised { why } => json!({ "heard": "unrecognised", "why": why }),
     }
 }

@@ -9,6 +9,8 @@ pub enum EngineError {
     Invalid(#[from] FieldErrors),
     #[error("there is no {0} with this id")]
     NotFound(&'static str),
+    #[error("several {0}s have this name; use the id of askd")]
+    Ambiguous(&'static str),
     #[error("this needs a token with the right {0}")]
     Forbidden(Right),
     #[error("this token was revoked")]

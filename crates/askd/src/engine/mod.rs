@@ -29,7 +29,7 @@ use tokio_util::task::TaskTracker;
 use askd_store::Store;
 
 pub use access::{LoginCode, NewToken};
-pub use acp::{AcpError, AcpServer, AcpStream, acp_event};
+pub use acp::{AcpError, AcpServer, AcpStream, ClientCall, acp_event};
 pub use attached::{
     AttachRequest, Discovery, PluginCall, PluginHello, PluginMessage, PluginMessages, PluginReply,
     PluginStream,

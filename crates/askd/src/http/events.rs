@@ -18,7 +18,7 @@ use super::extract::Query;
 use super::limits::KEEP_ALIVE;
 use super::problem::Problem;
 use super::state::AppState;
-use super::stream::{HEARTBEAT, Reader, last_event_id, respond, take_place};
+use super::stream::{HEARTBEAT, Reader, log_cursor, respond, take_place};
 use crate::engine::{Caller, Engine};
 
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -65,25 +65,13 @@ async fn events(
 ) -> Result<Response, Problem> {
     caller.needs(Right::Read)?;
     let newest = state.engine.store().newest();
-    let after = start(&headers, query.after, newest)?;
+    let after = log_cursor(&headers, ("after", query.after), newest, newest)?;
     let place = take_place(&state)?;
     let trimmed = state.engine.store().trimmed_through().await?;
     let reader =
         LogReader { watch: state.engine.store().watch(), engine: state.engine, caller, query, cursor: after };
     let gap = (after < trimmed).then(|| trimmed_notice(after, trimmed));
     Ok(respond(place, gap, reader))
-}
-
-fn start(headers: &HeaderMap, after: Option<Seq>, newest: Seq) -> Result<Seq, Problem> {
-    let from_header = last_event_id(headers)?;
-    let named = if from_header.is_some() { "Last-Event-ID" } else { "after" };
-    let after = from_header.or(after).unwrap_or(newest);
-    if after > newest {
-        let message =
-            format!("{after} is beyond the newest event, {newest}; the cursor belongs to another store");
-        return Err(Problem::field(named, "beyond_newest", message));
-    }
-    Ok(after)
 }
 
 /// Tells a reader that the retention has deleted some of what it asks for.

@@ -210,6 +210,7 @@ impl From<EngineError> for Problem {
         match error {
             EngineError::Invalid(errors) => Self::new(Code::InvalidRequest, detail).with_errors(errors.0),
             EngineError::NotFound(_) => Self::new(Code::NotFound, detail),
+            EngineError::Ambiguous(_) => Self::new(Code::AmbiguousAnswer, detail),
             EngineError::Revoked => Self::new(Code::Unauthorized, detail),
             EngineError::Forbidden(_) => Self::new(Code::Forbidden, detail),
             EngineError::Conflict(question) => {

@@ -20,7 +20,7 @@ use super::extract::{Json, Names, Query};
 use super::limits::KEEP_ALIVE;
 use super::problem::Problem;
 use super::state::AppState;
-use super::stream::{HEARTBEAT, Reader, last_event_id, respond, take_place};
+use super::stream::{HEARTBEAT, Reader, log_cursor, respond, take_place, trimmed};
 use crate::engine::{Caller, Engine};
 
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -135,11 +135,13 @@ async fn events(
 ) -> Result<Response, Problem> {
     caller.needs(Right::Read)?;
     let session = state.engine.find_session(&session).await?;
-    let cursor = last_event_id(&headers)?.or(query.offset).unwrap_or(0);
+    let store = state.engine.store();
+    let cursor = log_cursor(&headers, ("offset", query.offset), 0, store.newest())?;
     let place = take_place(&state)?;
-    let watch = state.engine.store().watch();
-    let reader = SessionReader { watch, engine: state.engine, session, cursor };
-    Ok(respond(place, None, reader))
+    let kept_after = store.trimmed_through().await?;
+    let gap = (cursor < kept_after).then(|| Bytes::from(trimmed(cursor, kept_after)));
+    let reader = SessionReader { watch: store.watch(), engine: state.engine.clone(), session, cursor };
+    Ok(respond(place, gap, reader))
 }
 
 struct SessionReader {

@@ -43,6 +43,24 @@ pub fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     number.map(Some).ok_or_else(misfit)
 }
 
+/// Where a reader of the log begins: after the event that its header or the parameter names, else after `unless`.
+pub fn log_cursor(
+    headers: &HeaderMap,
+    (name, given): (&str, Option<u64>),
+    unless: u64,
+    newest: u64,
+) -> Result<u64, Problem> {
+    let from_header = last_event_id(headers)?;
+    let after = from_header.or(given).unwrap_or(unless);
+    if after > newest {
+        let name = if from_header.is_some() { "Last-Event-ID" } else { name };
+        let message =
+            format!("{after} is beyond the newest event, {newest}; the cursor belongs to another store");
+        return Err(Problem::field(name, "beyond_newest", message));
+    }
+    Ok(after)
+}
+
 /// The stream. `hello` goes out at once, so that the client knows that it is connected.
 pub fn respond(place: OwnedSemaphorePermit, hello: Option<Bytes>, reader: impl Reader) -> Response {
     let headers = [

@@ -69,6 +69,7 @@ fn claude_config() -> Option<PathBuf> {
 
 /// Ends the managed agents, or says that they go on.
 async fn farewell(hub: &Hub, end_agents: bool) -> anyhow::Result<()> {
+    hub.engine.agents_ended().await;
     let held = hub.engine.held_agents().await?;
     let living: Vec<_> = held.into_iter().filter(|agent| agent.alive).collect();
     for agent in &living {

@@ -18,6 +18,7 @@ use super::heads::Heads;
 use super::memory::{Change, Known, Memory};
 use super::rows::{load, to_json};
 use crate::log::{EventHead, LoggedEvent, QuestionTold};
+use crate::row::Row;
 use crate::seal::Sealer;
 use crate::transcripts::Entry;
 use crate::{Record, StoreError, StoreResult};
@@ -173,6 +174,7 @@ type Work = Box<dyn FnOnce(Option<&mut Tx<'_>>) -> (bool, Finish) + Send>;
 
 struct Job {
     scope: Scope,
+    row: Option<Row>,
     work: Work,
 }
 
@@ -216,14 +218,16 @@ impl Writer {
                 let result = match done {
                     Some(Err(error)) => Err(error),
                     Some(Ok(value)) => committed.map(|()| value),
-                    None => committed.and(Err(StoreError::Closed)),
+                    None => {
+                        committed.and(Err(StoreError::Unavailable("a change before it failed".to_owned())))
+                    }
                 };
                 // The caller may have gone away; what is stored is stored.
                 drop(reply.send(result));
             });
             (keep, finish)
         });
-        self.jobs.send(Job { scope, work }).await.map_err(|_| StoreError::Closed)?;
+        self.jobs.send(Job { scope, row: Row::current(), work }).await.map_err(|_| StoreError::Closed)?;
         result.await.map_err(|_| StoreError::Closed)?
     }
 
@@ -248,31 +252,29 @@ impl WriterThread {
     fn run(mut self, mut queue: mpsc::Receiver<Job>) {
         let mut batch: Vec<Job> = Vec::new();
         while queue.blocking_recv_many(&mut batch, MAX_BATCH) > 0 {
-            let (mut waiting, committed) = self.commit(batch.drain(..));
-            if committed.is_err() {
-                // Of jobs that one caller gave in a row, none is stored without those before it.
-                waiting.extend(std::iter::from_fn(|| queue.try_recv().ok()).map(|job| (job.work)(None).1));
-            }
-            for finish in waiting {
-                finish(committed.clone());
-            }
+            self.commit(batch.drain(..));
         }
         if let Err(error) = self.conn.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)") {
             tracing::warn!(%error, "could not fold the write-ahead log into the store");
         }
     }
 
-    /// Gives back whether all is stored, and those who have to be told.
-    fn commit(&mut self, batch: impl Iterator<Item = Job>) -> (Vec<Finish>, StoreResult<()>) {
+    fn commit(&mut self, batch: impl Iterator<Item = Job>) {
         let mut begun = self.execute("BEGIN IMMEDIATE");
-        let mut finishers: Vec<Finish> = Vec::new();
+        let mut finishers = Vec::new();
+        let mut rows: Vec<Row> = Vec::new();
         let mut all = Done::default();
         let (mut open_questions, mut newest) = (self.open_questions, self.newest);
         for job in batch {
+            if job.row.as_ref().is_some_and(Row::has_failed) {
+                finishers.push((job.work)(None).1);
+                continue;
+            }
             if begun.is_ok() && job.scope == Scope::Own {
                 begun = self.heads.store(&self.conn).and_then(|()| self.execute("SAVEPOINT job"));
             }
             if begun.is_err() {
+                rows.extend(job.row);
                 finishers.push((job.work)(None).1);
                 continue;
             }
@@ -305,7 +307,10 @@ impl WriterThread {
             if keep {
                 (open_questions, newest) = (open_now, newest_now);
                 all.append(done);
+            } else if let Some(row) = &job.row {
+                row.fail();
             }
+            rows.extend(job.row);
             finishers.push(finish);
         }
         let stored = begun.and_then(|()| self.heads.store(&self.conn));
@@ -316,12 +321,15 @@ impl WriterThread {
             self.memory.tail.publish(all.events);
             all.effects.into_iter().for_each(|effect| effect());
         } else {
+            rows.iter().for_each(Row::fail);
             self.heads.forget();
             if !self.conn.is_autocommit() {
                 drop(self.execute("ROLLBACK"));
             }
         }
-        (finishers, committed)
+        for finish in finishers {
+            finish(committed.clone());
+        }
     }
 
     fn execute(&self, sql: &'static str) -> StoreResult<()> {

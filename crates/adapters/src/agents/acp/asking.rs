@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use askd_core::ToolRef;
 
 use super::codec::AcpCodec;
-use super::open::{Open, Scope, Way};
+use super::open::{Open, Scope, Way, print_of};
 use super::wire::{self, RpcId};
 use super::{elicitation, permission, question};
 use crate::heard::Asked;
@@ -64,6 +64,7 @@ pub(super) fn read(
     let open = Open {
         native_id: native_id.clone(),
         rpc: id.clone(),
+        print: print_of(line),
         way,
         session: scope.session_id.clone(),
         call_id: call_id.map(str::to_owned),

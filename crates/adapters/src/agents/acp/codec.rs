@@ -34,10 +34,14 @@ pub struct AcpCodec {
     pub(super) sessions: Sessions,
     pub(super) open: OpenQuestions,
     pub(super) overheard: Overheard,
+    /// What the agent was started for, until it has a session.
+    pub(super) first_prompt: Option<String>,
     /// Prompts for the main session, which does not exist yet.
     pub(super) queued: VecDeque<String>,
     /// Whether the agent can close a session.
     pub(super) closes: bool,
+    /// Whether what is heard next was surely never heard before.
+    pub(super) first_time: bool,
 }
 
 impl AcpCodec {
@@ -50,8 +54,10 @@ impl AcpCodec {
             sessions: Sessions::default(),
             open: OpenQuestions::default(),
             overheard: Overheard::default(),
+            first_prompt: None,
             queued: VecDeque::new(),
             closes: false,
+            first_time: false,
         }
     }
 
@@ -82,8 +88,16 @@ impl AcpCodec {
         if let Some(session) = self.sessions.get_mut(session) {
             session.begins_turn();
         }
+        write(self.prompt_request(session, text))
+    }
+
+    pub(super) fn first_prompt(&mut self, session: &str, text: &str) -> Heard {
+        Heard::FirstPrompt(self.prompt_request(session, text))
+    }
+
+    fn prompt_request(&mut self, session: &str, text: &str) -> Vec<u8> {
         let params = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": text }] });
-        self.request(&Ours::Prompt(session.to_owned()), "session/prompt", params)
+        wire::request(&self.ids.next(&Ours::Prompt(session.to_owned())), "session/prompt", params)
     }
 
     /// A session is mentioned; if it is new, that is news.
@@ -113,10 +127,18 @@ impl Codec for AcpCodec {
         for open in begin.pending.iter().filter_map(Open::known) {
             self.open.push(open);
         }
-        if self.sessions.main().is_none() {
-            self.queued.extend(begin.prompt);
+        match (self.start, self.sessions.main().map(|main| main.native_id.clone()), begin.prompt) {
+            (Start::Fresh, _, prompt) => {
+                self.first_prompt = prompt;
+                vec![self.greet()]
+            }
+            // Whether the earlier hub came to say it is not known here.
+            (Start::Resumed, Some(main), Some(prompt)) => vec![self.first_prompt(&main, &prompt)],
+            (_, _, prompt) => {
+                self.first_prompt = prompt;
+                Vec::new()
+            }
         }
-        if self.start == Start::Fresh { vec![self.greet()] } else { Vec::new() }
     }
 
     fn hear(&mut self, message: &[u8]) -> Vec<Heard> {
@@ -247,6 +269,15 @@ impl Codec for AcpCodec {
 
     fn understand(&self, native: &RawValue, ask: &Ask, response: &str) -> Result<ClientSays, Unspeakable> {
         replying::understand(native, ask, response)
+    }
+
+    fn first_time(&mut self, surely: bool) {
+        self.first_time = surely;
+    }
+
+    fn rename(&mut self, native_id: &str, name: &str) -> bool {
+        let open = self.open.by_native_mut(native_id);
+        open.map(|open| name.clone_into(&mut open.native_id)).is_some()
     }
 
     fn forget(&mut self, native_id: &str) {

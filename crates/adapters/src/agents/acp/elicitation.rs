@@ -21,6 +21,8 @@ pub(crate) const METHOD: &str = "elicitation/create";
 pub(crate) const COMPLETE: &str = "elicitation/complete";
 
 const MODES: [RejectMode; 3] = [RejectMode::Decline, RejectMode::Cancel, RejectMode::Interrupt];
+/// Up to here every integer has a double of its own.
+const EXACT: f64 = 9_007_199_254_740_992.0;
 /// The pick that accepts a form without fields or a mode that askd does not know.
 const ACCEPT: &str = "accept";
 
@@ -152,7 +154,7 @@ fn content(fields: &[Field], answer: &Answer) -> Result<(Map<String, Value>, Opt
         let known = |pick: &&String| field.item.options.iter().any(|option| option.value == **pick);
         let mut note = left.get_mut(i).filter(|_| field.companion.is_some()).and_then(Option::take);
         let Some(companion) = &field.companion else {
-            if !picks.is_empty() {
+            if !picks.is_empty() || field.needed && field.takes_none() {
                 content.insert(field.key.clone(), value(field, picks)?);
             }
             continue;
@@ -168,7 +170,7 @@ fn content(fields: &[Field], answer: &Answer) -> Result<(Map<String, Value>, Opt
         if let Some(none) = none.filter(|_| chosen.is_empty() && (only_none || !own.is_empty())) {
             chosen.push(none.clone());
         }
-        if !chosen.is_empty() {
+        if !chosen.is_empty() || field.needed && field.takes_none() {
             content.insert(field.key.clone(), value(field, &chosen)?);
         }
         let mut words = own.iter().map(|text| text.as_str()).collect::<Vec<_>>().join(", ");
@@ -201,6 +203,9 @@ pub(crate) fn answers(params: &Params, mut content: Map<String, Value>) -> Resul
     let mut notes = vec![None; fields.len()];
     for (field, note) in fields.iter().zip(&mut notes) {
         let mut picks = match content.remove(&field.key) {
+            None | Some(Value::Null) if field.needed && field.takes_none() => {
+                return Err(format!("the field {:?} is required; give a list", field.key));
+            }
             None | Some(Value::Null) => Vec::new(),
             Some(value) => picks(field, value)?,
         };
@@ -241,6 +246,9 @@ pub(crate) fn answers(params: &Params, mut content: Map<String, Value>) -> Resul
 fn picks(field: &Field, value: Value) -> Result<Vec<String>, String> {
     let misfit = |value: &Value| Err(format!("{value} does not fit the field {:?}", field.key));
     match (field.value_type, value) {
+        (Type::Multi, Value::Array(values)) if values.is_empty() && !field.takes_none() => {
+            Err(format!("the field {:?} takes no empty list", field.key))
+        }
         (Type::Multi, Value::Array(values)) => values
             .into_iter()
             .map(|value| match value {
@@ -248,11 +256,19 @@ fn picks(field: &Field, value: Value) -> Result<Vec<String>, String> {
                 other => misfit(&other).map(|()| String::new()),
             })
             .collect(),
+        (Type::Text, Value::String(text)) if text.trim().is_empty() && field.takes_blank() => Ok(Vec::new()),
         (Type::Text | Type::Unknown, Value::String(text)) => Ok(vec![text]),
-        (Type::Number, value @ Value::Number(_))
-        | (Type::Boolean, value @ Value::Bool(_))
-        | (Type::Unknown, value) => Ok(vec![value.to_string()]),
+        (Type::Number, Value::Number(number)) => Ok(vec![number_text(&number)]),
+        (Type::Boolean, value @ Value::Bool(_)) | (Type::Unknown, value) => Ok(vec![value.to_string()]),
         (_, value) => misfit(&value).map(|()| Vec::new()),
+    }
+}
+
+/// A number as answers carry it. `3.0` is an integer too.
+fn number_text(number: &serde_json::Number) -> String {
+    match number.as_f64().filter(|n| !number.is_i64() && n.fract() == 0.0 && n.abs() < EXACT) {
+        Some(whole) => format!("{whole:.0}"),
+        None => number.to_string(),
     }
 }
 

@@ -34,10 +34,27 @@ pub(crate) struct Field {
     pub(crate) item: Item,
     pub(crate) value_type: Type,
     pub(crate) dialect: Dialect,
+    /// Whether the content must have the key. Of a list that may be empty that is no duty of the human.
+    pub(crate) needed: bool,
     /// The key of the field that takes own words and notes.
     pub(crate) companion: Option<String>,
     /// The option that stands for "see the note" (codex-acp); it is shown as own words, not as an option.
     pub(crate) none_of_these: Option<String>,
+}
+
+impl Field {
+    /// Whether an empty list is an answer.
+    pub(crate) fn takes_none(&self) -> bool {
+        self.value_type == Type::Multi && self.item.bounds.min_items.is_none_or(|min| min == 0)
+    }
+
+    /// Whether an empty text fits the schema; to a human that is a field that he left out.
+    pub(crate) fn takes_blank(&self) -> bool {
+        let bounds = &self.item.bounds;
+        self.item.input == Some(Input::Text)
+            && bounds.pattern.is_none()
+            && bounds.min_length.is_none_or(|min| min == 0)
+    }
 }
 
 const NONE_OF_THE_ABOVE: &str = "None of the above";
@@ -63,7 +80,8 @@ pub(crate) fn fields(schema: Option<&Value>, message: &str) -> Vec<Field> {
         .map(|(key, schema)| {
             let companion = companions.iter().find(|(_, base)| base == key).map(|(own, _)| (*own).to_owned());
             let mut field = field(key, schema, companion, alone.then_some(message));
-            field.item.required = required.contains(&key.as_str());
+            field.needed = required.contains(&key.as_str());
+            field.item.required = field.needed && !field.takes_none();
             field
         })
         .collect()
@@ -134,7 +152,7 @@ fn field(key: &str, schema: &Value, companion: Option<String>, message: Option<&
         Dialect::Claude | Dialect::Plain => companion.is_some(),
     };
     item.custom = item.options.is_empty() || own_words;
-    Field { key: key.to_owned(), item, value_type, dialect, companion, none_of_these }
+    Field { key: key.to_owned(), item, value_type, dialect, needed: false, companion, none_of_these }
 }
 
 /// Fills in options, input and bounds, and says how the answer is written.

@@ -38,7 +38,7 @@ impl AcpCodec {
             heard.push(Heard::Unrecognised { why: format!("the agent requested {method}") });
             return heard;
         };
-        let asked = match asking::read(self, line, &id, way, params) {
+        let mut asked = match asking::read(self, line, &id, way, params) {
             Ok(asked) => asked,
             Err(why) => {
                 if self.start != Start::Observed {
@@ -52,11 +52,15 @@ impl AcpCodec {
             let cwd = (self.start == Start::Fresh).then(|| self.cwd.clone());
             self.meet(&session, cwd, &mut heard);
         }
-        if self.open.by_rpc(&id).is_some_and(|known| known.native_id == asked.open.native_id) {
+        // The same bytes are the same question, unless the agent has its answer and surely asks anew.
+        let new = |known: &Open| known.delivered.is_some() && self.first_time;
+        let again = |known: &&Open| known.print == asked.open.print && !new(known);
+        if let Some(known) = self.open.by_rpc(&id).filter(again) {
+            asked.asked.native_id.clone_from(&known.native_id);
             heard.push(Heard::Asked(Box::new(asked.asked)));
             return heard;
         }
-        // An agent that uses an id again has forgotten the question that had it; its answer must not go to the new one.
+        // An agent that uses an id again has its answer, or has forgotten the question; no answer must go to the wrong one.
         for old in self.open.take(|open| open.rpc == id) {
             heard.push(match old.delivered {
                 Some(_) => Heard::Confirmed { native_id: old.native_id },
@@ -234,6 +238,12 @@ impl AcpCodec {
         let detail = match result.map(|raw| serde_json::from_str::<NewSession>(raw.get())) {
             Ok(Ok(new)) => {
                 self.meet(&new.session_id, cwd, heard);
+                if let Some(text) = self.first_prompt.take() {
+                    if let Some(session) = self.sessions.get_mut(&new.session_id) {
+                        session.begins_turn();
+                    }
+                    heard.push(self.first_prompt(&new.session_id, &text));
+                }
                 for text in std::mem::take(&mut self.queued) {
                     heard.push(self.send_prompt(&new.session_id, &text));
                 }

@@ -24,3 +24,8 @@ pub(crate) use agent::descriptor;
 pub use codec::AcpCodec;
 pub(crate) use codec::cancelled_turn;
 pub(crate) use known::known;
+
+/// Whether a request of this method asks a human, however it is written.
+pub fn asks(method: &str) -> bool {
+    open::Way::of(method).is_some()
+}

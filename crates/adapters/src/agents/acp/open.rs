@@ -4,6 +4,8 @@
 //! call; otherwise any progress of the session counts, unless another question of that session is still open (then somebody
 //! else may be working) or the agent had said that it goes on meanwhile.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -65,6 +67,8 @@ impl Scope {
 pub(crate) struct Open {
     pub(crate) native_id: String,
     pub(crate) rpc: RpcId,
+    /// Tells the request from another one under the same id.
+    pub(crate) print: u64,
     pub(crate) way: Way,
     pub(crate) session: Option<String>,
     pub(crate) call_id: Option<String>,
@@ -107,6 +111,7 @@ impl Open {
         Some(Self {
             native_id: pending.native_id.clone(),
             rpc: id,
+            print: print_of(pending.native.get()),
             way,
             call_id: scope.call_id().map(str::to_owned),
             session: scope.session_id,
@@ -131,6 +136,13 @@ impl Open {
             .map(|id| wire::response(&id, result))
             .unwrap_or_default()
     }
+}
+
+/// A number that two different requests hardly share.
+pub(crate) fn print_of(request: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    request.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// What was seen of the agent.

@@ -102,8 +102,13 @@ impl<'a> Message<'a> {
                 None => Err(format!("a request {method:?} with an id that is not null, integer or string")),
             },
             (None, Some(id)) => match (result, error) {
-                (Some(result), _) => Ok(Self::Response { id, result: Ok(result) }),
-                (None, Some(error)) => {
+                // Some send both, the one that is not meant as null.
+                (Some(result), error)
+                    if result.get() != "null" || error.is_none_or(|error| error.get() == "null") =>
+                {
+                    Ok(Self::Response { id, result: Ok(result) })
+                }
+                (_, Some(error)) => {
                     let error = serde_json::from_str(error.get()).unwrap_or_else(|_| RpcError {
                         code: 0,
                         message: error.get().to_owned(),
@@ -111,7 +116,7 @@ impl<'a> Message<'a> {
                     });
                     Ok(Self::Response { id, result: Err(error) })
                 }
-                (None, None) => Err("a response with neither result nor error".to_owned()),
+                (_, None) => Err("a response with neither result nor error".to_owned()),
             },
             (None, None) => Err("a JSON object that is no JSON-RPC message".to_owned()),
         }

@@ -141,6 +141,14 @@ impl Codec for OpencodeAcpCodec {
         self.lines.understand(native, ask, response)
     }
 
+    fn first_time(&mut self, surely: bool) {
+        self.lines.first_time(surely);
+    }
+
+    fn rename(&mut self, native_id: &str, name: &str) -> bool {
+        self.lines.rename(native_id, name)
+    }
+
     fn forget(&mut self, native_id: &str) {
         self.lines.forget(native_id);
         self.server.forget(native_id);

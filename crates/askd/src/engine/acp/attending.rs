@@ -5,6 +5,7 @@
 
 use bytes::Bytes;
 
+use askd_adapters::agents::acp::asks;
 use askd_adapters::splice;
 use askd_adapters::transport::holder::HolderConnection;
 use askd_adapters::transport::jsonrpc::Message;
@@ -56,10 +57,10 @@ impl Attendant {
         if taken {
             entry.voice = TAKEN;
         }
-        if let Message::Request { id, .. } = &message
+        if let (Some(relay), Message::Request { id, method, .. }) = (&self.relay, &message)
             && !heard.iter().any(|value| matches!(value, Heard::Asked(_)))
         {
-            self.note_request(canonical(id));
+            relay.server.add_request(canonical(id), asks(method));
         }
         self.relay_heard(heard, entry, n).await
     }
@@ -73,12 +74,6 @@ impl Attendant {
         }
     }
 
-    fn note_request(&self, id: String) {
-        if let Some(relay) = &self.relay {
-            relay.server.add_request(id);
-        }
-    }
-
     async fn relay_heard(&mut self, heard: Vec<Heard>, entry: NewEntry, n: u64) -> Result<(), EngineError> {
         let mut entry = Some(entry);
         if !heard.iter().any(|value| matches!(value, Heard::Asked(_))) {
@@ -86,7 +81,10 @@ impl Attendant {
         }
         for value in heard {
             match value {
-                Heard::Asked(asked) => self.relay_asked(*asked, entry.take(), ROAD),
+                Heard::Asked(mut asked) => {
+                    self.name_question(&mut asked, Some(n)).await?;
+                    self.relay_asked(*asked, entry.take(), ROAD);
+                }
                 // The client is told by the response itself, and decides what comes next.
                 Heard::Failed { .. } => {}
                 value => self.apply_all(vec![value], Some(n)).await?,
@@ -103,7 +101,7 @@ impl Attendant {
                 self.apply_all(vec![value], None).await?;
                 continue;
             };
-            self.stored().await?;
+            self.save().await?;
             let session = self.session_of(asked.native_session.as_deref());
             let known = self.engine.store().question_by_native(&session, &asked.native_id).await?;
             let raw = Some(asked.native.get().to_owned());
@@ -153,7 +151,7 @@ impl Attendant {
         match taken {
             Ok(question) => relay.server.add_question(request, question.id.clone()),
             // It cannot be shown in the inbox; its clients can still answer it.
-            Err(EngineError::Invalid(_)) => relay.server.add_request(request),
+            Err(EngineError::Invalid(_)) => relay.server.add_request(request, true),
             Err(_) => {}
         }
     }
@@ -167,16 +165,19 @@ impl Attendant {
         let tag = self.new_tag();
         let Some(relay) = &mut self.relay else { return Ok(()) };
         let text = match relayed {
-            Relayed::Request { body, method, session, reply } => {
-                match relay.outgoing(&body, method, session, tag, reply) {
+            Relayed::Request { body, call, reply } => match relay.outgoing(&body, call, tag, reply) {
+                Some(text) => text,
+                None => return Ok(()),
+            },
+            Relayed::Notification { body } => body,
+            Relayed::Cancel { body, client, taken } => {
+                let text = relay.cancellation(&body, &client);
+                let _ = taken.send(text.is_some());
+                match text {
                     Some(text) => text,
                     None => return Ok(()),
                 }
             }
-            Relayed::Notification { body, method } if method == "$/cancel_request" => {
-                relay.cancellation(&body)
-            }
-            Relayed::Notification { body, .. } => body,
             Relayed::Response { body, done } => {
                 self.pipeline.following.caught_up.push(done);
                 if let Some(text) = notice::answered(&body) {
@@ -184,7 +185,8 @@ impl Attendant {
                 }
                 body
             }
-            Relayed::Note { text } => {
+            Relayed::Note { text, done } => {
+                self.pipeline.following.caught_up.push(done);
                 self.push_notice(text);
                 return Ok(());
             }
@@ -207,7 +209,8 @@ impl Attendant {
     pub(in crate::engine) fn clients_words(&self, delivery: &askd_store::ClaimedDelivery) -> Option<Bytes> {
         let relay = self.relay.as_ref()?;
         let words = relay.server.take_words(&delivery.question.id, &delivery.settlement)?;
-        Some(Bytes::from(format!("{words}\n")))
+        // Exactly one line: what stands on a line of its own would be a message of its own to the agent.
+        Some(Bytes::from(format!("{}\n", splice::one_line(&words))))
     }
 
     fn push_notice(&mut self, text: String) {
@@ -216,9 +219,8 @@ impl Attendant {
 
     /// The agent is gone: told in the stream, and to everybody who waits for it.
     pub(in crate::engine) async fn relay_gone(&mut self, cause: &Cause) -> Result<(), EngineError> {
-        if self.relay.is_none() {
-            return Ok(());
-        }
+        let Some(relay) = &self.relay else { return Ok(()) };
+        relay.server.set_gone();
         self.push_notice(notice::ended(cause));
         self.save().await?;
         let responses = self.pipeline.abandon();

@@ -2,14 +2,15 @@
 
 use tokio::sync::{oneshot, watch};
 
+use askd_adapters::transport::jsonrpc::CANCEL_METHOD;
 use askd_core::{Right, SessionId};
 use askd_store::{Entry, RESOLVED};
 
 use super::attending::{TAKEN, UNREADABLE};
 use super::error::AcpError;
 use super::notice;
-use super::relay::Relayed;
-use super::server::{AcpServer, Slot};
+use super::relay::{ClientCall, Relayed};
+use super::server::AcpServer;
 use crate::engine::Engine;
 use crate::engine::managed::Command;
 use crate::engine::questions::Caller;
@@ -42,11 +43,10 @@ impl Engine {
         &self,
         server: &AcpServer,
         body: String,
-        method: String,
-        session: Option<String>,
+        call: ClientCall,
     ) -> Result<oneshot::Receiver<String>, AcpError> {
         let (reply, response) = oneshot::channel();
-        self.relay(server, Relayed::Request { body, method, session, reply }).await?;
+        self.relay(server, Relayed::Request { body, call, reply }).await?;
         Ok(response)
     }
 
@@ -59,7 +59,17 @@ impl Engine {
     ) -> Result<(), AcpError> {
         caller.needs(Right::Manage)?;
         let server = self.running_server(id).await?;
-        self.relay(&server, Relayed::Notification { body, method }).await
+        if method != CANCEL_METHOD {
+            return self.relay(&server, Relayed::Notification { body }).await;
+        }
+        let client = caller.token.id.clone();
+        let (taken, is_taken) = oneshot::channel();
+        self.relay(&server, Relayed::Cancel { body, client, taken }).await?;
+        match is_taken.await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(AcpError::AmbiguousCancel),
+            Err(_) => Err(AcpError::Unreachable),
+        }
     }
 
     pub(super) async fn relay(&self, server: &AcpServer, message: Relayed) -> Result<(), AcpError> {
@@ -71,12 +81,9 @@ impl Engine {
     pub async fn acp_stream(&self, caller: &Caller, id: &str) -> Result<AcpStream, AcpError> {
         caller.needs(Right::Read)?;
         // Clients open the stream together with the request that starts the server.
-        while let Some(Slot::Starting(mut starting)) = self.inner.acp.get(id) {
-            let _ = starting.changed().await;
-        }
-        let (transcript, over) = match self.inner.acp.get(id) {
-            Some(Slot::Running(server)) => (server.stream.clone(), Some(server.over())),
-            _ => match self.last_agent(id).await? {
+        let (transcript, over) = match self.current_server(id).await {
+            Some(server) => (server.stream.clone(), Some(server.over())),
+            None => match self.last_agent(id).await? {
                 Some(last) => (last.stream, None),
                 None => return Err(AcpError::UnknownServer(id.to_owned())),
             },

@@ -15,10 +15,14 @@ pub(in crate::engine) fn canonical(id: &Id) -> String {
     serde_json::to_string(id).unwrap_or_default()
 }
 
+/// The JSON text of an id, in that form.
+pub(super) fn id_text(text: &str) -> Option<String> {
+    serde_json::from_str::<Id>(text).ok().as_ref().map(canonical)
+}
+
 /// The id of a message, in that form.
 pub(in crate::engine) fn id_of(message: &str) -> Option<String> {
-    let id: Id = serde_json::from_str(splice::member(message, "id")?).ok()?;
-    Some(canonical(&id))
+    id_text(splice::member(message, "id")?)
 }
 
 /// Makes ids that no earlier hub has made.

@@ -17,6 +17,7 @@ mod server;
 pub use calls::{AcpStream, acp_event};
 pub use error::AcpError;
 pub(super) use ids::id_of;
+pub use relay::ClientCall;
 pub(super) use relay::{Relay, Relayed, Response};
 pub use server::AcpServer;
 pub(super) use server::Servers;

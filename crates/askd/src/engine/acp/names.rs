@@ -10,16 +10,12 @@ const LOOK_BACK: usize = 10_000;
 
 impl Engine {
     pub async fn find_session(&self, name: &str) -> Result<Session, EngineError> {
-        if let Ok(id) = name.parse::<SessionId>()
-            && let Some(session) = self.store().session(&id).await?
-        {
-            return Ok(session);
+        let mut named = self.sessions_named(name).await?.into_iter();
+        match (named.next(), named.next()) {
+            (None, _) => Err(EngineError::NotFound("session")),
+            (Some(session), None) => Ok(session),
+            (Some(_), Some(_)) => Err(EngineError::Ambiguous("session")),
         }
-        let sessions = self.store().sessions(None, LOOK_BACK).await?;
-        let mut named = sessions.into_iter().filter(|session| session.native_id == name);
-        let newest = named.next().ok_or(EngineError::NotFound("session"))?;
-        // Agents number their sessions; the one that lives is meant.
-        if newest.live { Ok(newest) } else { Ok(named.find(|session| session.live).unwrap_or(newest)) }
     }
 
     pub async fn find_question(
@@ -29,14 +25,44 @@ impl Engine {
         name: &str,
     ) -> Result<QuestionId, EngineError> {
         caller.needs(Right::Answer)?;
-        let session = self.find_session(session).await?;
+        let sessions = self.sessions_named(session).await?;
+        if sessions.is_empty() {
+            return Err(EngineError::NotFound("session"));
+        }
         if let Ok(id) = name.parse::<QuestionId>()
             && let Some(record) = self.store().question(&id).await?
-            && record.question.ask.session_id.as_ref() == Some(&session.id)
+            && sessions.iter().any(|session| record.question.ask.session_id.as_ref() == Some(&session.id))
         {
             return Ok(id);
         }
-        let record = self.store().question_by_native(&session.id, name).await?;
-        Ok(record.ok_or(EngineError::NotFound("question"))?.question.id)
+        let mut found = None;
+        for session in sessions {
+            let record = self.store().question_by_native(&session.id, name).await?;
+            // Not even if one of them is over: an answer that is sent again must not go to the other.
+            if let Some(record) = record
+                && found.replace(record.question.id).is_some()
+            {
+                return Err(EngineError::Ambiguous("question"));
+            }
+        }
+        found.ok_or(EngineError::NotFound("question"))
+    }
+
+    /// The session with an id of askd, or those that their agents call so: agents number their sessions, and those that live are
+    /// meant, else the newest.
+    async fn sessions_named(&self, name: &str) -> Result<Vec<Session>, EngineError> {
+        if let Ok(id) = name.parse::<SessionId>()
+            && let Some(session) = self.store().session(&id).await?
+        {
+            return Ok(vec![session]);
+        }
+        let sessions = self.store().sessions(None, LOOK_BACK).await?;
+        let mut named: Vec<Session> =
+            sessions.into_iter().filter(|session| session.native_id == name).collect();
+        match named.iter().any(|session| session.live) {
+            true => named.retain(|session| session.live),
+            false => named.truncate(1),
+        }
+        Ok(named)
     }
 }

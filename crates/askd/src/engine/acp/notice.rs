@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use askd_core::{Cause, Question};
+use askd_core::{Cause, QuestionId};
 
 pub(super) const ENDED: &str = "_askd/agent_ended";
 pub(super) const ANSWERED: &str = "_askd/request_answered";
@@ -13,10 +13,10 @@ pub(super) fn resolved(end: &str) -> String {
 }
 
 /// A client said that it cannot show a question; it is open for everybody else. `request` is the JSON text of the agent's id.
-pub(super) fn not_shown(request: &str, question: &Question, why: &str, client: &str) -> String {
+pub(super) fn not_shown(request: &str, question: Option<&QuestionId>, why: &str, client: &str) -> String {
     let params = json!({
         "requestId": serde_json::from_str::<serde_json::Value>(request).unwrap_or_default(),
-        "questionId": question.id,
+        "questionId": question,
         "client": client,
         "error": why,
     });

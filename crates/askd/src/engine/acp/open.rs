@@ -6,14 +6,12 @@ use askd_core::{Cause, Right, SessionId, SourceId};
 
 use super::error::AcpError;
 use super::server::{AcpServer, Slot};
-use crate::engine::managed::{ACP, Command, HeldSettings, ServerSettings};
+use crate::engine::managed::{ACP, END_PATIENCE, HeldSettings, ServerSettings};
 use crate::engine::questions::Caller;
 use crate::engine::{Engine, StartRequest};
 
 /// The longest name of a server.
 const MAX_NAME_BYTES: usize = 256;
-/// How long the end of a server is waited for; its agent has been told to go, and is killed before that.
-const END_PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// The last agent that a server had.
 pub(super) struct LastAgent {
@@ -34,43 +32,58 @@ impl Engine {
     ) -> Result<Arc<AcpServer>, AcpError> {
         caller.needs(Right::Manage)?;
         loop {
-            let mut starting = match self.inner.acp.get(id) {
-                Some(Slot::Running(server)) => return same_agent(server, agent),
-                Some(Slot::Starting(starting)) => starting,
-                None => {
-                    let last = self.last_agent(id).await?;
-                    let agent = match (agent, last) {
-                        (None, None) => return Err(AcpError::UnknownServer(id.to_owned())),
-                        (Some(agent), None) => agent,
-                        (Some(agent), Some(_)) if method == "initialize" => agent,
-                        (_, Some(last)) => return Err(ended(id, last)),
-                    };
-                    // In a task of its own: a client that goes away must not leave an agent that nobody attends.
-                    let (engine, id, agent) = (self.clone(), id.to_owned(), agent.to_owned());
-                    let started =
-                        self.inner.tasks.spawn(async move { engine.start_server(&id, &agent).await });
-                    match started.await {
-                        Ok(Ok(Some(server))) => return Ok(server),
-                        Ok(Ok(None)) => continue,
-                        Ok(Err(error)) => return Err(error),
-                        Err(_) => return Err(AcpError::Unreachable),
-                    }
-                }
+            if let Some(server) = self.current_server(id).await {
+                return same_agent(server, agent);
+            }
+            let agent = match (agent, self.last_agent(id).await?) {
+                (None, None) => return Err(AcpError::UnknownServer(id.to_owned())),
+                (Some(agent), None) => agent,
+                (Some(agent), Some(_)) if method == "initialize" => agent,
+                (_, Some(last)) => return Err(ended(id, last)),
             };
-            // Closed when the start has come to its end.
-            let _ = starting.changed().await;
+            // In a task of its own: a client that goes away must not leave an agent that nobody attends.
+            let (engine, id, agent) = (self.clone(), id.to_owned(), agent.to_owned());
+            let started = self.inner.tasks.spawn(async move { engine.start_server(&id, &agent).await });
+            match started.await {
+                Ok(Ok(Some(server))) => return Ok(server),
+                Ok(Ok(None)) => {}
+                Ok(Err(error)) => return Err(error),
+                Err(_) => return Err(AcpError::Unreachable),
+            }
+        }
+    }
+
+    /// The server that runs under a name. One that is being started, or whose agent is just gone, is waited for.
+    pub(super) async fn current_server(&self, id: &str) -> Option<Arc<AcpServer>> {
+        loop {
+            let mut settled = match self.inner.acp.get(id)? {
+                Slot::Starting(starting) => starting,
+                Slot::Running(server) if server.is_gone() => server.over(),
+                Slot::Running(server) => return Some(server),
+            };
+            let stop = self.stopping();
+            tokio::select! {
+                // Closes; nothing is ever sent.
+                _ = settled.changed() => {}
+                () = stop.cancelled() => return None,
+            }
         }
     }
 
     /// A server that runs, or why there is none; starts nothing.
     pub(super) async fn running_server(&self, id: &str) -> Result<Arc<AcpServer>, AcpError> {
-        match self.inner.acp.get(id) {
-            Some(Slot::Running(server)) => Ok(server),
-            Some(Slot::Starting(_)) => Err(AcpError::Unreachable),
-            None => Err(match self.last_agent(id).await? {
-                Some(last) => ended(id, last),
-                None => AcpError::UnknownServer(id.to_owned()),
-            }),
+        match self.current_server(id).await {
+            Some(server) => Ok(server),
+            None => Err(self.no_server(id).await),
+        }
+    }
+
+    /// Why no server runs under this name.
+    pub async fn no_server(&self, id: &str) -> AcpError {
+        match self.last_agent(id).await {
+            Ok(Some(last)) => ended(id, last),
+            Ok(None) => AcpError::UnknownServer(id.to_owned()),
+            Err(error) => error,
         }
     }
 
@@ -122,10 +135,8 @@ impl Engine {
             Err(error) => return Err(error),
         };
         let mut gone = server.over();
-        let Some(attended) = self.inner.managed.get(&server.source) else { return Ok(()) };
+        self.inner.managed.end(&server.source, format!("ended by {}", caller.token.name)).await;
         drop(server);
-        let detail = format!("ended by {}", caller.token.name);
-        drop(attended.commands.send(Command::End { detail }).await);
         let over = async { while gone.changed().await.is_ok() {} };
         match tokio::time::timeout(END_PATIENCE, over).await {
             Ok(()) => Ok(()),

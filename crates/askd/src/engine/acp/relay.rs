@@ -7,10 +7,10 @@ use tokio::sync::oneshot;
 
 use askd_adapters::splice;
 use askd_adapters::transport::holder::protocol::WriteResult;
-use askd_core::{Cause, SessionId};
+use askd_core::{Cause, SessionId, TokenId};
 
 use super::error::words;
-use super::ids::{Carried, Ids, id_of};
+use super::ids::{Carried, Ids, id_of, id_text};
 use super::server::AcpServer;
 
 /// Requests of clients that wait for the agent at one time.
@@ -26,13 +26,17 @@ pub(in crate::engine) enum Relayed {
     /// A request; the reply is the agent's response under the client's own id.
     Request {
         body: String,
-        method: String,
-        session: Option<String>,
+        call: ClientCall,
         reply: oneshot::Sender<String>,
     },
     Notification {
         body: String,
-        method: String,
+    },
+    /// A client takes its request back; `taken` is whether the agent is told.
+    Cancel {
+        body: String,
+        client: TokenId,
+        taken: oneshot::Sender<bool>,
     },
     /// A response to a request of the agent that is no question; `done` when it is written and that is recorded.
     Response {
@@ -43,9 +47,10 @@ pub(in crate::engine) enum Relayed {
     CatchUp {
         done: oneshot::Sender<()>,
     },
-    /// Something about a question that is to be seen in the stream.
+    /// Something about a question that is to be seen in the stream; `done` when it is stored.
     Note {
         text: String,
+        done: oneshot::Sender<()>,
     },
 }
 
@@ -59,8 +64,17 @@ pub(in crate::engine) struct Relay {
     writes: HashMap<u64, String>,
 }
 
+/// What has to be known of a client's request besides its bytes.
+#[derive(Debug)]
+pub struct ClientCall {
+    pub client: TokenId,
+    pub method: String,
+    pub session: Option<String>,
+}
+
 #[derive(Debug)]
 struct Waiting {
+    client: TokenId,
     carried: Carried,
     reply: oneshot::Sender<String>,
 }
@@ -111,11 +125,11 @@ impl Relay {
     pub(super) fn outgoing(
         &mut self,
         body: &str,
-        method: String,
-        session: Option<String>,
+        call: ClientCall,
         tag: u64,
         reply: oneshot::Sender<String>,
     ) -> Option<String> {
+        let ClientCall { client, method, session } = call;
         let original = splice::member(body, "id").unwrap_or("null").to_owned();
         if self.waiting.len() >= MAX_WAITING {
             drop(reply.send(refusal(&original, "too many requests wait for this agent", None)));
@@ -129,18 +143,24 @@ impl Relay {
             text = with_client_capabilities(text);
         }
         self.writes.insert(tag, id.clone());
-        self.waiting.insert(id, Waiting { carried, reply });
+        self.waiting.insert(id, Waiting { client, carried, reply });
         Some(text)
     }
 
-    /// A client's cancellation names its request by its own id.
-    pub(super) fn cancellation(&self, body: &str) -> String {
+    /// A client's cancellation names its request by its own id; what nobody waits for is passed on as it is. `None` if
+    /// several requests have that id: whose turn is meant cannot be known, and nobody's is ended by guessing.
+    pub(super) fn cancellation(&self, body: &str, client: &TokenId) -> Option<String> {
         let path = ["params", "requestId"];
-        let Some(wanted) = splice::at(body, &path) else { return body.to_owned() };
-        let known = self.waiting.iter().find(|(_, waiting)| waiting.carried.original == wanted);
-        match known {
-            Some((id, _)) => splice::set(body, &path, id),
-            None => body.to_owned(),
+        let wanted = splice::at(body, &path).and_then(id_text);
+        let Some(wanted) = wanted else { return Some(body.to_owned()) };
+        let named = |waiting: &Waiting| {
+            waiting.client == *client && id_text(&waiting.carried.original).as_ref() == Some(&wanted)
+        };
+        let mut known = self.waiting.iter().filter(|(_, waiting)| named(waiting)).map(|(id, _)| id);
+        match (known.next(), known.next()) {
+            (None, _) => Some(body.to_owned()),
+            (Some(id), None) => Some(splice::set(body, &path, id)),
+            (Some(_), Some(_)) => None,
         }
     }
 

@@ -3,7 +3,8 @@
 //! A response that is malformed, unknown, late or contradicts the one that won is refused with a typed error, and the agent
 //! never sees it.
 
-use askd_adapters::transport::jsonrpc::Message;
+use askd_adapters::agents::acp::asks;
+use askd_adapters::transport::jsonrpc::{JsonRpcError, Message, Outcome};
 use askd_adapters::{ClientSays, Unspeakable, splice};
 use askd_core::{Cause, Question, QuestionId, RejectMode, Right, Settlement, SourceId};
 use askd_store::{Order, QuestionFilter};
@@ -12,7 +13,7 @@ use super::error::AcpError;
 use super::ids::{canonical, id_of};
 use super::notice;
 use super::relay::Relayed;
-use super::server::{AcpServer, Slot};
+use super::server::AcpServer;
 use crate::engine::questions::Caller;
 use crate::engine::{Engine, EngineError};
 
@@ -22,9 +23,8 @@ const LOOK_BACK: usize = 256;
 impl Engine {
     pub async fn acp_respond(&self, caller: &Caller, id: &str, body: String) -> Result<(), AcpError> {
         let request = id_of(&body).ok_or_else(|| AcpError::Malformed("the id is no id".to_owned()))?;
-        let server = match self.inner.acp.get(id) {
-            Some(Slot::Running(server)) => server,
-            _ => return self.late_response(caller, id, &request).await,
+        let Some(server) = self.current_server(id).await else {
+            return self.late_response(caller, id, &request).await;
         };
         if !server.knows(&request) {
             // A client can be faster than the attendant, which learns from the same commit.
@@ -34,19 +34,48 @@ impl Engine {
         }
         let question = match server.question(&request) {
             Some(question) => Some(question),
+            None if server.asks(&request) && error_of(&body).is_some() => {
+                return self.cannot_show(caller, &server, &request, &body).await;
+            }
             None if server.take_request(&request) => {
                 caller.needs(Right::Manage)?;
                 return self.pass_on(&server, body).await;
             }
             None => self.question_of_request(&server.source, &request).await?,
         };
-        if question.is_none() && self.waits_for(&server, &request).await? && server.take_earlier(&request) {
-            caller.needs(Right::Manage)?;
-            return self.pass_on(&server, body).await;
+        if question.is_none()
+            && let Some(method) = self.waits_for(&server, &request).await?
+        {
+            if asks(&method) && error_of(&body).is_some() {
+                return self.cannot_show(caller, &server, &request, &body).await;
+            }
+            if server.take_earlier(&request) {
+                caller.needs(Right::Manage)?;
+                return self.pass_on(&server, body).await;
+            }
         }
         let question = question.ok_or_else(|| AcpError::UnknownRequest(request.clone()))?;
         caller.needs(Right::Answer)?;
         self.settle_by_response(caller, &server, &request, &question, body).await
+    }
+
+    /// A client says that it cannot show a question that the inbox cannot show either. Another client may.
+    async fn cannot_show(
+        &self,
+        caller: &Caller,
+        server: &AcpServer,
+        request: &str,
+        body: &str,
+    ) -> Result<(), AcpError> {
+        caller.needs(Right::Answer)?;
+        let why = error_of(body).unwrap_or_default();
+        self.note(server, notice::not_shown(request, None, &why, &caller.token.name)).await
+    }
+
+    async fn note(&self, server: &AcpServer, text: String) -> Result<(), AcpError> {
+        let (done, recorded) = tokio::sync::oneshot::channel();
+        self.relay(server, Relayed::Note { text, done }).await?;
+        recorded.await.map_err(|_| AcpError::Unreachable)
     }
 
     async fn pass_on(&self, server: &AcpServer, body: String) -> Result<(), AcpError> {
@@ -74,12 +103,8 @@ impl Engine {
         let (settlement, settled) = match says {
             ClientSays::Failed(why) => {
                 tracing::info!(question = %id, client = caller.token.name, why, "a client cannot show a question");
-                let text = notice::not_shown(request, &question, &why, &caller.token.name);
-                return if question.is_open() {
-                    self.relay(server, Relayed::Note { text }).await
-                } else {
-                    Ok(())
-                };
+                let text = notice::not_shown(request, Some(id), &why, &caller.token.name);
+                return if question.is_open() { self.note(server, text).await } else { Ok(()) };
             }
             ClientSays::Reply(reply) => {
                 let answer = reply.clone().check(&question.ask).map_err(EngineError::from)?;
@@ -98,7 +123,7 @@ impl Engine {
             }
         };
         if settled.is_err() {
-            server.take_words(id, &settlement);
+            server.drop_words(id, &settlement);
         }
         settled?;
         Ok(())
@@ -119,21 +144,21 @@ impl Engine {
         Err(AcpError::Ended { server: id.to_owned(), cause: last.cause })
     }
 
-    /// Whether the stream shows a request of the agent, heard by an earlier hub, that no client has answered.
-    async fn waits_for(&self, server: &AcpServer, request: &str) -> Result<bool, AcpError> {
-        let (mut waits, mut after) = (false, 0);
+    /// The method of a request of the agent, heard by an earlier hub, that by the stream no client has answered.
+    async fn waits_for(&self, server: &AcpServer, request: &str) -> Result<Option<String>, AcpError> {
+        let (mut waits, mut after) = (None, 0);
         loop {
             let page = self.store().entries_after(&server.stream, None, after).await?;
             let Some(last) = page.entries.last() else { return Ok(waits) };
             after = last.number;
             for line in page.entries.iter().filter_map(|entry| entry.raw.as_deref()) {
                 match Message::parse(line.as_bytes()) {
-                    Message::Request { id, .. } if canonical(&id) == request => waits = true,
+                    Message::Request { id, method, .. } if canonical(&id) == request => waits = Some(method),
                     Message::Notification { method, .. } if method == notice::ANSWERED => {
                         let answered = splice::at(line, &["params", "requestId"]);
-                        waits &= answered != Some(request);
+                        waits = waits.filter(|_| answered != Some(request));
                     }
-                    Message::Notification { method, .. } if method == notice::ENDED => waits = false,
+                    Message::Notification { method, .. } if method == notice::ENDED => waits = None,
                     _ => {}
                 }
             }
@@ -157,6 +182,15 @@ impl Engine {
         }
         Ok(None)
     }
+}
+
+/// What the error of a response says; `None` if it is a result.
+fn error_of(response: &str) -> Option<String> {
+    let Message::Response { outcome: Outcome::Error(raw), .. } = Message::parse(response.as_bytes()) else {
+        return None;
+    };
+    let error = serde_json::from_str::<JsonRpcError>(raw.get());
+    Some(error.map_or_else(|_| raw.get().to_owned(), |error| format!("{} ({})", error.message, error.code)))
 }
 
 /// A client that obeys a cancellation answers "cancelled"; that is what the question is already.

@@ -30,10 +30,12 @@ struct Shared {
     questions: HashMap<String, QuestionId>,
     /// The ids, oldest first.
     asked: VecDeque<String>,
-    /// The agent's other requests that no client has answered.
-    requests: HashSet<String>,
+    /// The agent's other requests that no client has answered, and whether each asks a human (in a way that the inbox cannot show).
+    requests: HashMap<String, bool>,
     /// Those that this hub has passed a response on for.
     answered: HashSet<String>,
+    /// Whether the agent is gone; what is left is only to be cleared away.
+    gone: bool,
     /// What a client wrote to settle a question, to be passed on byte for byte if it won.
     words: HashMap<QuestionId, Vec<(Settlement, String)>>,
 }
@@ -67,6 +69,15 @@ impl AcpServer {
         self.over.subscribe()
     }
 
+    /// The agent takes nothing any more. Said before its clients are told, so that whoever was told can start another one.
+    pub(super) fn set_gone(&self) {
+        self.shared().gone = true;
+    }
+
+    pub(super) fn is_gone(&self) -> bool {
+        self.shared().gone
+    }
+
     pub(in crate::engine) fn add_question(&self, request: String, question: QuestionId) {
         let mut shared = self.shared();
         shared.forget_question(&request);
@@ -89,22 +100,27 @@ impl AcpServer {
     /// Whether a request of the agent was heard by this hub and waits, or is a question.
     pub(super) fn knows(&self, request: &str) -> bool {
         let shared = self.shared();
-        shared.requests.contains(request) || shared.questions.contains_key(request)
+        shared.requests.contains_key(request) || shared.questions.contains_key(request)
     }
 
-    pub(super) fn add_request(&self, request: String) {
+    pub(super) fn add_request(&self, request: String, asks: bool) {
         let mut shared = self.shared();
         shared.forget_question(&request);
         shared.answered.remove(&request);
         if shared.requests.len() < MAX_REQUESTS {
-            shared.requests.insert(request);
+            shared.requests.insert(request, asks);
         }
     }
 
     /// Whether the agent waits for this response; it is taken only once.
     pub(super) fn take_request(&self, request: &str) -> bool {
         let mut shared = self.shared();
-        shared.requests.remove(request) && shared.answer(request)
+        shared.requests.remove(request).is_some() && shared.answer(request)
+    }
+
+    /// Whether a request that waits asks a human.
+    pub(super) fn asks(&self, request: &str) -> bool {
+        self.shared().requests.get(request) == Some(&true)
     }
 
     /// The same for a request that an earlier hub heard; whether it still waits is for the caller to know.
@@ -115,7 +131,18 @@ impl AcpServer {
     /// Keeps a client's own words for an outcome until it is delivered; a question that is over has been.
     pub(super) fn keep_words(&self, question: &Question, settled: Settlement, words: String) {
         if question.is_open() {
-            self.shared().words.entry(question.id.clone()).or_default().push((settled, words));
+            self.keep(&question.id, settled, words);
+        }
+    }
+
+    fn keep(&self, question: &QuestionId, settled: Settlement, words: String) {
+        self.shared().words.entry(question.clone()).or_default().push((settled, words));
+    }
+
+    /// Forgets the words for an outcome that did not win; those of the winner are still to be delivered.
+    pub(super) fn drop_words(&self, question: &QuestionId, settled: &Settlement) {
+        if let Some(kept) = self.shared().words.get_mut(question) {
+            kept.retain(|(known, _)| known != settled);
         }
     }
 
@@ -186,5 +213,27 @@ impl Drop for Starting<'_> {
         if matches!(known.get(&self.id), Some(Slot::Starting(_))) {
             known.remove(&self.id);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use askd_core::{RejectMode, SourceId};
+
+    use super::*;
+    use crate::engine::new_bits;
+
+    #[test]
+    fn who_loses_takes_nobody_elses_words_away() {
+        let (source, stream) = (SourceId::from_bits(new_bits()), SessionId::from_bits(new_bits()));
+        let server = AcpServer::new("s".to_owned(), "mock".to_owned(), source, stream);
+        let id = QuestionId::from_bits(new_bits());
+        let rejected = |mode| Settlement::Rejected { mode, reason: None };
+        let (won, lost) = (rejected(RejectMode::Decline), rejected(RejectMode::Cancel));
+        server.keep(&id, won.clone(), "the winner's words".to_owned());
+        server.keep(&id, lost.clone(), "the loser's words".to_owned());
+        server.drop_words(&id, &lost);
+        assert_eq!(server.take_words(&id, &won).as_deref(), Some("the winner's words"));
+        assert_eq!(server.take_words(&id, &won), None);
     }
 }

@@ -20,6 +20,7 @@ use askd_store::NewEntry;
 use super::COMMANDS;
 use super::command::Command;
 use super::mouth::HeldMouth;
+use super::names::Names;
 use super::pipeline::Pipeline;
 use super::served::{Served, next_news};
 use super::speaking::{said_of, was_written};
@@ -43,6 +44,8 @@ pub(in crate::engine) struct Attendant {
     pub(in crate::engine) sessions: HashMap<String, SessionId>,
     /// Questions whose end the codec watches for, by the agent's own names.
     pub(in crate::engine) questions: HashMap<String, QuestionId>,
+    /// The names that its questions have had.
+    pub(super) names: Names,
     /// What was said and is not yet stored, in order.
     pub(in crate::engine) unsaved: Vec<(SessionId, NewEntry)>,
     /// Work for the store, in order, and what waits for it.
@@ -95,6 +98,7 @@ impl Attendant {
             folder,
             sessions: HashMap::new(),
             questions: HashMap::new(),
+            names: Names::default(),
             unsaved: Vec::new(),
             pipeline: Pipeline::default(),
             ending: None,
@@ -186,7 +190,8 @@ impl Attendant {
         commands: &mpsc::Sender<Command>,
         wishes: &mut mpsc::Receiver<Command>,
     ) -> Result<Over, EngineError> {
-        let Attached { connection, mut events, .. } = attached;
+        let Attached { welcome, connection, mut events } = attached;
+        self.names.may_repeat_through(welcome.next_line.saturating_sub(1));
         self.told_open = None;
         self.apply_all(greeting, None).await?;
         let opening = std::mem::take(&mut self.pipeline.following.to_write).concat();
@@ -292,6 +297,9 @@ impl Attendant {
     async fn obey(&mut self, command: Command, connection: &HolderConnection) -> Result<(), EngineError> {
         match command {
             Command::Speak { delivery, reply } => self.speak(&delivery, reply, connection).await?,
+            Command::Carries { question, settlement, reply } => {
+                drop(reply.send(self.carries(&question, &settlement).await?));
+            }
             // A server keeps no journal; what the adapter says about a second copy decides.
             Command::Probe { reply, .. } if self.served.is_some() && self.relay.is_none() => {
                 let _ = reply.send(None);

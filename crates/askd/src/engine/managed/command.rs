@@ -2,14 +2,17 @@
 
 use tokio::sync::oneshot;
 
+use askd_core::{Question, Settlement};
 use askd_store::ClaimedDelivery;
 
-use crate::engine::Said;
 use crate::engine::acp::Relayed;
+use crate::engine::{Carried, Said};
 
 pub(in crate::engine) enum Command {
     /// Bring an outcome to the agent.
     Speak { delivery: Box<ClaimedDelivery>, reply: oneshot::Sender<Said> },
+    /// Find out whether the agent's protocol has a place for an outcome.
+    Carries { question: Box<Question>, settlement: Box<Settlement>, reply: oneshot::Sender<Carried> },
     /// Find out whether a delivery was written before.
     Probe { delivery: String, reply: oneshot::Sender<Option<bool>> },
     /// Say something to a session of the agent.

@@ -29,6 +29,7 @@ impl Attendant {
             return Ok(Over::Connection);
         }
         // What the agent had said and no hub had heard is still on the disk.
+        self.names.may_repeat_through(u64::MAX);
         let mut after = 0;
         while let Ok(left) = leftover(&folder, after, LEFTOVER_LINES) {
             for line in left.lines {

@@ -19,6 +19,7 @@ pub(in crate::engine) const SERVED_ROAD: &str = "http";
 impl Attendant {
     pub(super) async fn hear_line(&mut self, n: u64, bytes: &[u8]) -> Result<(), EngineError> {
         self.find_server(bytes).await?;
+        self.codec.first_time(!self.names.may_repeat(n));
         if self.relay.is_some() {
             return self.relay_line(n, bytes).await;
         }
@@ -122,12 +123,6 @@ impl Attendant {
         native.and_then(|native| self.sessions.get(native)).unwrap_or(&self.main.id).clone()
     }
 
-    /// Waits until everything is stored that was said so far.
-    pub(in crate::engine) async fn save(&mut self) -> Result<(), EngineError> {
-        self.submit_said();
-        self.stored().await
-    }
-
     /// Gives the store what was said so far, so that whatever is given to it next comes after it.
     pub(super) fn submit_said(&mut self) {
         let mut unsaved = std::mem::take(&mut self.unsaved).into_iter().peekable();
@@ -165,10 +160,10 @@ impl Attendant {
                 | Heard::Unrecognised { .. }
         );
         if !waits_for_nothing {
-            self.stored().await?;
+            self.save().await?;
         }
         match heard {
-            Heard::Asked(asked) => self.asked(*asked).await?,
+            Heard::Asked(asked) => self.asked(*asked, line).await?,
             Heard::Withdrawn { native_id, cause } => {
                 if let Some(id) = self.questions.remove(&native_id) {
                     self.engine.cancel(&id, cause).await?;
@@ -199,6 +194,7 @@ impl Attendant {
             Heard::Incomplete { detail } => {
                 self.engine.source_state(&self.source.id, SourceState::Connected, Some(detail)).await?;
             }
+            Heard::FirstPrompt(bytes) => self.pipeline.following.first_prompt = Some(Bytes::from(bytes)),
             Heard::Write(Speech::Bytes(bytes)) => self.pipeline.following.to_write.push(Bytes::from(bytes)),
             Heard::Write(Speech::Call(call)) => self.pipeline.following.to_call.push(call),
             Heard::Unrecognised { why } => {
@@ -214,8 +210,8 @@ impl Attendant {
         Ok(())
     }
 
-    async fn asked(&mut self, asked: Asked) -> Result<(), EngineError> {
-        self.save().await?;
+    async fn asked(&mut self, mut asked: Asked, line: Option<u64>) -> Result<(), EngineError> {
+        self.name_question(&mut asked, line).await?;
         let native_id = asked.native_id.clone();
         let road = if self.served.is_some() { SERVED_ROAD } else { ROAD };
         let question = self.question_from(asked, road);
@@ -279,7 +275,7 @@ impl Attendant {
 
     async fn evidence(&mut self, native_id: &str, input: DeliveryInput) -> Result<(), EngineError> {
         if !self.questions.contains_key(native_id) {
-            self.stored().await?;
+            self.save().await?;
         }
         if let Some(id) = self.question_of(native_id).await? {
             let (engine, native_id) = (self.engine.clone(), native_id.to_owned());

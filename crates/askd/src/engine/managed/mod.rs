@@ -9,15 +9,18 @@ mod ending;
 mod hearing;
 mod launch;
 mod mouth;
+mod names;
 mod pipeline;
 mod resume;
 mod served;
 mod speaking;
 mod start;
+mod stop;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 
@@ -39,6 +42,9 @@ pub(super) const ACP: &str = "acp";
 /// Wishes that wait for one attendant.
 const COMMANDS: usize = 64;
 
+/// How long the end of an agent is waited for; it has been told to go, and is killed before that.
+pub(super) const END_PATIENCE: Duration = Duration::from_secs(5);
+
 /// What is needed to manage agents.
 pub struct ManagedSettings {
     pub registry: Registry,
@@ -47,7 +53,7 @@ pub struct ManagedSettings {
     /// The askd binary, which is also the holder.
     pub exe: PathBuf,
     /// How long a holder stays without a hub and without an open question.
-    pub linger: std::time::Duration,
+    pub linger: Duration,
 }
 
 /// The agents that are attended at this moment.
@@ -61,6 +67,8 @@ pub(super) struct Attended {
     main: SessionId,
     /// Whether askd leads the agent; the clients of an ACP server lead it themselves.
     leads: bool,
+    /// Whether somebody has ended it, and it is not gone yet.
+    ending: bool,
     pub(super) commands: mpsc::Sender<Command>,
 }
 
@@ -69,19 +77,38 @@ impl Managed {
         Self { settings, attended: Mutex::default() }
     }
 
+    fn attended(&self) -> MutexGuard<'_, HashMap<SourceId, Attended>> {
+        self.attended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn add(&self, source: SourceId, attended: Attended) {
-        self.attended.lock().unwrap_or_else(PoisonError::into_inner).insert(source, attended);
+        self.attended().insert(source, attended);
     }
 
     fn remove(&self, source: &SourceId) {
-        self.attended.lock().unwrap_or_else(PoisonError::into_inner).remove(source);
+        self.attended().remove(source);
     }
 
     pub(super) fn get(&self, source: &SourceId) -> Option<Attended> {
-        self.attended.lock().unwrap_or_else(PoisonError::into_inner).get(source).cloned()
+        self.attended().get(source).cloned()
     }
 
     fn sources(&self) -> Vec<SourceId> {
-        self.attended.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+        self.attended().keys().cloned().collect()
+    }
+
+    /// Has the agent of a source ended, if it is attended.
+    pub(super) async fn end(&self, source: &SourceId, detail: String) {
+        let commands = self.attended().get_mut(source).map(|attended| {
+            attended.ending = true;
+            attended.commands.clone()
+        });
+        if let Some(commands) = commands {
+            drop(commands.send(Command::End { detail }).await);
+        }
+    }
+
+    fn is_ending(&self) -> bool {
+        self.attended().values().any(|attended| attended.ending)
     }
 }

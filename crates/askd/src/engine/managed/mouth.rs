@@ -4,10 +4,11 @@ use async_trait::async_trait;
 use tokio::sync::{mpsc, oneshot};
 
 use askd_core::delivery::Redeliver;
-use askd_store::ClaimedDelivery;
+use askd_core::{Answer, Question, Settlement};
+use askd_store::{ClaimedDelivery, StoreError};
 
 use super::command::Command;
-use crate::engine::{Mouth, Said};
+use crate::engine::{Carried, Mouth, Said};
 
 pub(super) struct HeldMouth {
     pub(super) commands: mpsc::Sender<Command>,
@@ -18,6 +19,18 @@ pub(super) struct HeldMouth {
 impl Mouth for HeldMouth {
     fn redeliver(&self) -> Redeliver {
         self.redeliver
+    }
+
+    /// What else an agent cannot take, a question says itself: by its options and its reject modes.
+    async fn carries(&self, question: &Question, settlement: &Settlement) -> Result<Carried, StoreError> {
+        let Settlement::Answered(Answer { edited_plan: Some(_), .. }) = settlement else {
+            return Ok(Carried::Yes);
+        };
+        let (reply, carried) = oneshot::channel();
+        let (question, settlement) = (Box::new(question.clone()), Box::new(settlement.clone()));
+        // An agent that is not attended at this moment will show later whether it can.
+        let _ = self.commands.send(Command::Carries { question, settlement, reply }).await;
+        Ok(carried.await.unwrap_or(Carried::Yes))
     }
 
     async fn speak(&self, delivery: &ClaimedDelivery) -> Said {

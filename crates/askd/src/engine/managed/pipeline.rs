@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 use askd_adapters::Call;
 use askd_adapters::transport::holder::HolderConnection;
 use askd_core::Question;
+use askd_store::Row;
 
 use super::attendant::Attendant;
 use crate::engine::EngineError;
@@ -27,6 +28,9 @@ const SERVER_END_GRACE: Duration = Duration::from_millis(700);
 const MAX_GATHERED: u64 = 1024;
 
 type Works = Vec<Pin<Box<dyn Future<Output = Result<Stored, EngineError>> + Send>>>;
+
+/// The name under which the first prompt is journaled.
+const FIRST_PROMPT: &str = "first-prompt";
 
 /// What became of work for the store.
 pub(in crate::engine) enum Stored {
@@ -46,6 +50,8 @@ pub(in crate::engine) enum Stored {
 /// What waits until a batch is stored.
 #[derive(Default)]
 pub(in crate::engine) struct Following {
+    /// The first prompt, written once in the life of the agent.
+    pub(in crate::engine) first_prompt: Option<Bytes>,
     /// Bytes that the codec wants written.
     pub(in crate::engine) to_write: Vec<Bytes>,
     /// Calls that the codec wants made.
@@ -62,6 +68,8 @@ pub(in crate::engine) struct Following {
 /// Work for the store: what is gathered, what is being stored, and what is stored and has to be followed up.
 #[derive(Default)]
 pub(in crate::engine) struct Pipeline {
+    /// All work until something cannot be stored.
+    row: Row,
     gathered: Works,
     pub(in crate::engine) following: Following,
     storing: Option<Storing>,
@@ -76,8 +84,7 @@ struct Storing {
 }
 
 impl Storing {
-    /// Polled once, a work stands in the store's queue, and its place there is its place in the order. After one that could not be
-    /// stored nothing more is given to the store: it would be stored without what came before it.
+    /// Polled once, a work stands in the store's queue, and its place there is its place in the order.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let mut all = Poll::Ready(());
         for (work, result) in self.works.iter_mut().zip(&mut self.results) {
@@ -86,9 +93,6 @@ impl Storing {
                     Poll::Ready(stored) => *result = Some(stored),
                     Poll::Pending => all = Poll::Pending,
                 }
-            }
-            if matches!(result, Some(Err(_))) {
-                return Poll::Ready(());
             }
         }
         all
@@ -105,6 +109,10 @@ impl Pipeline {
     pub(super) fn heard(&mut self, line: u64) {
         self.following.through = Some(line);
         self.following.lines += 1;
+    }
+
+    fn is_empty(&self) -> bool {
+        self.storing.is_none() && self.gathered.is_empty()
     }
 
     /// Gives what is gathered to the store, if it has nothing of this attendant.
@@ -149,21 +157,22 @@ impl Attendant {
     where
         F: Future<Output = Result<Stored, EngineError>> + Send + 'static,
     {
+        let work = self.pipeline.row.with(work);
         self.pipeline.gathered.push(Box::pin(work));
     }
 
-    /// Waits until all work that there is for the store is done.
-    pub(in crate::engine) async fn stored(&mut self) -> Result<(), EngineError> {
-        while self.pipeline.storing.is_some() || !self.pipeline.gathered.is_empty() {
-            if !self.pipeline.gathered.is_empty() {
-                // What follows this batch follows all that was said before it.
-                self.submit_said();
+    /// Waits until everything is stored that was heard so far: whatever is stored next comes after it.
+    pub(in crate::engine) async fn save(&mut self) -> Result<(), EngineError> {
+        loop {
+            // What was said goes with it: what waits for a batch waits for every word of its lines.
+            self.submit_said();
+            if self.pipeline.is_empty() {
+                return Ok(());
             }
             self.pipeline.start().await;
             self.pipeline.next_stored().await;
             self.take_stored()?;
         }
-        Ok(())
     }
 
     /// What was being stored is stored, or could not be.
@@ -201,6 +210,9 @@ impl Attendant {
 
     async fn follow(&mut self, following: Following, connection: &HolderConnection) {
         self.tell_responses(following.responses);
+        if let Some(bytes) = following.first_prompt {
+            let _ = connection.write(0, Some(FIRST_PROMPT), bytes).await;
+        }
         for bytes in following.to_write {
             let _ = connection.write(0, None, bytes).await;
         }

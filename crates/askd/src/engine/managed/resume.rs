@@ -127,6 +127,7 @@ impl Engine {
             }
         }
         attendant.questions = questions;
+        attendant.names.set_incomplete();
         self.attend(attendant, begin);
         Ok(())
     }

@@ -3,19 +3,34 @@
 //! In: a delivery and who waits for it. Out: bytes or a call, made by the codec from the stored request, and what came of them.
 
 use bytes::Bytes;
+use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 use askd_adapters::transport::holder::protocol::WriteResult;
 use askd_adapters::transport::holder::{Completed, HolderConnection};
 use askd_adapters::{Speech, Unspeakable};
-use askd_core::RejectMode;
 use askd_core::delivery::FailReason;
+use askd_core::{Question, RejectMode, Settlement};
 use askd_store::ClaimedDelivery;
 
 use super::attendant::Attendant;
-use crate::engine::{EngineError, Said};
+use crate::engine::{Carried, EngineError, Said};
 
 impl Attendant {
+    /// Whether the agent's own protocol has a place for this outcome.
+    pub(super) async fn carries(
+        &mut self,
+        question: &Question,
+        settlement: &Settlement,
+    ) -> Result<Carried, EngineError> {
+        let native = self.engine.store().native(&question.id).await?;
+        let native = native.and_then(|native| RawValue::from_string(native).ok());
+        Ok(match native.map(|native| self.codec.speak(&native, &question.ask, settlement)) {
+            Some(Err(error @ Unspeakable::CannotCarry(_))) => Carried::No(error.to_string()),
+            _ => Carried::Yes,
+        })
+    }
+
     pub(super) async fn speak(
         &mut self,
         delivery: &ClaimedDelivery,
@@ -23,7 +38,7 @@ impl Attendant {
         connection: &HolderConnection,
     ) -> Result<(), EngineError> {
         let refused = |error: String| Said::Failed { reason: FailReason::Refused, detail: error };
-        let native = match serde_json::value::RawValue::from_string(delivery.native.clone()) {
+        let native = match RawValue::from_string(delivery.native.clone()) {
             Ok(native) => native,
             Err(error) => {
                 drop(reply.send(refused(error.to_string())));

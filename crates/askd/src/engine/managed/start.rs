@@ -1,4 +1,4 @@
-//! Starting an agent: hold its process, attend it, talk to it, end it.
+//! Starting an agent: hold its process, attend it, talk to it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use askd_adapters::transport::holder::{HolderId, spawn};
 use askd_adapters::{Adapter, AdapterError, Begin, Start};
-use askd_core::{Cause, FieldErrors, Right, Session, SessionId, Source, SourceId};
+use askd_core::{Cause, FieldErrors, Right, Session, SessionId, Source};
 use askd_store::SessionSeen;
 
 use super::attendant::{Attendant, Ended};
@@ -208,6 +208,7 @@ impl Engine {
         let attended = Attended {
             main: attendant.main().clone(),
             leads: attendant.relay.is_none(),
+            ending: false,
             commands: commands.clone(),
         };
         self.inner.managed.add(source.id.clone(), attended);
@@ -256,54 +257,6 @@ impl Engine {
                 agent: session.agent,
                 why: if session.managed { "it has ended" } else { "askd did not start it" }.to_owned(),
             }),
-        }
-    }
-
-    /// Ends a session: the process group of a managed one too. Its open questions are cancelled when this returns.
-    pub async fn stop_session(&self, caller: &Caller, id: &SessionId) -> Result<(), StartError> {
-        caller.needs(Right::Manage)?;
-        let session = self.store().session(id).await.map_err(EngineError::from)?;
-        let session = session.ok_or(EngineError::NotFound("session"))?;
-        let detail = format!("ended by {}", caller.token.name);
-        if let Some(attended) = self
-            .inner
-            .managed
-            .get(&session.source_id)
-            .filter(|attended| !attended.leads || attended.main == *id)
-        {
-            let command = match attended.leads {
-                true => Command::End { detail: detail.clone() },
-                // Only ending the server ends its process; a session of it is ended in the agent's own protocol.
-                false => Command::Close { session: session.native_id },
-            };
-            drop(attended.commands.send(command).await);
-        }
-        self.end_session(id, Cause::SessionEnded { detail: Some(detail) }).await?;
-        Ok(())
-    }
-
-    /// Detaches a source: a managed agent is ended, whatever else is only left alone. Open questions are cancelled.
-    pub async fn detach_source(&self, caller: &Caller, id: &SourceId) -> Result<(), EngineError> {
-        caller.needs(Right::Manage)?;
-        let detail = format!("detached by {}", caller.token.name);
-        if let Some(attended) = self.inner.managed.get(id) {
-            drop(attended.commands.send(Command::End { detail: detail.clone() }).await);
-        }
-        match self.end_source(id, Cause::SourceLost { detail: Some(detail) }).await? {
-            Some(_) => Ok(()),
-            None => Err(EngineError::NotFound("source")),
-        }
-    }
-
-    /// Ends every managed agent, for a hub that is to leave nothing behind.
-    pub async fn stop_all_sessions(&self) {
-        for source in self.inner.managed.sources() {
-            if let Some(attended) = self.inner.managed.get(&source) {
-                drop(attended.commands.send(Command::End { detail: "the hub was stopped".to_owned() }).await);
-            }
-        }
-        while !self.inner.managed.sources().is_empty() {
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
     }
 }

@@ -39,6 +39,7 @@ impl From<AcpError> for Problem {
             AcpError::OtherAgent { .. } | AcpError::Ended { .. } | AcpError::Unreachable => {
                 Self::new(Code::AgentUnavailable, detail)
             }
+            AcpError::AmbiguousCancel => Self::new(Code::AmbiguousAnswer, detail),
             AcpError::Malformed(_) => Self::new(Code::InvalidRequest, detail),
             AcpError::Start(error) => error.into(),
             AcpError::Engine(error) => error.into(),

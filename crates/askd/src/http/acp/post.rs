@@ -6,9 +6,10 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use askd_adapters::splice;
 use askd_adapters::transport::jsonrpc::{Defect, Message};
 
-use crate::engine::Caller;
+use crate::engine::{Caller, ClientCall};
 use crate::http::extract::{Names, Query, json_text};
 use crate::http::limits::MAX_ACP_BODY_BYTES;
 use crate::http::problem::{Code, Problem};
@@ -37,26 +38,35 @@ pub(super) async fn post(
 ) -> Result<Response, Problem> {
     let body = json_text(request, MAX_ACP_BODY_BYTES).await?;
     match Message::parse(body.as_bytes()) {
+        Message::Malformed { defect, .. } => Err(refused(defect)),
+        // The agent gets the very bytes, and an agent may be strict.
+        _ if splice::member(&body, "jsonrpc").is_none() => Err(refused(Defect::Version)),
         Message::Request { method, params, .. } => {
             let engine = &state.engine;
-            let server = engine.acp_server(&caller, &server, query.agent.as_deref(), &method).await?;
+            let name = server;
+            let server = engine.acp_server(&caller, &name, query.agent.as_deref(), &method).await?;
             let session = params.as_deref().and_then(session_of);
             let too_many = || Problem::new(Code::TooManyWaits, "ask again a little later");
             let turn = state.waits.clone().try_acquire_owned().map_err(|_| too_many())?;
-            let response = engine.acp_request(&server, body, method, session).await?;
+            let call = ClientCall { client: caller.token.id.clone(), method, session };
+            let response = engine.acp_request(&server, body, call).await?;
             drop(server);
-            let stop = engine.stopping();
+            let engine = engine.clone();
             Ok(answer_when_ready(StatusCode::OK, async move {
                 let _turn = turn;
-                let gone = || {
-                    Problem::new(
-                        Code::Stopping,
-                        "the hub stops; the agent goes on, and its stream tells the rest",
-                    )
-                };
+                let stop = engine.stopping();
                 let text = tokio::select! {
-                    text = response => text.map_err(|_| gone())?,
-                    () = stop.cancelled() => return Err(gone()),
+                    text = response => text.ok(),
+                    () = stop.cancelled() => None,
+                };
+                let text = match text {
+                    Some(text) => text,
+                    None if stop.is_cancelled() => {
+                        let detail = "the hub stops; the agent goes on, and its stream tells the rest";
+                        return Err(Problem::new(Code::Stopping, detail));
+                    }
+                    // Nobody took the request: the agent was gone already.
+                    None => return Err(engine.no_server(&name).await.into()),
                 };
                 RawValue::from_string(text).map_err(|error| Problem::new(Code::Internal, error.to_string()))
             })
@@ -70,7 +80,6 @@ pub(super) async fn post(
             state.engine.acp_respond(&caller, &server, body).await?;
             Ok(StatusCode::ACCEPTED.into_response())
         }
-        Message::Malformed { defect, .. } => Err(refused(defect)),
     }
 }
 

@@ -1,5 +1,4 @@
 use std::sync::mpsc::{Receiver, channel};
-use std::task::Poll;
 
 use rusqlite::params;
 
@@ -128,31 +127,28 @@ async fn a_commit_that_fails_acknowledges_nobody() {
     assert_eq!(kept(&writer).await, (vec![1, 4], 5));
 }
 
-/// One caller's jobs in a row: what was said later must not be stored without what was said before.
 #[tokio::test]
-async fn what_waits_behind_a_commit_that_fails_is_refused_with_it() {
+async fn of_a_row_nothing_is_stored_after_what_failed() {
     let writer = writer();
-    let (release, held): (_, Receiver<()>) = channel();
-    let (started, begun) = tokio::sync::oneshot::channel();
-    let fails = move |tx: &mut Tx<'_>| -> StoreResult<i64> {
-        insert("x", 1)(tx)?;
-        started.send(()).unwrap();
-        held.recv().ok();
-        Err(StoreError::Corrupt("as told".to_owned()))
+    let fails = |writes: bool| -> TestJob {
+        Box::new(move |tx| {
+            if writes {
+                insert("x", 1)(tx)?;
+            }
+            Err(StoreError::Corrupt("as told".to_owned()))
+        })
     };
-    let first = {
-        let writer = Arc::clone(&writer);
-        tokio::spawn(async move { writer.run(Scope::Commit, fails).await })
-    };
-    begun.await.unwrap();
-    let later = writer.run(Scope::Commit, insert("x", 2));
-    tokio::pin!(later);
-    let queued = std::future::poll_fn(|context| Poll::Ready(later.as_mut().poll(context).is_pending()));
-    assert!(queued.await);
-    drop(release);
-    assert!(matches!(first.await.unwrap(), Err(StoreError::Corrupt(_))));
-    assert!(unavailable(&later.await));
+    // One fails at the commit.
+    for failing in [fails(false), fails(true), insert("y", 404)] {
+        let row = Row::default();
+        assert!(row.with(writer.run(Scope::Commit, failing)).await.is_err());
+        assert!(unavailable(&row.with(writer.run(Scope::Commit, insert("x", 2))).await));
+    }
     assert_eq!(kept(&writer).await, (vec![], 0));
+    let row = Row::default();
+    assert!(matches!(row.with(writer.run(Scope::Commit, insert("x", 4))).await, Ok(4)));
+    assert!(matches!(row.with(writer.run(Scope::Commit, insert("x", 5))).await, Ok(5)));
+    assert_eq!(kept(&writer).await, (vec![4, 5], 9), "others are stored, whatever failed");
 }
 
 /// What SQLite does by itself when the disk is full or broken: the whole transaction is gone in the middle of a batch.

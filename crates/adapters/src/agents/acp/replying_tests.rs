@@ -1,0 +1,225 @@
+//! What clients say, understood, checked and spoken again: nothing is lost on the way, and what does not fit is refused.
+
+use super::*;
+use crate::agents::acp::AcpCodec;
+use crate::codec::{Begin, Codec, Settlement};
+use crate::heard::{Heard, Speech};
+use serde_json::json;
+
+fn asked(method: &str, params: &Value) -> (Box<RawValue>, Ask) {
+    let line = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params }).to_string();
+    let mut codec = AcpCodec::new("a");
+    codec.begin(Begin::default());
+    let asked = codec.hear(line.as_bytes()).into_iter().find_map(|heard| match heard {
+        Heard::Asked(asked) => Some(asked),
+        _ => None,
+    });
+    let asked = asked.unwrap();
+    (asked.native, asked.ask)
+}
+
+/// A client's result, understood, checked and spoken again.
+fn round_trip(method: &str, params: &Value, result: &Value) -> Result<Value, String> {
+    let (native, ask) = asked(method, params);
+    let response = json!({ "jsonrpc": "2.0", "id": 7, "result": result }).to_string();
+    let says = understand(&native, &ask, &response).map_err(|error| error.to_string())?;
+    let settled = match says {
+        ClientSays::Reply(reply) => {
+            Settlement::Answered(reply.check(&ask).map_err(|error| error.to_string())?)
+        }
+        ClientSays::Reject(rejection) => {
+            let (mode, reason) = rejection.check(&ask).map_err(|error| error.to_string())?;
+            Settlement::Rejected { mode, reason }
+        }
+        ClientSays::Failed(why) => return Err(why),
+    };
+    let Ok(Speech::Bytes(bytes)) = AcpCodec::new("a").speak(&native, &ask, &settled) else {
+        return Err("unspeakable".to_owned());
+    };
+    Ok(serde_json::from_slice::<Value>(&bytes).unwrap()["result"].clone())
+}
+
+fn same(method: &str, params: &Value, results: &[Value]) {
+    for result in results {
+        assert_eq!(round_trip(method, params, result).as_ref(), Ok(result));
+    }
+}
+
+fn refused(method: &str, params: &Value, results: &[Value]) {
+    for result in results {
+        assert!(round_trip(method, params, result).is_err(), "{result}");
+    }
+}
+
+#[test]
+fn what_a_client_says_to_the_extension_is_what_the_agent_hears() {
+    let params =
+        json!({ "sessionId": "s", "prompt": "Which?", "options": [["a", "A"], ["b", "B"]], "custom": false });
+    let method = "_sandboxagent/session/request_question";
+    same(
+        method,
+        &params,
+        &[
+            json!({ "status": "answered", "answers": [["a"]] }),
+            json!({ "status": "answered", "answers": [[]], "notes": ["why"] }),
+            json!({ "status": "rejected" }),
+            json!({ "status": "rejected", "mode": "cancel", "reason": "no" }),
+        ],
+    );
+    refused(
+        method,
+        &params,
+        &[
+            json!({ "status": "answered", "answers": [["c"]] }),
+            json!({ "status": "answered", "answers": ["a"] }),
+            json!({ "status": "answered" }),
+            json!({ "status": "maybe" }),
+            json!({}),
+            json!(null),
+        ],
+    );
+}
+
+#[test]
+fn forms_are_read_back_with_their_companion_fields() {
+    let option = |value: &str| json!({ "const": value, "title": value });
+    let schema = json!({ "type": "object", "required": ["n"], "properties": {
+        "question_0": { "type": "string", "title": "H", "oneOf": [option("x"), option("y")] },
+        "question_0_custom": { "type": "string", "title": "Other" },
+        "question_1": { "type": "array", "items": { "anyOf": [option("p"), option("q")] } },
+        "question_1_custom": { "type": "string", "title": "Other" },
+        "db": { "type": "string", "title": "Which?", "_meta": { "codex": { "isOther": true } },
+            "oneOf": [option("pg"), option("None of the above")] },
+        "db_note": { "type": "string", "_meta": { "codex": { "questionId": "db", "role": "user_note" } } },
+        "n": { "type": "integer", "minimum": 1, "maximum": 5 },
+        "ok": { "type": "boolean" },
+    } });
+    let params = json!({ "mode": "form", "sessionId": "s", "message": "m", "requestedSchema": schema });
+    let accept = |content: Value| json!({ "action": "accept", "content": content });
+    same(
+        "elicitation/create",
+        &params,
+        &[
+            accept(json!({ "question_0": "x", "question_1": ["p", "q"], "db": "pg", "n": 3, "ok": false })),
+            accept(json!({ "question_0": "x", "question_0_custom": "a note", "n": 1 })),
+            accept(
+                json!({ "question_0_custom": "own words", "db": "None of the above", "db_note": "mysql", "n": 1 }),
+            ),
+            accept(json!({ "question_1": ["p"], "question_1_custom": "and r", "n": 1 })),
+            accept(json!({ "db": "None of the above", "n": 1 })),
+            json!({ "action": "decline" }),
+            json!({ "action": "cancel" }),
+            json!({ "action": "decline", "_meta": { "askd": { "reason": "later" } } }),
+        ],
+    );
+    refused(
+        "elicitation/create",
+        &params,
+        &[
+            accept(json!({ "question_0": "x" })),
+            accept(json!({ "question_0": "z", "n": 1 })),
+            accept(json!({ "question_0": ["x"], "n": 1 })),
+            accept(json!({ "question_1": "p", "n": 1 })),
+            accept(json!({ "question_1": [1], "n": 1 })),
+            accept(json!({ "n": 9 })),
+            accept(json!({ "n": "3" })),
+            accept(json!({ "n": 1, "ok": "yes" })),
+            json!({ "action": "later" }),
+            json!({ "content": {} }),
+        ],
+    );
+}
+
+#[test]
+fn what_a_client_leaves_empty_is_left_out_where_the_schema_lets_it_be_empty() {
+    let list = |min: u64| json!({ "type": "array", "minItems": min, "items": { "type": "string", "enum": ["x", "y"] } });
+    let schema = json!({ "type": "object", "required": ["tags", "name"], "properties": {
+        "tags": list(0), "some": list(1), "name": { "type": "string" }, "note": { "type": "string" },
+        "code": { "type": "string", "minLength": 1 }, "mail": { "type": "string", "format": "email" },
+        "slug": { "type": "string", "pattern": "^[a-z]+$" }, "n": { "type": "integer" },
+    } });
+    let params = json!({ "mode": "form", "sessionId": "s", "message": "m", "requestedSchema": schema });
+    let accept = |content: Value| json!({ "action": "accept", "content": content });
+    let method = "elicitation/create";
+    let (_, ask) = asked(method, &params);
+    let required: Vec<bool> = ask.questions.iter().map(|item| item.required).collect();
+    assert_eq!(
+        required,
+        [false, false, true, false, false, false, false, false],
+        "none of the tags is an answer"
+    );
+    same(
+        method,
+        &params,
+        &[accept(json!({ "tags": [], "name": "a" })), accept(json!({ "tags": ["x"], "name": "a" }))],
+    );
+    for (given, spoken) in [
+        (json!({ "tags": [], "name": "a", "note": "" }), json!({ "tags": [], "name": "a" })),
+        (json!({ "tags": [], "name": "a", "n": 3.0 }), json!({ "tags": [], "name": "a", "n": 3 })),
+    ] {
+        assert_eq!(round_trip(method, &params, &accept(given)), Ok(accept(spoken)));
+    }
+    refused(
+        method,
+        &params,
+        &[
+            accept(json!({ "name": "a" })),
+            accept(json!({ "tags": [], "name": "" })),
+            accept(json!({ "tags": [], "name": "a", "some": [] })),
+            accept(json!({ "tags": [], "name": "a", "code": "" })),
+            accept(json!({ "tags": [], "name": "a", "mail": "" })),
+            accept(json!({ "tags": [], "name": "a", "slug": "" })),
+            accept(json!({ "tags": [], "name": "a", "n": 3.5 })),
+        ],
+    );
+}
+
+#[test]
+fn links_and_forms_without_fields_are_accepted_or_not() {
+    let link = json!({ "mode": "url", "sessionId": "s", "message": "m", "elicitationId": "e", "url": "https://x.example" });
+    let empty = json!({ "mode": "form", "sessionId": "s", "message": "m",
+        "requestedSchema": { "type": "object", "properties": {} } });
+    same("elicitation/create", &link, &[json!({ "action": "accept" }), json!({ "action": "cancel" })]);
+    same(
+        "elicitation/create",
+        &empty,
+        &[json!({ "action": "accept", "content": {} }), json!({ "action": "decline" })],
+    );
+}
+
+#[test]
+fn a_permission_takes_the_agents_own_options_and_a_plan_is_approved_or_sent_back() {
+    let options = json!([
+        { "optionId": "once", "name": "Yes", "kind": "allow_once" },
+        { "optionId": "always", "name": "Always", "kind": "allow_always" },
+        { "optionId": "no", "name": "No", "kind": "reject_once" },
+    ]);
+    let selected = |id: &str| json!({ "outcome": { "outcome": "selected", "optionId": id } });
+    let all = [
+        selected("once"),
+        selected("always"),
+        selected("no"),
+        json!({ "outcome": { "outcome": "cancelled" } }),
+    ];
+    let permission =
+        json!({ "sessionId": "s", "toolCall": { "toolCallId": "t", "title": "rm" }, "options": options });
+    let plan = json!({ "sessionId": "s", "options": options,
+        "toolCall": { "toolCallId": "t", "kind": "switch_mode", "rawInput": { "plan": "1. Do it" } } });
+    for params in [permission, plan] {
+        same("session/request_permission", &params, &all);
+        refused(
+            "session/request_permission",
+            &params,
+            &[selected("other"), json!({ "outcome": "yes" }), json!(7)],
+        );
+    }
+}
+
+#[test]
+fn an_error_of_a_client_is_no_answer() {
+    let (native, ask) =
+        asked("_sandboxagent/session/request_question", &json!({ "sessionId": "s", "prompt": "?" }));
+    let error = r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"Method not found"}}"#;
+    let says = understand(&native, &ask, error).unwrap();
+    assert_eq!(says, ClientSays::Failed("Method not found (-32601)".to_owned()));
+}

@@ -1,0 +1,216 @@
+//! Agents with odd habits behind `/v1/acp`: ids that are used again, forms that are too large for the inbox.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
+
+mod acp;
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use acp::{Guarded, Place, eventually};
+use askd_testkit::hub::Hub;
+use serde_json::{Value, json};
+
+const EXTENSION: &str = "_sandboxagent/session/request_question";
+
+fn questions(hub: &Hub, status: &str) -> Vec<Value> {
+    let (_, list) = hub.http("GET", &format!("/v1/questions?status={status}&order=asc"), None).unwrap();
+    list["questions"].as_array().unwrap().clone()
+}
+
+/// An agent that asks as soon as it is greeted, with these lines; gives also the file of what it hears.
+fn asking(folder: &Path, requests: &[Value]) -> (Guarded, Place, PathBuf) {
+    let (asks, heard, script) = (folder.join("asks"), folder.join("heard"), folder.join("agent.sh"));
+    std::fs::write(&script, ASKING).unwrap();
+    let lines: String = requests.iter().map(|request| format!("{request}\n")).collect();
+    std::fs::write(&asks, lines).unwrap();
+    let agent = format!("--agent=asking=sh {}", script.display());
+    let hub = acp::start(acp::builder().arg(agent).env("ASKS", &asks).env("HEARD", &heard));
+    let place = Place::new(&hub, "asking");
+    greet(&place, "asking");
+    (hub, place, heard)
+}
+
+/// Starts an agent that never answers the greeting.
+fn greet(place: &Place, agent: &str) {
+    let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}"#;
+    let (place, query) = (place.clone(), format!("?agent={agent}"));
+    drop(std::thread::spawn(move || place.post(&query, hello)));
+}
+
+/// An agent whose every request has the same id, and that says what it got.
+const FORGETFUL: &str = r#"while IFS= read -r line; do
+  case "$line" in
+    *'"initialize"'*) ask=1 ;;
+    *'"status"'*) printf '%s\n' "$line" >> "$HEARD"; ask=$((ask + 1)) ;;
+    *) continue ;;
+  esac
+  text="Question $ask?"
+  [ "$ask" -gt 2 ] && text='Again?'
+  [ "$ask" -le 4 ] && printf '{"jsonrpc":"2.0","id":"q-1","method":"_sandboxagent/session/request_question","params":{"sessionId":"s","prompt":"%s"}}\n' "$text"
+done"#;
+
+#[test]
+fn an_agent_may_use_the_id_of_an_answered_question_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (script, heard) = (folder.path().join("agent.sh"), folder.path().join("heard"));
+    std::fs::write(&script, FORGETFUL).unwrap();
+    let agent = format!("--agent=forgetful=sh {}", script.display());
+    let mut hub = acp::start(acp::builder().arg(agent).env("HEARD", &heard));
+    let place = Place::new(&hub, "forgetful");
+    greet(&place, "forgetful");
+    let texts = ["Question 1?", "Question 2?", "Again?", "Again?"];
+    let mut ids: Vec<Value> = Vec::new();
+    for (i, text) in texts.iter().enumerate() {
+        let open = eventually(text, || questions(&hub, "requested").pop());
+        assert_eq!(open["questions"][0]["question"], *text);
+        assert!(!ids.contains(&open["id"]), "{open}");
+        if i == 2 {
+            // Whatever this hub remembers is gone.
+            hub.kill().unwrap();
+            hub.restart().unwrap();
+            assert_eq!(questions(&hub, "requested").pop().as_ref(), Some(&open));
+        }
+        let answer = json!({ "status": "answered", "answers": [[format!("answer {i}")]] });
+        assert_eq!(place.respond(&json!({ "id": "q-1" }), &answer), (202, Value::Null));
+        ids.push(open["id"].clone());
+    }
+    let wanted: Vec<Value> = (0..4).map(|i| json!([[format!("answer {i}")]])).collect();
+    eventually("all answers", || {
+        let heard = std::fs::read_to_string(&heard).unwrap_or_default();
+        let answers = heard.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let answers: Vec<Value> = answers.map(|line| line["result"]["answers"].clone()).collect();
+        (answers == wanted).then_some(())
+    });
+    // Each request in the stream is followed by its own end.
+    let mut replay = place.stream(None);
+    for id in ids {
+        replay.request(EXTENSION);
+        let end = replay.until(|event| event.data.contains("_askd/question_resolved")).json();
+        assert_eq!((&end["params"]["questionId"], &end["params"]["requestId"]), (&id, &json!("q-1")));
+    }
+}
+
+#[test]
+fn a_response_in_many_lines_is_one_message_to_the_agent() {
+    let folder = tempfile::tempdir().unwrap();
+    let params = json!({ "sessionId": "s", "prompt": "Which?" });
+    let request = json!({ "jsonrpc": "2.0", "id": 5, "method": EXTENSION, "params": params });
+    let (hub, place, heard) = asking(folder.path(), &[request]);
+    eventually("the question", || questions(&hub, "requested").pop());
+    // On a line of its own, the part in the middle would be a request of somebody who may only answer.
+    let answerer = json!({ "name": "answerer", "rights": ["answer"] });
+    let token = hub.http("POST", "/v1/tokens", Some(&answerer)).unwrap().1["token"].clone();
+    let body = "{\"jsonrpc\":\"2.0\",\n\"id\":5,\r\n\"result\":{\"status\":\"answered\",\"answers\":[[\"a\\nb\"]],\"_meta\":\n\
+                {\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"session/prompt\"}\n}}\n";
+    assert_eq!(place.with_token(token.as_str().unwrap()).post("", body).0, 202);
+    let lines = eventually("the answer", || {
+        let heard = std::fs::read_to_string(&heard).unwrap();
+        heard.contains("answered").then(|| heard.lines().map(str::to_owned).collect::<Vec<_>>())
+    });
+    let wanted = body.trim().replace(['\n', '\r'], " ");
+    assert_eq!(lines[1..], [wanted], "the greeting, and then one line");
+}
+
+/// An agent that asks with the line in `$ASKS` and keeps what it hears.
+const ASKING: &str = r#"while IFS= read -r line; do
+  printf '%s\n' "$line" >> "$HEARD"
+  case "$line" in *'"initialize"'*) cat "$ASKS" ;; esac
+done"#;
+
+#[test]
+fn a_form_too_large_for_the_inbox_waits_for_a_client_that_can_show_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let fields: serde_json::Map<String, Value> =
+        (0..100).map(|i| (format!("f{i}"), json!({ "type": "string" }))).collect();
+    let schema = json!({ "type": "object", "properties": fields });
+    let params = json!({ "mode": "form", "sessionId": "s", "message": "All?", "requestedSchema": schema });
+    let request = json!({ "jsonrpc": "2.0", "id": 5, "method": "elicitation/create", "params": params });
+    let (mut hub, place, heard) = asking(folder.path(), &[request]);
+    let mut stream = eventually("the server", || {
+        let there = hub.http("GET", "/v1/holders", None).unwrap().1["holders"] != json!([]);
+        there.then(|| place.stream(None))
+    });
+    let request = stream.request("elicitation/create");
+    assert_eq!(questions(&hub, "requested"), Vec::<Value>::new());
+    let unknown = r#"{"jsonrpc":"2.0","id":5,"error":{"code":-32601,"message":"Method not found"}}"#;
+    for after in [None, Some(())] {
+        if after.is_some() {
+            hub.kill().unwrap();
+            hub.restart().unwrap();
+        }
+        assert_eq!(place.post("", unknown).0, 202);
+    }
+    let mut replay = place.stream(None);
+    for _ in 0..2 {
+        let note = replay.until(|event| event.data.contains("_askd/question_not_shown"));
+        assert!(note.data.contains("Method not found (-32601)"), "{note:?}");
+    }
+    let answer = json!({ "action": "accept", "content": { "f99": "last" } });
+    assert_eq!(place.respond(&request, &answer), (202, Value::Null));
+    let lines = eventually("the answer", || {
+        let heard = std::fs::read_to_string(&heard).unwrap();
+        heard.contains("f99").then_some(heard)
+    });
+    assert!(!lines.contains("-32601"), "{lines}");
+}
+
+#[test]
+fn only_the_version_that_was_seen_is_proven() {
+    let folder = tempfile::tempdir().unwrap();
+    let put = |program: &str, says: &str| {
+        let path = folder.path().join(program);
+        std::fs::write(&path, format!("#!/bin/sh\necho '{says}'\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    put("claude-agent-acp", "0.42.0");
+    put("codex-acp", "@agentclientprotocol/codex-acp 2.6.0");
+    let path = format!("{}:/usr/bin:/bin", folder.path().display());
+    let hub = acp::start(acp::builder().env("PATH", path));
+    let acp = |name: &str| {
+        let (_, list) = hub.http("GET", "/v1/agents", None).unwrap();
+        list["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == name).unwrap()["acp"].clone()
+    };
+    // A program that is slow to tell its version is listed without it at first.
+    let claude = eventually("its version", || {
+        Some(acp("claude")).filter(|acp| acp["found"][0]["version"] == "0.42.0")
+    });
+    assert_eq!(claude["questions"]["state"], "declared", "{claude}");
+    assert!(
+        claude["questions"]["why"].as_str().unwrap().ends_with("the one on this machine is 0.42.0"),
+        "{claude}"
+    );
+    eventually("the version that was seen", || {
+        (acp("codex")["questions"]["state"] == "proven").then_some(())
+    });
+}
+
+#[test]
+fn ids_that_look_alike_are_different_ids() {
+    let folder = tempfile::tempdir().unwrap();
+    let ids = [json!(1), json!("1"), Value::Null, json!(-1), json!(i64::MAX), json!("null")];
+    let ask = |id: &Value| {
+        let params = json!({ "sessionId": "s", "prompt": format!("Asked as {id}") });
+        json!({ "jsonrpc": "2.0", "id": id, "method": EXTENSION, "params": params })
+    };
+    let (hub, place, heard) = asking(folder.path(), &ids.iter().map(ask).collect::<Vec<_>>());
+    eventually("all questions", || (questions(&hub, "requested").len() == ids.len()).then_some(()));
+    for id in &ids {
+        let answer = json!({ "status": "answered", "answers": [[format!("to {id}")]] });
+        assert_eq!(place.respond(&json!({ "id": id }), &answer), (202, Value::Null), "{id}");
+    }
+    for (question, id) in questions(&hub, "answered").iter().zip(&ids) {
+        assert_eq!(question["questions"][0]["question"], format!("Asked as {id}"));
+        assert_eq!(question["outcome"]["answers"], json!([[format!("to {id}")]]));
+    }
+    eventually("all answers", || {
+        let heard = std::fs::read_to_string(&heard).unwrap_or_default();
+        let heard: Vec<Value> = heard.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let got = |id: &Value| {
+            heard
+                .iter()
+                .any(|line| line["id"] == *id && line["result"]["answers"] == json!([[format!("to {id}")]]))
+        };
+        ids.iter().all(got).then_some(())
+    });
+}
