@@ -78,3 +78,28 @@ fn no_line_is_stored_without_those_before_it() {
     assert_eq!(result(&prompted.join().unwrap())["stopReason"], "end_turn");
     assert_no_hole(&stream.seen);
 }
+
+#[test]
+fn the_first_prompt_is_not_lost_with_what_the_agent_said_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let hub = hub(folder.path());
+    let asked = |session: &str| {
+        let path = format!("/v1/questions?status=requested&session={session}");
+        hub.http("GET", &path, None).unwrap().1["questions"].as_array().unwrap().len()
+    };
+    for _ in 0..3 {
+        let refused = hub.log().matches(REFUSED).count();
+        let start = json!({ "agent": "mock", "cwd": "/tmp", "prompt": "question" });
+        let (status, session) = hub.http("POST", "/v1/sessions", Some(&start)).unwrap();
+        // Not one page more.
+        let full = std::fs::metadata(hub.data.join("askd.db-wal")).unwrap().len();
+        allow(&hub, Some(full));
+        assert_eq!(status, 201, "{session}");
+        let session = session["id"].as_str().unwrap();
+        eventually("a refused write, or all was faster", || {
+            (hub.log().matches(REFUSED).count() > refused || asked(session) == 1).then_some(())
+        });
+        allow(&hub, None);
+        eventually("the question", || (asked(session) == 1).then_some(()));
+    }
+}

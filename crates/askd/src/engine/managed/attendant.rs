@@ -68,7 +68,7 @@ pub(in crate::engine) struct Attendant {
 pub(super) enum Ended {
     /// The agent is gone.
     Gone,
-    /// Something that a server said could not be stored, and it will not say it again by itself.
+    /// Something that it said could not be stored, and who understood it knows it already.
     Unheard,
 }
 
@@ -149,8 +149,9 @@ impl Attendant {
                 Ok(Over::Connection) => {}
                 Err(error) => {
                     tracing::error!(%error, source = %self.source.id, "cannot store what an agent said; trying again");
-                    // A holder tells its lines again. A server tells nothing twice: it is taken up anew, and lists all that waits.
-                    if self.served.is_some() && self.ending.is_none() {
+                    // A holder tells its lines again, to a codec that knows no more than the store: the agent is taken up anew. A
+                    // server tells nothing twice, and lists all that waits to whoever comes anew.
+                    if (self.served.is_some() || self.relay.is_none()) && self.ending.is_none() {
                         return Ended::Unheard;
                     }
                     self.unsaved.clear();

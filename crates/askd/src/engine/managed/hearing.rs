@@ -158,6 +158,9 @@ impl Attendant {
                 | Heard::TurnEnded { .. }
                 | Heard::Chatter { .. }
                 | Heard::Unrecognised { .. }
+                // These follow their batch by themselves.
+                | Heard::Write(_)
+                | Heard::FirstPrompt(_)
         );
         if !waits_for_nothing {
             self.save().await?;

@@ -14,7 +14,7 @@ use super::served::Served;
 use super::start::HeldSettings;
 use super::{ACP, MANAGED};
 use crate::engine::acp::id_of;
-use crate::engine::{Engine, EngineError, now};
+use crate::engine::{Engine, EngineError, new_bits, now};
 
 /// A managed agent, for `askd doctor` and for what Ctrl-C says.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
@@ -98,8 +98,8 @@ impl Engine {
         };
         let begin = Begin {
             start: if held.server.is_some() { Start::Observed } else { Start::Resumed },
-            // Distinct for every hub that attaches: the ids of its requests must not meet those of an earlier one.
-            epoch: std::process::id(),
+            // Distinct for whoever attaches: the ids of its requests must not meet those of an earlier one.
+            epoch: new_bits() as u32,
             cwd: held.cwd,
             prompt: held.prompt,
             sessions: named.iter().map(known).collect(),

@@ -202,16 +202,13 @@ impl Engine {
     }
 
     /// Runs an attendant until its agent is gone or the hub stops.
-    pub(super) fn attend(&self, attendant: Attendant, begin: Begin) {
+    pub(super) fn attend(&self, mut attendant: Attendant, begin: Begin) {
         let (commands, wishes) = mpsc::channel(COMMANDS);
         let source = attendant.source().clone();
-        let attended = Attended {
-            main: attendant.main().clone(),
-            leads: attendant.relay.is_none(),
-            ending: false,
-            commands: commands.clone(),
-        };
-        self.inner.managed.add(source.id.clone(), attended);
+        let (main, leads) = (attendant.main().clone(), attendant.relay.is_none());
+        if self.inner.managed.add(source.id.clone(), main, leads, commands.clone()) {
+            attendant.ending = Some("ended while it was taken up again".to_owned());
+        }
         let server = attendant.relay.as_ref().map(|relay| relay.server.clone());
         if let Some(server) = &server {
             self.inner.acp.add(server.clone());
