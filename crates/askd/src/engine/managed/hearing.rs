@@ -281,11 +281,12 @@ impl Attendant {
             self.save().await?;
         }
         if let Some(id) = self.question_of(native_id).await? {
-            let (engine, native_id) = (self.engine.clone(), native_id.to_owned());
+            let engine = self.engine.clone();
             self.submit(async move {
                 engine.store().step(&id, input, now()).await?;
-                Ok(Stored::Evidence { native_id })
+                Ok(Stored::Done)
             });
+            self.questions.remove(native_id);
         }
         Ok(())
     }

@@ -35,10 +35,6 @@ const FIRST_PROMPT: &str = "first-prompt";
 /// What became of work for the store.
 pub(in crate::engine) enum Stored {
     Done,
-    /// What the agent showed of the answer to a question, which is not watched any more.
-    Evidence {
-        native_id: String,
-    },
     /// A question under the agent's own name, and the request that it was for the clients of an ACP server.
     Question {
         native_id: String,
@@ -180,13 +176,9 @@ impl Attendant {
         let Some(Storing { results, following, .. }) = self.pipeline.storing.take() else { return Ok(()) };
         self.pipeline.stored.push(following);
         for stored in results.into_iter().flatten() {
-            match stored? {
-                Stored::Done => {}
-                Stored::Evidence { native_id } => drop(self.questions.remove(&native_id)),
-                Stored::Question { native_id, request, taken } => {
-                    self.relay_took(request, &taken);
-                    self.took_question(native_id, *taken)?;
-                }
+            if let Stored::Question { native_id, request, taken } = stored? {
+                self.relay_took(request, &taken);
+                self.took_question(native_id, *taken)?;
             }
         }
         Ok(())
