@@ -1,7 +1,5 @@
 //! Many sessions of one agent talk and ask at the same moment, and the hub is killed in the middle of it.
 
-#![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
-
 mod acp;
 
 use std::collections::{HashMap, HashSet};
