@@ -4,17 +4,18 @@
 //! One trait, [`Store`], in parts by noun; `sqlite` is the embedded store. Every decision about a question's life is made by
 //! `askd_core` inside the store's transaction, so two stores cannot disagree. The store knows no agent and no HTTP.
 
+mod chain;
 mod deliveries;
 mod error;
 mod log;
 mod questions;
-mod row;
 pub mod seal;
 mod sessions;
 pub mod sqlite;
 mod tokens;
 mod transcripts;
 
+pub use chain::Chain;
 pub use deliveries::{Claim, ClaimedDelivery, Deliveries};
 pub use error::{StoreError, StoreResult};
 pub use log::{EventLog, LOG_PAGE, LOG_PAGE_BYTES, LoggedEvent, Tail};
@@ -22,7 +23,6 @@ pub use questions::{
     Asked, ClaimHolder, Idempotency, MAX_OPEN_QUESTIONS, NewQuestion, Order, Origin, QuestionFilter,
     QuestionPage, Questions, Record, Resolve, Resolved, Retention,
 };
-pub use row::Row;
 pub use sessions::{SessionSeen, Sessions, SourceRecord};
 pub use tokens::{TokenRecord, Tokens};
 pub use transcripts::{

@@ -17,8 +17,8 @@ use super::events;
 use super::heads::Heads;
 use super::memory::{Change, Known, Memory};
 use super::rows::{load, to_json};
+use crate::chain::Chain;
 use crate::log::{EventHead, LoggedEvent, QuestionTold};
-use crate::row::Row;
 use crate::seal::Sealer;
 use crate::transcripts::Entry;
 use crate::{Record, StoreError, StoreResult};
@@ -174,7 +174,7 @@ type Work = Box<dyn FnOnce(Option<&mut Tx<'_>>) -> (bool, Finish) + Send>;
 
 struct Job {
     scope: Scope,
-    row: Option<Row>,
+    chain: Option<Chain>,
     work: Work,
 }
 
@@ -227,7 +227,7 @@ impl Writer {
             });
             (keep, finish)
         });
-        self.jobs.send(Job { scope, row: Row::current(), work }).await.map_err(|_| StoreError::Closed)?;
+        self.jobs.send(Job { scope, chain: Chain::current(), work }).await.map_err(|_| StoreError::Closed)?;
         result.await.map_err(|_| StoreError::Closed)?
     }
 
@@ -262,11 +262,11 @@ impl WriterThread {
     fn commit(&mut self, batch: impl Iterator<Item = Job>) {
         let mut begun = self.execute("BEGIN IMMEDIATE");
         let mut finishers = Vec::new();
-        let mut rows: Vec<Row> = Vec::new();
+        let mut chains: Vec<Chain> = Vec::new();
         let mut all = Done::default();
         let (mut open_questions, mut newest) = (self.open_questions, self.newest);
         for job in batch {
-            if job.row.as_ref().is_some_and(Row::has_failed) {
+            if job.chain.as_ref().is_some_and(Chain::has_failed) {
                 finishers.push((job.work)(None).1);
                 continue;
             }
@@ -274,7 +274,7 @@ impl WriterThread {
                 begun = self.heads.store(&self.conn).and_then(|()| self.execute("SAVEPOINT job"));
             }
             if begun.is_err() {
-                rows.extend(job.row);
+                chains.extend(job.chain);
                 finishers.push((job.work)(None).1);
                 continue;
             }
@@ -307,10 +307,10 @@ impl WriterThread {
             if keep {
                 (open_questions, newest) = (open_now, newest_now);
                 all.append(done);
-            } else if let Some(row) = &job.row {
-                row.fail();
+            } else if let Some(chain) = &job.chain {
+                chain.fail();
             }
-            rows.extend(job.row);
+            chains.extend(job.chain);
             finishers.push(finish);
         }
         let stored = begun.and_then(|()| self.heads.store(&self.conn));
@@ -321,7 +321,7 @@ impl WriterThread {
             self.memory.tail.publish(all.events);
             all.effects.into_iter().for_each(|effect| effect());
         } else {
-            rows.iter().for_each(Row::fail);
+            chains.iter().for_each(Chain::fail);
             self.heads.forget();
             if !self.conn.is_autocommit() {
                 drop(self.execute("ROLLBACK"));

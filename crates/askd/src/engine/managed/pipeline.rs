@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use askd_adapters::Call;
 use askd_adapters::transport::holder::HolderConnection;
 use askd_core::Question;
-use askd_store::Row;
+use askd_store::Chain;
 
 use super::attendant::Attendant;
 use crate::engine::EngineError;
@@ -65,7 +65,7 @@ pub(in crate::engine) struct Following {
 #[derive(Default)]
 pub(in crate::engine) struct Pipeline {
     /// All work until something cannot be stored.
-    row: Row,
+    chain: Chain,
     gathered: Works,
     pub(in crate::engine) following: Following,
     storing: Option<Storing>,
@@ -153,7 +153,7 @@ impl Attendant {
     where
         F: Future<Output = Result<Stored, EngineError>> + Send + 'static,
     {
-        let work = self.pipeline.row.with(work);
+        let work = self.pipeline.chain.with(work);
         self.pipeline.gathered.push(Box::pin(work));
     }
 

@@ -128,7 +128,7 @@ async fn a_commit_that_fails_acknowledges_nobody() {
 }
 
 #[tokio::test]
-async fn of_a_row_nothing_is_stored_after_what_failed() {
+async fn of_a_chain_nothing_is_stored_after_what_failed() {
     let writer = writer();
     let fails = |writes: bool| -> TestJob {
         Box::new(move |tx| {
@@ -140,14 +140,14 @@ async fn of_a_row_nothing_is_stored_after_what_failed() {
     };
     // One fails at the commit.
     for failing in [fails(false), fails(true), insert("y", 404)] {
-        let row = Row::default();
-        assert!(row.with(writer.run(Scope::Commit, failing)).await.is_err());
-        assert!(unavailable(&row.with(writer.run(Scope::Commit, insert("x", 2))).await));
+        let chain = Chain::default();
+        assert!(chain.with(writer.run(Scope::Commit, failing)).await.is_err());
+        assert!(unavailable(&chain.with(writer.run(Scope::Commit, insert("x", 2))).await));
     }
     assert_eq!(kept(&writer).await, (vec![], 0));
-    let row = Row::default();
-    assert!(matches!(row.with(writer.run(Scope::Commit, insert("x", 4))).await, Ok(4)));
-    assert!(matches!(row.with(writer.run(Scope::Commit, insert("x", 5))).await, Ok(5)));
+    let chain = Chain::default();
+    assert!(matches!(chain.with(writer.run(Scope::Commit, insert("x", 4))).await, Ok(4)));
+    assert!(matches!(chain.with(writer.run(Scope::Commit, insert("x", 5))).await, Ok(5)));
     assert_eq!(kept(&writer).await, (vec![4, 5], 9), "others are stored, whatever failed");
 }
 

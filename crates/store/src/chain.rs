@@ -1,4 +1,4 @@
-//! Changes that one caller gives to the store in a row, without waiting for each.
+//! Changes that one caller gives to the store one after the other, without waiting for each.
 //!
 //! In: work that writes. Out: the same work, of which nothing is stored after something before it could not be.
 
@@ -6,17 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 tokio::task_local! {
-    static CURRENT: Row;
+    static CURRENT: Chain;
 }
 
-/// The changes of one row are stored in their order up to the first that fails; all later ones are refused.
+/// The changes of one chain are stored in their order up to the first that fails; all later ones are refused.
 #[derive(Debug, Clone, Default)]
-pub struct Row {
+pub struct Chain {
     failed: Arc<AtomicBool>,
 }
 
-impl Row {
-    /// What `work` changes belongs to this row.
+impl Chain {
+    /// What `work` changes belongs to this chain.
     pub fn with<F: Future>(&self, work: F) -> impl Future<Output = F::Output> + use<F> {
         CURRENT.scope(self.clone(), work)
     }
