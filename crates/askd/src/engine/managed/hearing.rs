@@ -1,12 +1,12 @@
-//! What an agent's lines mean to the engine: questions, sessions, evidence, and talk for the transcript.
+//! What an agent's lines mean to the engine: questions, sessions, evidence. What was said is for `noting`.
 
 use bytes::Bytes;
 
 use askd_adapters::transport::holder::protocol::ToHub;
-use askd_adapters::{Asked, Heard, Speech, TurnEnd, Voice};
+use askd_adapters::{Asked, Heard, Speech};
 use askd_core::delivery::DeliveryInput;
 use askd_core::{Question, QuestionId, SessionId, SourceState};
-use askd_store::{NewEntry, SessionSeen};
+use askd_store::SessionSeen;
 
 use super::attendant::Attendant;
 use super::pipeline::Stored;
@@ -32,24 +32,6 @@ impl Attendant {
         self.apply_all(heard, Some(n)).await
     }
 
-    pub(super) fn hear_oversized(&mut self, n: u64, total_bytes: u64, prefix: &[u8]) {
-        let text = format!("a line of {total_bytes} bytes was too long to be heard");
-        let prefix = String::from_utf8_lossy(prefix).into_owned();
-        let (stream, line, raw) = self.oversized_place(n, prefix);
-        let about = self.relay.as_ref().map(|_| self.main.id.clone());
-        let (text, raw) = (Some(text), Some(raw));
-        let entry = NewEntry { line: Some(line), text, raw, about, ..NewEntry::new(now(), "error") };
-        self.unsaved.push((stream, entry));
-    }
-
-    /// Where and how a line that was too long is told.
-    fn oversized_place(&self, n: u64, prefix: String) -> (SessionId, u64, String) {
-        match &self.relay {
-            Some(relay) => relay.oversized(n, &prefix),
-            None => (self.main.id.clone(), n, prefix),
-        }
-    }
-
     /// A line that a dead holder left; gives back the last number that was heard.
     pub(super) async fn hear_leftover(&mut self, line: ToHub, after: u64) -> Result<u64, EngineError> {
         match line {
@@ -65,78 +47,8 @@ impl Attendant {
         }
     }
 
-    /// Every line goes into the transcript of the session that it is about, whatever it means.
-    fn note_line(&mut self, n: u64, bytes: &[u8], heard: &[Heard]) {
-        let raw = Some(String::from_utf8_lossy(bytes).into_owned());
-        let mut entry = NewEntry { line: Some(n), raw, ..NewEntry::new(now(), "other") };
-        let native_session = self.describe(&mut entry, heard);
-        let session = self.session_of(native_session.as_deref());
-        self.unsaved.push((session, entry));
-    }
-
-    /// Of what a server says, only what can be shown goes into the transcript: most of it is book-keeping.
-    pub(super) fn note_event(&mut self, raw: Option<&str>, heard: &[Heard]) {
-        let raw = raw.map(str::to_owned);
-        let mut entry = NewEntry { raw, ..NewEntry::new(now(), "other") };
-        let native_session = self.describe(&mut entry, heard);
-        if entry.voice != "other" || entry.text.is_some() {
-            self.unsaved.push((self.session_of(native_session.as_deref()), entry));
-        }
-    }
-
-    /// Says in an entry who speaks and what is shown of it; gives the session that it is about.
-    pub(in crate::engine) fn describe(&self, entry: &mut NewEntry, heard: &[Heard]) -> Option<String> {
-        let mut native_session = None;
-        for value in heard {
-            match value {
-                Heard::Chatter { native_session: session, voice, text } => {
-                    entry.voice = voice_name(*voice);
-                    entry.text.clone_from(text);
-                    native_session.clone_from(session);
-                }
-                Heard::Asked(asked) => {
-                    entry.voice = "question";
-                    native_session.clone_from(&asked.native_session);
-                }
-                Heard::TurnEnded { native_session: session, end } => {
-                    entry.voice = "turn";
-                    entry.text = Some(turn_text(end));
-                    native_session.clone_from(session);
-                }
-                Heard::Failed { step, detail } => {
-                    entry.voice = "error";
-                    entry.text = Some(format!("{step}: {detail}"));
-                }
-                _ => {}
-            }
-        }
-        native_session
-    }
-
-    pub(super) fn note_prompt(&mut self, native_session: Option<&str>, text: String) {
-        let session = self.session_of(native_session);
-        let entry = NewEntry { text: Some(text), ..NewEntry::new(now(), "user") };
-        self.unsaved.push((session, entry));
-    }
-
     pub(in crate::engine) fn session_of(&self, native: Option<&str>) -> SessionId {
         native.and_then(|native| self.sessions.get(native)).unwrap_or(&self.main.id).clone()
-    }
-
-    /// Gives the store what was said so far, so that whatever is given to it next comes after it.
-    pub(super) fn submit_said(&mut self) {
-        let mut unsaved = std::mem::take(&mut self.unsaved).into_iter().peekable();
-        while let Some((session, entry)) = unsaved.next() {
-            let mut entries = vec![entry];
-            while let Some((_, entry)) = unsaved.next_if(|(next, _)| *next == session) {
-                entries.push(entry);
-            }
-            let engine = self.engine.clone();
-            self.submit(async move {
-                engine.store().append(&session, entries).await?;
-                Ok(Stored::Done)
-            });
-        }
     }
 
     pub(in crate::engine) async fn apply_all(
@@ -267,15 +179,6 @@ impl Attendant {
         }
     }
 
-    /// Something of the agent that could not be heard, told where it would have been.
-    pub(super) fn note_error(&mut self, text: String) {
-        let entry = NewEntry { text: Some(text), ..NewEntry::new(now(), "error") };
-        match self.relay {
-            Some(_) => self.push_entry(Some(entry)),
-            None => self.unsaved.push((self.main.id.clone(), entry)),
-        }
-    }
-
     async fn evidence(&mut self, native_id: &str, input: DeliveryInput) -> Result<(), EngineError> {
         if !self.questions.contains_key(native_id) {
             self.save().await?;
@@ -343,24 +246,5 @@ impl Attendant {
             self.main = session;
         }
         Ok(())
-    }
-}
-
-fn voice_name(voice: Voice) -> &'static str {
-    match voice {
-        Voice::Agent => "agent",
-        Voice::Thought => "thought",
-        Voice::Tool => "tool",
-        Voice::User => "user",
-        Voice::Other => "other",
-    }
-}
-
-fn turn_text(end: &TurnEnd) -> String {
-    match end {
-        TurnEnd::Done => "done".to_owned(),
-        TurnEnd::Cancelled => "cancelled".to_owned(),
-        TurnEnd::Stopped(why) => format!("stopped: {why}"),
-        TurnEnd::Failed(why) => format!("failed: {why}"),
     }
 }

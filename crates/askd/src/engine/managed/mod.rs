@@ -10,6 +10,7 @@ mod hearing;
 mod launch;
 mod mouth;
 mod names;
+mod noting;
 mod pipeline;
 mod resume;
 mod served;
