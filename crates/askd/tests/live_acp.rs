@@ -111,7 +111,8 @@ fn rejections(stage: &mut Stage) -> Result<()> {
     Ok(())
 }
 
-fn turn_cancelled(stage: &mut Stage) -> Result<()> {
+/// Asks, and cancels the turn while the question is open; gives the request that it was.
+fn ask_and_cancel_the_turn(stage: &mut Stage) -> Value {
     let asked = stage.ask("one");
     let cancel =
         json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": { "sessionId": stage.session } });
@@ -122,10 +123,15 @@ fn turn_cancelled(stage: &mut Stage) -> Result<()> {
         (&question["status"], &question["outcome"]["cause"]["type"]),
         (&json!("cancelled"), &json!("turnAborted"))
     );
+    asked.request
+}
+
+fn turn_cancelled(stage: &mut Stage) -> Result<()> {
+    let request = ask_and_cancel_the_turn(stage);
     // A client that obeys the cancellation does no harm; one that answers all the same is told.
-    assert_eq!(stage.place.respond(&asked.request, &json!({ "action": "cancel" })).0, 202);
+    assert_eq!(stage.place.respond(&request, &json!({ "action": "cancel" })).0, 202);
     let key = if stage.agent == "claude" { "question_0" } else { "auth" };
-    let late = stage.place.respond(&asked.request, &json!({ "action": "accept", "content": { key: "JWT" } }));
+    let late = stage.place.respond(&request, &json!({ "action": "accept", "content": { key: "JWT" } }));
     assert_eq!(late.0, 409, "{late:?}");
     // The agent goes on with the next turn.
     let asked = stage.ask("one");

@@ -23,6 +23,8 @@ const CLAIM_MS: i64 = 60_000;
 /// Looks again at least this often, in case the system's clock was set, and at most this often, whatever seems due.
 const LONGEST_SLEEP: Duration = Duration::from_secs(30);
 const SHORTEST_SLEEP: Duration = Duration::from_millis(100);
+/// Pause after the store has failed.
+const TRY_AGAIN: Duration = Duration::from_millis(500);
 /// Many agents show within this time that they have the answer; then that it was written needs no commit of its own.
 const PROOF_SOON: Duration = Duration::from_millis(5);
 
@@ -120,7 +122,7 @@ impl Engine {
             let woken = self.inner.mouths.wake.notified();
             let pause = self.deliver_and_look_ahead().await.unwrap_or_else(|error| {
                 tracing::error!(%error, "cannot deliver; trying again");
-                SHORTEST_SLEEP
+                TRY_AGAIN
             });
             tokio::select! { () = woken => (), () = tokio::time::sleep(pause) => () }
         }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::acp::{Event, assert_no_hole, eventually, result};
 use crate::agents::{Asked, EXTENSION, Stage};
+use crate::ask_and_cancel_the_turn;
 
 /// In `late` the model asks after a second and a half; OpenCode then takes a moment.
 const ASKED_WITHIN: Duration = Duration::from_secs(3);
@@ -149,17 +150,8 @@ pub fn ends(stage: &mut Stage) -> Result<()> {
         "a rejection is told to the model with the next prompt only"
     );
 
-    let asked = stage.ask("one");
-    let cancel =
-        json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": { "sessionId": stage.session } });
-    assert_eq!(stage.place.post("", &cancel.to_string()).0, 202);
-    assert_eq!(result(&asked.prompted.join().unwrap())["stopReason"], "cancelled");
-    let question = stage.question(&asked.id);
-    assert_eq!(
-        (&question["status"], &question["outcome"]["cause"]["type"]),
-        (&json!("cancelled"), &json!("turnAborted"))
-    );
-    let late = stage.place.respond(&asked.request, &answered(&json!([["JWT"]])));
+    let request = ask_and_cancel_the_turn(stage);
+    let late = stage.place.respond(&request, &answered(&json!([["JWT"]])));
     assert_eq!(late.0, 409, "{late:?}");
     // The agent goes on with the next turn.
     let asked = stage.ask("one");

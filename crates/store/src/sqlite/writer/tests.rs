@@ -30,6 +30,16 @@ fn insert(table: &'static str, n: i64) -> TestJob {
     })
 }
 
+/// A job that fails, before or after it has written something.
+fn fails(writes: bool) -> TestJob {
+    Box::new(move |tx| {
+        if writes {
+            insert("x", 7)(tx)?;
+        }
+        Err(StoreError::Corrupt("as told".to_owned()))
+    })
+}
+
 /// Runs `jobs` in one commit: the writer is kept busy until all of them are waiting.
 async fn in_one_batch(writer: &Arc<Writer>, jobs: &[(&'static str, i64)]) -> Vec<StoreResult<i64>> {
     let jobs = jobs.iter().map(|(table, n)| (Scope::Own, insert(table, *n)));
@@ -93,14 +103,6 @@ async fn a_job_that_fails_undoes_only_itself() {
 #[tokio::test]
 async fn a_job_of_the_whole_commit_undoes_that_only_after_it_has_written() {
     let writer = writer();
-    let fails = |writes: bool| -> TestJob {
-        Box::new(move |tx| {
-            if writes {
-                insert("x", 7)(tx)?;
-            }
-            Err(StoreError::Corrupt("as told".to_owned()))
-        })
-    };
     let whole = |job| (Scope::Commit, job);
     let batch = vec![whole(insert("x", 1)), whole(fails(false)), whole(insert("x", 2))];
     let results = all_in_one_batch(&writer, batch).await;
@@ -130,14 +132,6 @@ async fn a_commit_that_fails_acknowledges_nobody() {
 #[tokio::test]
 async fn of_a_chain_nothing_is_stored_after_what_failed() {
     let writer = writer();
-    let fails = |writes: bool| -> TestJob {
-        Box::new(move |tx| {
-            if writes {
-                insert("x", 1)(tx)?;
-            }
-            Err(StoreError::Corrupt("as told".to_owned()))
-        })
-    };
     // One fails at the commit.
     for failing in [fails(false), fails(true), insert("y", 404)] {
         let chain = Chain::default();
