@@ -98,8 +98,23 @@ impl Managed {
         self.attended().get(source).cloned()
     }
 
-    fn sources(&self) -> Vec<SourceId> {
-        self.attended().keys().cloned().collect()
+    fn is_empty(&self) -> bool {
+        self.attended().is_empty()
+    }
+
+    /// Those that nobody has ended.
+    fn going_on(&self) -> Vec<SourceId> {
+        self.sources(|attended| !attended.ending)
+    }
+
+    /// Those that somebody has ended and that are not gone yet.
+    fn ending(&self) -> Vec<SourceId> {
+        self.sources(|attended| attended.ending)
+    }
+
+    fn sources(&self, which: impl Fn(&Attended) -> bool) -> Vec<SourceId> {
+        let attended = self.attended();
+        attended.iter().filter(|(_, attended)| which(attended)).map(|(source, _)| source.clone()).collect()
     }
 
     /// Has the agent of a source ended, if it is attended.
@@ -111,9 +126,5 @@ impl Managed {
         if let Some(commands) = commands {
             drop(commands.send(Command::End { detail }).await);
         }
-    }
-
-    fn is_ending(&self) -> bool {
-        self.attended().values().any(|attended| attended.ending)
     }
 }

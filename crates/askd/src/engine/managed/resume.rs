@@ -188,23 +188,24 @@ impl Engine {
 
     /// The managed agents and whether their processes live.
     pub async fn held_agents(&self) -> Result<Vec<HeldAgent>, EngineError> {
-        let mut agents = Vec::new();
-        for record in self.store().sources().await? {
-            if !is_held(&record) || record.source.state == SourceState::Ended {
-                continue;
-            }
-            let Ok(held) = serde_json::from_str::<HeldSettings>(&record.settings) else { continue };
-            let folder = Folder::in_data(&self.inner.managed.settings.data, &held.holder);
-            let found = look(&folder, held.holder).ok();
-            let running = found.as_ref().and_then(|found| found.running.as_ref());
-            agents.push(HeldAgent {
-                session_id: held.main,
-                agent: record.source.agent,
-                alive: found.as_ref().is_some_and(|found| found.alive),
-                holder_pid: running.map(|running| running.holder_pid),
-                agent_pid: running.map(|running| running.agent_pid),
-            });
-        }
-        Ok(agents)
+        let sources = self.store().sources().await?;
+        let running = sources.into_iter().filter(|record| record.source.state != SourceState::Ended);
+        Ok(running.filter_map(|record| self.held_agent(record)).collect())
+    }
+
+    /// The agent of a source and whether its process lives; `None` if askd did not start it.
+    pub(super) fn held_agent(&self, record: SourceRecord) -> Option<HeldAgent> {
+        let held = Some(&record).filter(|record| is_held(record))?;
+        let held: HeldSettings = serde_json::from_str(&held.settings).ok()?;
+        let folder = Folder::in_data(&self.inner.managed.settings.data, &held.holder);
+        let found = look(&folder, held.holder).ok();
+        let running = found.as_ref().and_then(|found| found.running.as_ref());
+        Some(HeldAgent {
+            session_id: held.main,
+            agent: record.source.agent,
+            alive: found.as_ref().is_some_and(|found| found.alive),
+            holder_pid: running.map(|running| running.holder_pid),
+            agent_pid: running.map(|running| running.agent_pid),
+        })
     }
 }
