@@ -7,10 +7,11 @@ use tokio::sync::oneshot;
 
 use askd_adapters::splice;
 use askd_adapters::transport::holder::protocol::WriteResult;
+use askd_adapters::transport::jsonrpc::Id;
 use askd_core::{Cause, SessionId, TokenId};
 
 use super::error::words;
-use super::ids::{Carried, Ids, id_of, id_text};
+use super::ids::{Carried, Ids, id_of};
 use super::server::AcpServer;
 
 /// Requests of clients that wait for the agent at one time.
@@ -151,10 +152,11 @@ impl Relay {
     /// several requests have that id: whose turn is meant cannot be known, and nobody's is ended by guessing.
     pub(super) fn cancellation(&self, body: &str, client: &TokenId) -> Option<String> {
         let path = ["params", "requestId"];
-        let wanted = splice::at(body, &path).and_then(id_text);
+        let read = |text: &str| serde_json::from_str::<Id>(text).ok();
+        let wanted = splice::at(body, &path).and_then(read);
         let Some(wanted) = wanted else { return Some(body.to_owned()) };
         let named = |waiting: &Waiting| {
-            waiting.client == *client && id_text(&waiting.carried.original).as_ref() == Some(&wanted)
+            waiting.client == *client && read(&waiting.carried.original).as_ref() == Some(&wanted)
         };
         let mut known = self.waiting.iter().filter(|(_, waiting)| named(waiting)).map(|(id, _)| id);
         match (known.next(), known.next()) {
@@ -166,7 +168,7 @@ impl Relay {
 
     /// A response of the agent, given back under the client's own id.
     pub(super) fn returned(&mut self, line: &str) -> Returned {
-        let id = id_of(line).unwrap_or_else(|| "null".to_owned());
+        let id = id_of(line).map_or_else(|| "null".to_owned(), |id| id.to_string());
         let waiting = self.waiting.remove(&id);
         let read = if waiting.is_none() { Carried::read(&id) } else { None };
         let retold = read.as_ref().map(|carried| carried.retold(&id));
