@@ -11,7 +11,7 @@ use askd_core::{SessionId, Timestamp};
 
 use crate::StoreResult;
 
-/// Bytes kept of one transcript: days of an agent's talk, or a flood.
+/// Bytes kept of one transcript: days of an agent's talk, or a flood. There may be a little more for a while.
 pub const MAX_TRANSCRIPT_BYTES: u64 = 64 << 20;
 /// Entries of one page.
 pub const TRANSCRIPT_PAGE: usize = 256;

@@ -5,9 +5,9 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use askd_core::delivery::{Delivery, DeliveryInput};
-use askd_core::{Question, QuestionId, SourceId, Timestamp};
+use askd_core::{DeliveryId, Question, QuestionId, SourceId, Timestamp};
 
-use super::rows::{DELIVERY, PENDING, at, corrupt, load, optional_json, parsed, record, rows, text};
+use super::rows::{DELIVERY, PENDING, at, corrupt, load, optional_json, record, rows, text};
 use super::writer::Scope;
 use super::{SqliteStore, settle};
 use crate::StoreResult;
@@ -20,10 +20,10 @@ fn delivery(conn: &Connection, sealer: &Sealer, row: &Row<'_>) -> StoreResult<Cl
     let outcome = record.question.outcome.as_ref().ok_or_else(|| missing("an outcome"))?;
     Ok(ClaimedDelivery {
         settlement: settle::settlement(conn, sealer, &record.question.id, outcome)?,
-        id: parsed(&row.get::<_, String>(10)?)?,
+        id: DeliveryId::from_bits(record.question.id.bits()),
         source: record.source.ok_or_else(|| missing("a source"))?,
         native_id: record.native_id.ok_or_else(|| missing("a native id"))?,
-        native: row.get::<_, Option<String>>(11)?.ok_or_else(|| missing("a native payload"))?,
+        native: row.get::<_, Option<String>>(10)?.ok_or_else(|| missing("a native payload"))?,
         question: record.question,
     })
 }
@@ -70,11 +70,13 @@ impl Deliveries for SqliteStore {
             let mut claimed = Vec::new();
             for source in &claim.sources {
                 let left = claim.limit.saturating_sub(claimed.len());
-                let condition = "d.source_id = ?1 AND d.state = 'queued' AND d.claim_owner IS NULL AND d.not_before <= ?2 \
-                                 ORDER BY d.not_before, q.seq LIMIT ?3";
+                let condition = format!(
+                    "d.source_id = ?1 AND {PENDING} AND d.state = 'queued' AND d.claim_owner IS NULL AND d.not_before <= ?2 \
+                     ORDER BY d.not_before, q.seq LIMIT ?3"
+                );
                 let limit = Value::Integer(i64::try_from(left).unwrap_or(i64::MAX));
                 let values = [text(source), Value::Integer(claim.now.millis()), limit];
-                for mut delivery in deliveries(tx.conn, tx.sealer, condition, &values)? {
+                for mut delivery in deliveries(tx.conn, tx.sealer, &condition, &values)? {
                     let sql = "UPDATE deliveries SET claim_owner = ?2, claim_until = ?3 WHERE question_id = ?1";
                     let id = delivery.question.id.as_str();
                     tx.conn.prepare_cached(sql)?.execute(params![id, claim.owner, claim.until.millis()])?;
@@ -99,9 +101,11 @@ impl Deliveries for SqliteStore {
         let (owner, sealer) = (text(owner), self.sealer.clone());
         self.readers
             .read(move |conn| {
-                let condition = "d.state = 'queued' AND d.claim_owner IS NOT NULL AND (d.claim_owner <> ?1 OR d.claim_until < ?2) \
-                                 ORDER BY q.seq";
-                deliveries(conn, &sealer, condition, &[owner, Value::Integer(now.millis())])
+                let condition = format!(
+                    "{PENDING} AND d.state = 'queued' AND d.claim_owner IS NOT NULL \
+                     AND (d.claim_owner <> ?1 OR d.claim_until < ?2) ORDER BY q.seq"
+                );
+                deliveries(conn, &sealer, &condition, &[owner, Value::Integer(now.millis())])
             })
             .await
     }
@@ -110,8 +114,11 @@ impl Deliveries for SqliteStore {
         let sources = sources.to_vec();
         self.readers
             .read(move |conn| {
-                let sql = "SELECT min(coalesce(claim_until, not_before)) FROM deliveries WHERE source_id = ?1 AND state = 'queued'";
-                let mut statement = conn.prepare_cached(sql)?;
+                let sql = format!(
+                    "SELECT min(coalesce(d.claim_until, d.not_before)) FROM deliveries d \
+                     WHERE d.source_id = ?1 AND {PENDING} AND d.state = 'queued'"
+                );
+                let mut statement = conn.prepare_cached(&sql)?;
                 let mut next: Option<i64> = None;
                 for source in &sources {
                     let due: Option<i64> = statement.query_row([source.as_str()], |row| row.get(0))?;

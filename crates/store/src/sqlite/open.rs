@@ -22,6 +22,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0002_transcripts.sql"),
     include_str!("../../migrations/0003_streams.sql"),
     include_str!("../../migrations/0004_tmux.sql"),
+    include_str!("../../migrations/0005_together.sql"),
 ];
 /// Prepared statements that each connection keeps.
 const STATEMENTS: usize = 64;

@@ -26,7 +26,7 @@ pub(super) const QUESTION: &str =
 pub(super) const DELIVERY: &str = concat!(
     "SELECT ",
     columns!(),
-    ", d.id, q.native FROM deliveries d CROSS JOIN questions q ON q.id = d.question_id"
+    ", q.native FROM deliveries d CROSS JOIN questions q ON q.id = d.question_id"
 );
 /// Deliveries that are not over, in the words of the index that finds them.
 pub(super) const PENDING: &str = "d.state IN ('queued', 'sent')";
@@ -124,7 +124,8 @@ mod tests {
             format!("{DELIVERY} WHERE q.source_id = 'x' AND {PENDING} ORDER BY q.seq"),
             format!("{DELIVERY} WHERE q.session_id = 'x' AND {PENDING} ORDER BY q.seq"),
             format!("{DELIVERY} WHERE d.source_id = 'x' AND {PENDING} AND d.state = 'sent' ORDER BY q.seq"),
-            format!("{DELIVERY} WHERE d.state = 'queued' AND d.claim_owner IS NOT NULL ORDER BY q.seq"),
+            format!("{DELIVERY} WHERE {PENDING} AND d.claim_owner IS NOT NULL ORDER BY q.seq"),
+            format!("SELECT min(d.not_before) FROM deliveries d WHERE d.source_id = 'x' AND {PENDING}"),
         ] {
             let plan = plan(&sql);
             assert!(plan.contains("d USING INDEX deliveries_") && !plan.contains("SCAN q"), "{sql}: {plan}");

@@ -55,12 +55,11 @@ pub(super) fn resolve(
                 let queued = Delivery::queued(at);
                 let delivery =
                     claim.and_then(|_| queued.after(&DeliveryInput::Claimed, at)).unwrap_or(queued);
-                let sql = "INSERT INTO deliveries (question_id, id, source_id, state, body, not_before, claim_owner, claim_until) \
-                           VALUES (?1, ?2, ?3, 'queued', ?4, ?5, ?6, ?7)";
+                let sql = "INSERT INTO deliveries (question_id, source_id, state, body, not_before, claim_owner, claim_until) \
+                           VALUES (?1, ?2, 'queued', ?3, ?4, ?5, ?6)";
                 let body = to_json(&delivery)?;
                 tx.conn.prepare_cached(sql)?.execute(params![
                     question.id.as_str(),
-                    id.as_str(),
                     source.as_str(),
                     body,
                     at.millis(),

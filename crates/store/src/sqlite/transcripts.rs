@@ -15,6 +15,9 @@ use crate::transcripts::{
     Entry, MAX_TRANSCRIPT_BYTES, NewEntry, RESOLVED, TRANSCRIPT_PAGE, TranscriptPage, Transcripts,
 };
 
+/// Bytes by which a transcript may be larger than what is kept of it, so that it is trimmed once for many entries.
+const TRIM_AFTER: u64 = 1 << 20;
+
 /// Entries `e` that ask a question which is open.
 const ASKS_WHAT_IS_OPEN: &str = "EXISTS (SELECT 1 FROM sightings s JOIN questions q ON q.id = s.question_id \
      WHERE s.session_id = e.about AND s.native_id = e.asks AND q.status = 'requested')";
@@ -129,8 +132,11 @@ pub(super) fn tell_end(
     Ok(())
 }
 
-/// Deletes the oldest entries until the rest fits, all but those of open questions.
+/// Deletes the oldest entries of a transcript that has grown too large, all but those of open questions.
 fn trim(conn: &Connection, transcript: &str, head: &mut Head) -> StoreResult<()> {
+    if head.bytes <= MAX_TRANSCRIPT_BYTES + TRIM_AFTER {
+        return Ok(());
+    }
     while head.bytes > MAX_TRANSCRIPT_BYTES {
         let sql = format!(
             "SELECT number, coalesce(length(CAST(text AS BLOB)), 0) + coalesce(length(CAST(raw AS BLOB)), 0) \

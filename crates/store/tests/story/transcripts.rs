@@ -78,6 +78,24 @@ pub(crate) async fn the_oldest_words_go_first<S: Stage>() {
     assert_eq!(numbers, (4..=KEPT + 3).collect::<Vec<_>>());
 }
 
+pub(crate) async fn a_full_transcript_is_not_trimmed_for_every_word<S: Stage>() {
+    const WORD: u64 = 2 << 20;
+    let stage = S::fresh().await;
+    let store = stage.store();
+    let session = SessionId::from_bits(1);
+    let sized = |bytes: u64| NewEntry { text: Some("x".repeat(bytes as usize)), raw: None, ..said(None, "") };
+    let full = (MAX_TRANSCRIPT_BYTES / WORD) as usize;
+    store.append(&session, vec![sized(WORD); full]).await.unwrap();
+    for _ in 0..10 {
+        store.append(&session, vec![sized(1000)]).await.unwrap();
+    }
+    let trimmed_through =
+        async || store.entries_after(&session, None, u64::MAX).await.unwrap().trimmed_through;
+    assert_eq!(trimmed_through().await, 0);
+    store.append(&session, vec![sized(WORD)]).await.unwrap();
+    assert_eq!(trimmed_through().await, 2, "one for the long word, one for the ten short ones");
+}
+
 pub(crate) async fn readers_hear_of_words_whose_writer_has_gone_away<S: Stage>() {
     let stage = S::fresh().await;
     let store = stage.store();
@@ -137,9 +155,9 @@ pub(crate) async fn what_asks_an_open_question_outlives_the_retention<S: Stage>(
     assert_eq!(read(&**store, &agent.session).await, wanted);
     // Once it is answered it is like everything else.
     reply(&**store, &question_id(1), &["JWT"]).await;
-    store.append(&agent.session, vec![long]).await.unwrap();
+    store.append(&agent.session, vec![long; 2]).await.unwrap();
     let told = read(&**store, &agent.session).await;
-    assert_eq!((told[0], told[1]), ((0, Some(5)), (6, None)));
+    assert_eq!((told[0], told[1]), ((0, Some(6)), (7, None)));
 }
 
 /// The last entry of a transcript.

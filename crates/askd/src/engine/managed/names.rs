@@ -12,13 +12,14 @@ use askd_core::SessionId;
 use super::attendant::Attendant;
 use crate::engine::EngineError;
 
-/// Names that are remembered, so that an ordinary question needs no look into the store; beyond that it is asked.
-const MAX_NAMES: usize = 1 << 16;
+/// Names of one generation; two are remembered, so that an ordinary question needs no look into the store.
+const MAX_NAMES: usize = 1 << 15;
 
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    /// By their hashes: two that share one only cost a look into the store.
+    /// By their hashes, those before the newest generation too: two that share one only cost a look into the store.
     used: HashSet<u64>,
+    used_before: HashSet<u64>,
     hasher: RandomState,
     /// Whether the store may know names that are not among them.
     is_incomplete: bool,
@@ -26,8 +27,17 @@ pub(super) struct Names {
     heard_through: u64,
 }
 
+#[derive(Debug, PartialEq, Eq)]
+enum Used {
+    Never,
+    /// By an earlier hub, or by this one long ago: the store would know.
+    Perhaps,
+    /// Perhaps by what is not stored yet.
+    Lately,
+}
+
 impl Names {
-    /// An earlier hub, or this one long ago, may have heard more.
+    /// An earlier hub may have heard more.
     pub(super) fn set_incomplete(&mut self) {
         self.is_incomplete = true;
     }
@@ -40,13 +50,18 @@ impl Names {
         line <= self.heard_through
     }
 
-    /// Whether this name was surely never used before; from now on it is.
-    fn is_new(&mut self, session: &SessionId, name: &str) -> bool {
-        if self.used.len() == MAX_NAMES {
-            self.used.clear();
-            self.is_incomplete = true;
+    /// Whether this name was used before; from now on it is.
+    fn use_name(&mut self, session: &SessionId, name: &str) -> Used {
+        let hash = self.hasher.hash_one((session, name));
+        if self.used_before.contains(&hash) || !self.used.insert(hash) {
+            return Used::Lately;
         }
-        self.used.insert(self.hasher.hash_one((session, name))) && !self.is_incomplete
+        let used = if self.is_incomplete { Used::Perhaps } else { Used::Never };
+        if self.used.len() == MAX_NAMES {
+            self.is_incomplete |= !self.used_before.is_empty();
+            self.used_before = std::mem::take(&mut self.used);
+        }
+        used
     }
 }
 
@@ -61,7 +76,11 @@ impl Attendant {
             return Ok(());
         };
         let session = self.session_of(asked.native_session.as_deref());
-        if self.names.is_new(&session, &asked.native_id) {
+        let used = self.names.use_name(&session, &asked.native_id);
+        if used == Used::Never
+            || used == Used::Perhaps
+                && self.engine.store().question_by_native(&session, &asked.native_id).await?.is_none()
+        {
             return Ok(());
         }
         self.save().await?;
@@ -78,5 +97,23 @@ impl Attendant {
             asked.native_id = name;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_store_is_asked_only_for_names_that_it_may_know() {
+        let (mut names, session) = (Names::default(), SessionId::from_bits(1));
+        let mut used = |n: usize| names.use_name(&session, &n.to_string());
+        assert_eq!((used(0), used(0)), (Used::Never, Used::Lately));
+        for n in 1..2 * MAX_NAMES {
+            assert_eq!(used(n), Used::Never);
+        }
+        assert_eq!(used(0), Used::Perhaps, "forgotten by now");
+        assert_eq!(used(MAX_NAMES + 1), Used::Lately);
+        assert_eq!(used(2 * MAX_NAMES), Used::Perhaps, "what is forgotten makes the rest unsure");
     }
 }
