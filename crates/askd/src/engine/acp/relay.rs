@@ -77,6 +77,8 @@ pub struct ClientCall {
 struct Waiting {
     client: TokenId,
     carried: Carried,
+    /// As the agent got it; of a prompt, which can be long, what it carries says enough.
+    text: Option<String>,
     reply: oneshot::Sender<String>,
 }
 
@@ -136,7 +138,7 @@ impl Relay {
             drop(reply.send(refusal(&original, "too many requests wait for this agent", None)));
             return None;
         }
-        let initialize = method == "initialize";
+        let (initialize, prompts) = (method == "initialize", method == "session/prompt");
         let carried = Carried { method, session, original };
         let id = self.ids.next(&carried);
         let mut text = splice::set(body, &["id"], &id);
@@ -144,7 +146,7 @@ impl Relay {
             text = with_client_capabilities(text);
         }
         self.writes.insert(tag, id.clone());
-        self.waiting.insert(id, Waiting { client, carried, reply });
+        self.waiting.insert(id, Waiting { client, carried, text: (!prompts).then(|| text.clone()), reply });
         Some(text)
     }
 
@@ -187,6 +189,14 @@ impl Relay {
     /// Responses that could not be stored: the agent's lines are heard again, and theirs are among them.
     pub(in crate::engine) fn wait_again(&mut self, responses: Vec<Response>) {
         self.waiting.extend(responses.into_iter().map(|response| (response.id, response.waiting)));
+    }
+
+    /// The requests that wait, for a codec that has not overheard them.
+    pub(in crate::engine) fn requests(&self) -> impl Iterator<Item = String> {
+        let told = |(id, waiting): (&String, &Waiting)| {
+            waiting.text.clone().unwrap_or_else(|| waiting.carried.retold(id))
+        };
+        self.waiting.iter().map(told)
     }
 
     /// A message of the agent that names a client's request gets the client's own id.

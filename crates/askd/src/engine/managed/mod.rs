@@ -82,12 +82,8 @@ impl Managed {
         self.attended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives back whether somebody has ended the agent while nobody attended it.
-    fn add(&self, source: SourceId, main: SessionId, leads: bool, commands: mpsc::Sender<Command>) -> bool {
-        let mut attended = self.attended();
-        let ending = attended.get(&source).is_some_and(|before| before.ending);
-        attended.insert(source, Attended { main, leads, ending, commands });
-        ending
+    fn add(&self, source: SourceId, attended: Attended) {
+        self.attended().insert(source, attended);
     }
 
     fn remove(&self, source: &SourceId) {
