@@ -187,4 +187,14 @@ impl Question {
     pub fn is_open(&self) -> bool {
         self.status == Status::Requested
     }
+
+    /// Whether its outcome is on its way to the agent.
+    pub fn is_being_delivered(&self) -> bool {
+        self.delivery.as_ref().is_some_and(Delivery::is_pending)
+    }
+
+    /// Whether anything is still to come of it.
+    pub fn is_under_way(&self) -> bool {
+        self.is_open() || self.is_being_delivered()
+    }
 }

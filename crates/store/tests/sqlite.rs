@@ -7,7 +7,8 @@ mod tests {
 
     use askd_core::delivery::DeliveryInput;
     use askd_core::{
-        Answer, AskInput, By, Question, QuestionId, Resolution, SourceId, Status, Surface, Timestamp, TokenId,
+        Answer, AskInput, By, Question, QuestionId, Resolution, SessionId, SourceId, Status, Surface,
+        Timestamp, TokenId,
     };
     use askd_store::sqlite::SqliteStore;
     use askd_store::{
@@ -117,6 +118,56 @@ mod tests {
             store.close().await;
         }
         assert_eq!(schema(&beside(old.path())), schema(&beside(new.path())));
+    }
+
+    #[tokio::test]
+    async fn what_an_older_store_had_under_way_goes_on() {
+        let (new, old) = (folder(), folder());
+        let source = SourceId::from_bits(1);
+        let claim = async |store: &SqliteStore| {
+            let (sources, now, until) = (vec![source.clone()], at(2), at(9));
+            store.claim(Claim { owner: "hub".to_owned(), sources, now, until, limit: 9 }).await.unwrap()
+        };
+        let (session, native_id) = (SessionId::from_bits(1), "toolu_1");
+        let origin = Origin::Agent {
+            source: source.clone(),
+            native_id: native_id.to_owned(),
+            road: "control".to_owned(),
+            native: "{}".to_owned(),
+        };
+        let mut question = asking(1, origin, r#"{"questions":[{"question":"Which?"}]}"#);
+        question.ask.session_id = Some(session.clone());
+        let store = open(new.path()).unwrap();
+        store.ask(question).await.unwrap();
+        answer(&store, &QuestionId::from_bits(1), "A").await.unwrap();
+        store.close().await;
+
+        let conn = beside(old.path());
+        for migration in [
+            include_str!("../migrations/0001_start.sql"),
+            include_str!("../migrations/0002_transcripts.sql"),
+            include_str!("../migrations/0003_streams.sql"),
+            include_str!("../migrations/0004_tmux.sql"),
+        ] {
+            conn.execute_batch(migration).unwrap();
+        }
+        conn.execute("ATTACH ?1 AS new", [new.path().join("askd.db").to_str().unwrap()]).unwrap();
+        conn.execute_batch(
+            "INSERT INTO questions SELECT * FROM new.questions; INSERT INTO events SELECT * FROM new.events;
+             INSERT INTO sightings SELECT session_id, native_id, question_id, road FROM new.sightings;
+             INSERT INTO deliveries SELECT question_id, 'dlv', source_id, state, body, claim_owner, claim_until, not_before
+               FROM new.deliveries;
+             PRAGMA user_version = 4",
+        )
+        .unwrap();
+        drop(conn);
+        let (new, old) = (open(new.path()).unwrap(), open(old.path()).unwrap());
+        let known = old.question_by_native(&session, native_id).await.unwrap();
+        assert!(known.is_some());
+        assert_eq!(known, new.question_by_native(&session, native_id).await.unwrap());
+        let claimed = claim(&old).await;
+        assert_eq!(claimed.len(), 1);
+        assert_eq!(claimed, claim(&new).await);
     }
 
     #[tokio::test]

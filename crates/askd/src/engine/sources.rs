@@ -36,6 +36,26 @@ pub struct AgentQuestion {
 }
 
 impl AgentQuestion {
+    /// As an agent's codec understood it; an agent that waits only so long sets the deadline.
+    pub(in crate::engine) fn heard(
+        asked: askd_adapters::Asked,
+        source: &SourceId,
+        session: SessionId,
+        road: &str,
+    ) -> Self {
+        let deadline = asked
+            .patience
+            .map(|patience| now().plus_millis(i64::try_from(patience.as_millis()).unwrap_or(i64::MAX)));
+        Self {
+            source: source.clone(),
+            session,
+            native_id: asked.native_id,
+            road: road.to_owned(),
+            native: asked.native.get().to_owned(),
+            ask: Ask { deadline: deadline.or(asked.ask.deadline), ..asked.ask },
+        }
+    }
+
     /// What is to be stored, if it can be asked at all.
     fn checked(self) -> Result<NewQuestion, EngineError> {
         let ask = Ask { session_id: Some(self.session), ..self.ask };

@@ -98,11 +98,7 @@ fn sight(
     Ok(())
 }
 
-pub(super) fn by_native(
-    conn: &Connection,
-    session: &SessionId,
-    native_id: &str,
-) -> StoreResult<Option<Record>> {
+fn by_native(conn: &Connection, session: &SessionId, native_id: &str) -> StoreResult<Option<Record>> {
     let sql = "SELECT question_id FROM sightings WHERE session_id = ?1 AND native_id = ?2";
     let found: Option<String> = conn
         .prepare_cached(sql)?

@@ -1,13 +1,13 @@
 //! Transcripts in SQLite.
 
 use async_trait::async_trait;
-use rusqlite::{Connection, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 use tokio::sync::watch;
 
 use askd_core::{Question, QuestionId, SessionId, Status, Timestamp};
 
 use super::heads::Head;
-use super::rows::{at, corrupt, parsed, rows, text, to_json};
+use super::rows::{at, corrupt, load, parsed, rows, text, to_json};
 use super::writer::{Scope, Tx};
 use super::{SqliteStore, heads};
 use crate::StoreResult;
@@ -75,11 +75,15 @@ fn insert(conn: &Connection, transcript: &str, head: &mut Head, entry: &NewEntry
 /// The end of the question that an entry asks, if it was faster than the entry.
 fn ended_before(conn: &Connection, entry: &NewEntry) -> StoreResult<Option<NewEntry>> {
     let (Some(asks), Some(about)) = (&entry.asks, &entry.about) else { return Ok(None) };
-    let record = super::questions::by_native(conn, about, &asks.native_id)?;
-    match record.map(|record| record.question).filter(|question| question.status != Status::Requested) {
-        Some(question) => Ok(Some(end(&asks.request, about.clone(), &question, entry.at)?)),
-        None => Ok(None),
-    }
+    let sql = "SELECT q.id FROM sightings s JOIN questions q ON q.id = s.question_id \
+               WHERE s.session_id = ?1 AND s.native_id = ?2 AND q.status <> 'requested'";
+    let over: Option<String> = conn
+        .prepare_cached(sql)?
+        .query_row([about.as_str(), &asks.native_id], |row| row.get(0))
+        .optional()?;
+    let Some(over) = over else { return Ok(None) };
+    let record = load(conn, &parsed(&over)?)?;
+    record.map(|record| end(&asks.request, about.clone(), &record.question, entry.at)).transpose()
 }
 
 fn end(request: &str, about: SessionId, question: &Question, at: Timestamp) -> StoreResult<NewEntry> {

@@ -10,7 +10,6 @@ use std::thread;
 use rusqlite::{Connection, ErrorCode};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use askd_core::delivery::Delivery;
 use askd_core::{EventType, Question, QuestionId, Seq, Session, SessionId, Timestamp};
 
 use super::events;
@@ -135,7 +134,7 @@ impl Tx<'_> {
             return self.log_question(kind, at, question, &json);
         };
         self.log_question(kind, at, question, &known.json)?;
-        if question.is_open() || question.delivery.as_ref().is_some_and(Delivery::is_pending) {
+        if question.is_under_way() {
             let record = Record { question: question.clone(), ..known.record };
             self.remember(Known { record, ..known });
         }

@@ -178,9 +178,7 @@ impl OpenQuestions {
 
     /// Takes out all that fulfil a condition, in the order in which they were asked.
     pub(crate) fn take(&mut self, mut condition: impl FnMut(&Open) -> bool) -> Vec<Open> {
-        let (taken, kept) = std::mem::take(&mut self.0).into_iter().partition(|open| condition(open));
-        self.0 = kept;
-        taken
+        self.0.extract_if(.., |open| condition(open)).collect()
     }
 
     /// The answers for which this progress is evidence.

@@ -45,9 +45,9 @@ impl Agent {
         }
     }
 
-    fn prompt(&mut self, id: usize, session: &str) -> Result {
+    fn prompt(&mut self, id: usize, session: &str, turn: &str) -> Result {
         self.say(&format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"method":"session/prompt","params":{{"sessionId":"{session}","prompt":[{{"type":"text","text":"question"}}]}}}}"#
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"session/prompt","params":{{"sessionId":"{session}","prompt":[{{"type":"text","text":"{turn}"}}]}}}}"#
         ))
     }
 
@@ -86,7 +86,7 @@ pub fn rounds_ms(rounds: usize) -> Result<Vec<f64>> {
     let mut samples = Vec::new();
     for _ in 0..rounds {
         let began = Instant::now();
-        agent.prompt(FIRST, &session)?;
+        agent.prompt(FIRST, &session, "question")?;
         agent.turn_over()?;
         samples.push(began.elapsed().as_secs_f64() * 1000.0);
     }
@@ -94,19 +94,19 @@ pub fn rounds_ms(rounds: usize) -> Result<Vec<f64>> {
 }
 
 /// Rounds a second of many sessions that ask at once: what a hub that costs nothing would reach.
-pub fn rounds_a_second(sessions: usize, rounds: usize) -> Result<f64> {
+pub fn rounds_a_second(turn: &str, sessions: usize, rounds: usize) -> Result<f64> {
     let mut agent = Agent::start()?;
     let names = (0..sessions).map(|_| agent.session()).collect::<Result<Vec<_>>>()?;
     let mut left = vec![rounds; sessions];
     let began = Instant::now();
     for (n, name) in names.iter().enumerate() {
-        agent.prompt(FIRST + n, name)?;
+        agent.prompt(FIRST + n, name, turn)?;
     }
     for _ in 0..sessions * rounds {
         let n = agent.turn_over()? - FIRST;
         left[n] -= 1;
         if left[n] > 0 {
-            agent.prompt(FIRST + n, &names[n])?;
+            agent.prompt(FIRST + n, &names[n], turn)?;
         }
     }
     Ok((sessions * rounds) as f64 / began.elapsed().as_secs_f64())

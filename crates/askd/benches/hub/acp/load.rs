@@ -111,12 +111,13 @@ impl Session {
     /// The same, with questions that somebody else reads from the stream; counts the rounds that came to their end.
     async fn rounds(
         mut self,
+        turn: &'static str,
         count: usize,
         mut questions: mpsc::Receiver<String>,
         finished: Arc<AtomicU64>,
     ) -> Result {
         for _ in 0..count {
-            self.prompt("question").await?;
+            self.prompt(turn).await?;
             let request = tokio::time::timeout(PATIENCE, questions.recv()).await?;
             self.answer(&request.ok_or("the stream ended")?).await?;
             self.turn_over().await?;
@@ -152,8 +153,13 @@ pub struct AtOnce {
     pub stuck: usize,
 }
 
-/// Many sessions of one server ask at once.
-pub async fn sessions_at_once(server: &Server<'_>, sessions: usize, rounds: usize) -> Result<AtOnce> {
+/// Many sessions of one server ask at once, each in `turn` after `turn`.
+pub async fn sessions_at_once(
+    server: &Server<'_>,
+    turn: &'static str,
+    sessions: usize,
+    rounds: usize,
+) -> Result<AtOnce> {
     let mut stream = server.stream().await?;
     let mut tell = std::collections::HashMap::new();
     let mut ready = Vec::new();
@@ -167,7 +173,9 @@ pub async fn sessions_at_once(server: &Server<'_>, sessions: usize, rounds: usiz
     let began = Instant::now();
     let tasks: Vec<_> = ready
         .into_iter()
-        .map(|(session, questions)| tokio::spawn(session.rounds(rounds, questions, Arc::clone(&finished))))
+        .map(|(session, questions)| {
+            tokio::spawn(session.rounds(turn, rounds, questions, Arc::clone(&finished)))
+        })
         .collect();
     let reader = tokio::spawn(async move {
         loop {

@@ -23,6 +23,9 @@ const BLOCK: usize = 50;
 const TURNS: usize = 6;
 /// Sessions that ask at once, and the rounds of each.
 const AT_ONCE: [(usize, usize); 2] = [(64, 60), (256, 20)];
+/// What the agent does in a turn: it only asks, or it talks before and after as codex-acp does (the captured turn has as many lines).
+const TURNS_AT_ONCE: [(&str, &str); 2] =
+    [("asking at once", "question"), ("that talk and ask at once", "flood=4 question flood=6")];
 const AT_ONCE_TURNS: usize = 3;
 /// Servers, each with an agent of its own, that ask at once, and the rounds of each.
 const SERVERS: (usize, usize) = (32, 20);
@@ -40,8 +43,10 @@ pub async fn run(table: &mut Table) -> Result {
     };
     start_up(table, &other).await?;
     round_trip(table, &other).await?;
-    for (sessions, rounds) in AT_ONCE {
-        at_once(table, &other, sessions, rounds).await?;
+    for turn in TURNS_AT_ONCE {
+        for (sessions, rounds) in AT_ONCE {
+            at_once(table, &other, turn, sessions, rounds).await?;
+        }
     }
     servers(table, &other).await?;
     for (events, readers) in FLOODS {
@@ -111,7 +116,13 @@ async fn round_trip(table: &mut Table, other: &Path) -> Result {
     Ok(())
 }
 
-async fn at_once(table: &mut Table, other: &Path, sessions: usize, rounds: usize) -> Result {
+async fn at_once(
+    table: &mut Table,
+    other: &Path,
+    (name, turn): (&str, &'static str),
+    sessions: usize,
+    rounds: usize,
+) -> Result {
     let mut rates = [Vec::new(), Vec::new()];
     let (mut stuck, mut memory, mut spent) = ([0, 0], [0.0, 0.0], [0.0, 0.0]);
     // In turns, each on a fresh server of its own.
@@ -120,14 +131,14 @@ async fn at_once(table: &mut Table, other: &Path, sessions: usize, rounds: usize
         for (n, program) in programs.iter().enumerate() {
             let (idle, before) = (program.rss_mb()?, processor_seconds(program.pid())?);
             let server = Server::open(program, "many").await?;
-            let came = sessions_at_once(&server, sessions, rounds).await?;
+            let came = sessions_at_once(&server, turn, sessions, rounds).await?;
             rates[n].push(came.rate);
             stuck[n] += came.stuck;
             memory[n] = (program.rss_mb()? - idle) * 1024.0 / sessions as f64;
             spent[n] = (processor_seconds(program.pid())? - before) * 1e6 / (sessions * rounds) as f64;
         }
     }
-    let what = format!("rounds/s, {sessions} sessions of one server asking at once");
+    let what = format!("rounds/s, {sessions} sessions of one server {name}");
     let rates = rates.map(|mut rates| percentile(&mut rates, 0.5));
     against(table, &what, "/s", rates, &bar(rates[0] >= 5.0 * rates[1], ">= 5 times theirs"));
     let all = sessions * AT_ONCE_TURNS;
@@ -138,7 +149,7 @@ async fn at_once(table: &mut Table, other: &Path, sessions: usize, rounds: usize
         &bar(stuck[0] == 0, "none"),
     );
     against(table, "processor time of the program for each of those rounds", "us", spent, "");
-    let limit = tokio::task::spawn_blocking(move || bare::rounds_a_second(sessions, rounds)).await??;
+    let limit = tokio::task::spawn_blocking(move || bare::rounds_a_second(turn, sessions, rounds)).await??;
     let parts = format!("askd {:.2}, sandbox-agent {:.2} of it", rates[0] / limit, rates[1] / limit);
     table.row("the same agent over bare stdio, answered without a hub", format!("{limit:.0} /s"), parts, "");
     let what = format!("RSS of the program for each of {sessions} sessions after that");

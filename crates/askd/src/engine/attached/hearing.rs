@@ -76,31 +76,20 @@ impl Attendant {
     }
 
     async fn asked(&mut self, asked: Asked) -> Result<(), EngineError> {
-        let native_session = asked.native_session.unwrap_or_default();
+        let native_session = asked.native_session.clone().unwrap_or_default();
         if !self.sessions.contains_key(&native_session) {
             let cwd = asked.ask.context.cwd.clone();
             self.see(native_session.clone(), None, cwd, None).await?;
         }
         let Some(session) = self.sessions.get(&native_session).cloned() else { return Ok(()) };
-        let mut ask = asked.ask;
-        if let Some(patience) = asked.patience {
-            ask.deadline = Some(now().plus_millis(i64::try_from(patience.as_millis()).unwrap_or(i64::MAX)));
-        }
-        let question = AgentQuestion {
-            source: self.source.id.clone(),
-            session,
-            native_id: asked.native_id.clone(),
-            road: self.link.road().to_owned(),
-            native: asked.native.get().to_owned(),
-            ask,
-        };
+        let native_id = asked.native_id.clone();
+        let question = AgentQuestion::heard(asked, &self.source.id, session, self.link.road());
         match self.engine.hear(question).await {
             Ok(question) => {
-                let pending = question.delivery.as_ref().is_some_and(|delivery| delivery.is_pending());
-                if question.is_open() || pending {
-                    self.questions.insert(asked.native_id, question.id);
+                if question.is_under_way() {
+                    self.questions.insert(native_id, question.id);
                 } else {
-                    self.codec.forget(&asked.native_id);
+                    self.codec.forget(&native_id);
                 }
                 Ok(())
             }

@@ -137,20 +137,11 @@ impl Attendant {
     /// A question of the agent with all that the engine knows of its place.
     pub(in crate::engine) fn question_from(&self, asked: Asked, road: &str) -> AgentQuestion {
         let session = self.session_of(asked.native_session.as_deref());
-        let mut ask = asked.ask;
-        ask.context.cwd = ask.context.cwd.or_else(|| self.main.cwd.clone());
-        ask.context.title = ask.context.title.or_else(|| self.main.title.clone());
-        if let Some(patience) = asked.patience {
-            ask.deadline = Some(now().plus_millis(i64::try_from(patience.as_millis()).unwrap_or(i64::MAX)));
-        }
-        AgentQuestion {
-            source: self.source.id.clone(),
-            session,
-            native_id: asked.native_id,
-            road: road.to_owned(),
-            native: asked.native.get().to_owned(),
-            ask,
-        }
+        let mut question = AgentQuestion::heard(asked, &self.source.id, session, road);
+        let context = &mut question.ask.context;
+        context.cwd = context.cwd.take().or_else(|| self.main.cwd.clone());
+        context.title = context.title.take().or_else(|| self.main.title.clone());
+        question
     }
 
     /// A question was stored, or was known before, or could not be taken.
@@ -161,9 +152,7 @@ impl Attendant {
     ) -> Result<(), EngineError> {
         match taken {
             Ok(question) => {
-                if question.is_open()
-                    || question.delivery.as_ref().is_some_and(|delivery| delivery.is_pending())
-                {
+                if question.is_under_way() {
                     self.questions.insert(native_id, question.id);
                 } else {
                     self.codec.forget(&native_id);

@@ -213,8 +213,7 @@ impl Engine {
         let Some(outcome) = &question.outcome else { return Ok(None) };
         let ours = matches!(outcome.status, Status::Answered | Status::Rejected)
             && outcome.by.surface != Surface::Agent;
-        let pending = question.delivery.as_ref().is_some_and(|delivery| delivery.is_pending());
-        if !ours || !pending {
+        if !ours || !question.is_being_delivered() {
             return Ok(over());
         }
         let Some(delivery) = self.store().delivery(id).await? else { return Ok(over()) };
