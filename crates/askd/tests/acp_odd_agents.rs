@@ -19,7 +19,7 @@ fn questions(hub: &Hub, status: &str) -> Vec<Value> {
 }
 
 /// An agent that asks as soon as it is greeted, with these lines; gives also the file of what it hears.
-fn asking(folder: &Path, requests: &[Value]) -> (Guarded, Place, PathBuf) {
+fn asking<T: std::fmt::Display>(folder: &Path, requests: &[T]) -> (Guarded, Place, PathBuf) {
     let (asks, heard, script) = (folder.join("asks"), folder.join("heard"), folder.join("agent.sh"));
     std::fs::write(&script, ASKING).unwrap();
     let lines: String = requests.iter().map(|request| format!("{request}\n")).collect();
@@ -213,4 +213,65 @@ fn ids_that_look_alike_are_different_ids() {
         };
         ids.iter().all(got).then_some(())
     });
+}
+
+/// Each id as its agent writes it, and as a client may write the same number.
+const NUMBERS: [(&str, &str); 6] = [
+    ("1.5", "1.5"),
+    ("2.0", "2"),
+    ("18446744073709551616", "18446744073709551616"),
+    ("-9223372036854775809", "-9223372036854775809"),
+    ("3e0", "3"),
+    ("9223372036854775808", "9223372036854775808"),
+];
+
+#[test]
+fn any_number_is_an_id_and_the_agent_gets_its_own_spelling_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let ask = |(id, _): &(&str, &str)| {
+        let params = json!({ "sessionId": "s", "prompt": format!("Asked as {id}") });
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{EXTENSION}","params":{params}}}"#)
+    };
+    let mut lines: Vec<String> = NUMBERS.iter().map(ask).collect();
+    let read =
+        |id| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"fs/read","params":{{"sessionId":"s"}}}}"#);
+    lines.extend([read("1e2"), read("0.50")]);
+    let (mut hub, place, heard) = asking(folder.path(), &lines);
+    eventually("all questions", || (questions(&hub, "requested").len() == NUMBERS.len()).then_some(()));
+    let answer = |id: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"status":"answered","answers":[["x"]]}}}}"#)
+    };
+    for (i, (own, respelled)) in NUMBERS.iter().enumerate() {
+        if i == 3 {
+            assert_eq!(place.post("", &answer("100")).0, 202);
+            // Whatever this hub remembers is gone.
+            hub.kill().unwrap();
+            hub.restart().unwrap();
+            assert_eq!(place.post("", &answer("5e-1")).0, 202);
+        }
+        if i == 4 {
+            let open = questions(&hub, "requested");
+            let at = format!("/v1/questions/{}/reply", open[0]["id"].as_str().unwrap());
+            assert_eq!(hub.http("POST", &at, Some(&json!({ "answers": [["x"]] }))).unwrap().0, 200, "{own}");
+        } else {
+            assert_eq!(place.post("", &answer(respelled)).0, 202, "{own}");
+        }
+        assert_eq!(place.post("", &answer("7.5")).0, 404);
+    }
+    let wanted = NUMBERS.iter().map(|(own, _)| *own).chain(["1e2", "0.50"]);
+    for own in wanted {
+        let start = format!(r#"{{"jsonrpc":"2.0","id":{own},"result":"#);
+        eventually(own, || {
+            let heard = std::fs::read_to_string(&heard).unwrap_or_default();
+            heard.lines().any(|line| line.starts_with(&start)).then_some(())
+        });
+    }
+    let ends: Vec<Value> = {
+        let mut replay = place.stream(None);
+        NUMBERS
+            .iter()
+            .map(|_| replay.until(|event| event.data.contains("_askd/question_resolved")).json())
+            .collect()
+    };
+    assert_eq!(ends[0]["params"]["requestId"], json!(1.5));
 }

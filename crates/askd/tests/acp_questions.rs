@@ -136,8 +136,10 @@ fn responses_that_do_not_fit_are_refused_and_never_reach_the_agent() {
         let (status, problem) = place.respond(&request, &bad);
         assert_eq!((status, problem["code"].as_str()), (400, Some(code)), "{bad}: {problem}");
     }
-    let (status, problem) = place.respond(&json!({ "id": "unheard" }), &json!({}));
-    assert_eq!((status, problem["code"].as_str()), (404, Some("not_found")));
+    for unheard in [json!("unheard"), json!(1.5), json!(u64::MAX)] {
+        let (status, problem) = place.respond(&json!({ "id": unheard }), &json!({}));
+        assert_eq!((status, problem["code"].as_str()), (404, Some("not_found")), "{unheard}");
+    }
     let cancelled = r#""result":{"outcome":{"outcome":"cancelled"}}"#;
     let both = r#""error":{"code":1,"message":"no"}"#;
     let id = &request["id"];
@@ -152,8 +154,8 @@ fn responses_that_do_not_fit_are_refused_and_never_reach_the_agent() {
         &format!(r#"{{"id":{id},{cancelled}}}"#),
         &format!(r#"{{"jsonrpc":"2.0","id":{id},{cancelled},{both}}}"#),
         &format!(r#"{{"jsonrpc":"2.0","id":{id},"id":{id},{cancelled}}}"#),
-        &format!(r#"{{"jsonrpc":"2.0","id":1.5,{cancelled}}}"#),
-        &format!(r#"{{"jsonrpc":"2.0","id":99999999999999999999,{cancelled}}}"#),
+        &format!(r#"{{"jsonrpc":"2.0","id":[{id}],{cancelled}}}"#),
+        &format!(r#"{{"jsonrpc":"2.0","id":true,{cancelled}}}"#),
         &format!(r#"[{{"jsonrpc":"2.0","id":{id},{cancelled}}}]"#),
     ] {
         assert_eq!(place.post("", bad).0, 400, "{bad}");

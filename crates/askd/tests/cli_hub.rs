@@ -2,8 +2,9 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
-use askd_testkit::hub::{Hub, run};
+use askd_testkit::hub::{Hub, PATIENCE, run, signal};
 use serde_json::{Value, json};
 
 const ASKD: &str = env!("CARGO_BIN_EXE_askd");
@@ -56,6 +57,37 @@ fn an_agent_that_was_just_ended_is_not_left_running() {
     assert_eq!(holders[0]["sessionId"], kept);
     assert_eq!(hub.http("DELETE", &format!("/v1/sessions/{kept}"), None).unwrap().0, 204);
     assert!(hub.interrupt().unwrap().success(), "{}", hub.log());
+}
+
+#[test]
+fn an_agent_that_cannot_be_reached_does_not_keep_the_hub_and_is_named_with_the_way_to_end_it() {
+    let mut hub = Hub::builder(ASKD).arg("--end-agents").start().unwrap();
+    let start = || {
+        let wish = json!({ "agent": "mock", "prompt": "question" });
+        hub.http("POST", "/v1/sessions", Some(&wish)).unwrap().1["id"].as_str().unwrap().to_owned()
+    };
+    let stuck = start();
+    let holder = hub.holders()[0];
+    signal(holder, "STOP").unwrap();
+    let ended = start();
+    let stop = hub.interrupt().unwrap();
+    let log = hub.log();
+    assert_eq!(stop.code(), Some(1), "{log}");
+    assert!(log.contains(&format!("ending: mock {ended}")), "{log}");
+    assert_eq!(hub.holders(), [holder], "the other agent has ended: {log}");
+    let told =
+        log.lines().find(|line| line.contains("could not be ended")).unwrap_or_else(|| panic!("{log}"));
+    assert!(told.contains(&stuck), "{told}");
+    let (_, command) = told.split_once("; end it with: ").unwrap();
+    let killed = run(Command::new("sh").args(["-c", command]), "").unwrap();
+    assert_eq!(killed.code, 0, "{command}: {killed:?}");
+    let agent = command.rsplit_once(" -").unwrap().1;
+    let lives = || std::fs::read(format!("/proc/{agent}/cmdline")).is_ok_and(|line| !line.is_empty());
+    let give_up = Instant::now() + PATIENCE;
+    while !hub.holders().is_empty() || lives() {
+        assert!(Instant::now() < give_up, "{command} ended nothing");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 #[test]

@@ -72,6 +72,11 @@ impl Bounds {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+
+    /// Whether answers are checked against the pattern, if there is one; look-around and references back are not understood.
+    pub fn checks_pattern(&self) -> bool {
+        self.pattern.as_ref().is_none_or(|pattern| regex_lite::Regex::new(pattern).is_ok())
+    }
 }
 
 /// One prompt in a question.

@@ -15,6 +15,8 @@ use crate::StoreResult;
 pub const MAX_TRANSCRIPT_BYTES: u64 = 64 << 20;
 /// Entries of one page.
 pub const TRANSCRIPT_PAGE: usize = 256;
+/// Bytes after which a page is full: what a reader that does not read costs the hub. A page of ordinary talk is smaller.
+pub const TRANSCRIPT_PAGE_BYTES: usize = 256 << 10;
 /// The voice of the end of a question; `raw` is `{"requestId","questionId","status","outcome"}`.
 pub const RESOLVED: &str = "resolved";
 
@@ -65,6 +67,13 @@ pub struct Entry {
     pub raw: Option<String>,
 }
 
+impl Entry {
+    /// How much of a page it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.text.as_ref().map_or(0, String::len) + self.raw.as_ref().map_or(0, String::len)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TranscriptPage {
     pub entries: Vec<Entry>,
@@ -86,6 +95,12 @@ pub enum Piece {
 }
 
 impl TranscriptPage {
+    /// Whether there may be more after it.
+    fn is_full(&self) -> bool {
+        let bytes: usize = self.entries.iter().map(Entry::bytes).sum();
+        self.entries.len() >= TRANSCRIPT_PAGE || bytes >= TRANSCRIPT_PAGE_BYTES
+    }
+
     /// The page for a reader that knows everything up to `cursor`, which then stands at the end of the page.
     pub fn pieces(self, cursor: &mut u64) -> Vec<Piece> {
         let trimmed = self.trimmed_through;
@@ -95,7 +110,7 @@ impl TranscriptPage {
                 pieces.push(Piece::Gap { after, through });
             }
         };
-        let whole = self.entries.len() < TRANSCRIPT_PAGE;
+        let whole = !self.is_full();
         for entry in self.entries {
             gap(&mut pieces, *cursor, trimmed.min(entry.number - 1));
             *cursor = entry.number;
@@ -115,7 +130,8 @@ pub trait Transcripts: Send + Sync {
     /// Stores what was said; lines that are stored already are left out. All that one line says comes in one call.
     async fn append(&self, transcript: &SessionId, entries: Vec<NewEntry>) -> StoreResult<()>;
 
-    /// At most [`TRANSCRIPT_PAGE`] entries after `after`, in order: all, or those about one session.
+    /// At most [`TRANSCRIPT_PAGE`] entries after `after`, in order, and none after [`TRANSCRIPT_PAGE_BYTES`]: all, or those about
+    /// one session.
     async fn entries_after(
         &self,
         transcript: &SessionId,
@@ -167,5 +183,8 @@ mod tests {
             TRANSCRIPT_PAGE as u64,
             "the next page goes on from here"
         );
+        let mut long = page(&[2], 9, 20);
+        long.entries[0].raw = Some("x".repeat(TRANSCRIPT_PAGE_BYTES));
+        assert_eq!(told(long, 0), (vec![(0, Some(1)), (2, None)], 2), "what comes after it is not known yet");
     }
 }

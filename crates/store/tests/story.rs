@@ -151,6 +151,7 @@ macro_rules! tell {
                     a_line_that_is_stored_is_not_stored_again
                     the_oldest_words_go_first
                     a_full_transcript_is_not_trimmed_for_every_word
+                    a_page_of_long_words_is_short
                     readers_hear_of_words_whose_writer_has_gone_away
                     what_asks_an_open_question_outlives_the_retention
                     however_a_question_ends_it_is_told_where_it_was_asked

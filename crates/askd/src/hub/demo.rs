@@ -9,7 +9,7 @@ use anyhow::Context;
 
 use askd_core::Rights;
 
-use super::up::{eprint, say};
+use super::up::{all_ended, eprint, say};
 use super::{Hub, HubOptions, asked_to_stop};
 use crate::cli::conversation;
 use crate::cli::up::{DEFAULT_PORT, DemoOptions};
@@ -35,8 +35,9 @@ pub async fn demo(options: DemoOptions) -> anyhow::Result<()> {
         () = stop => Ok(()),
         result = converse(&hub, folder.path(), options.inline) => result,
     };
-    hub.engine.stop_all_sessions().await;
+    let left = hub.engine.stop_all_sessions().await?;
     hub.stop().await?;
+    all_ended(&left)?;
     result
 }
 

@@ -7,12 +7,12 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 
 use super::{Hub, HubOptions, asked_to_stop};
 use crate::cli::up::{AgentCommand, UpOptions, parse_agents};
 use crate::data::DataFolder;
-use crate::engine::{Discovery, EngineSettings};
+use crate::engine::{Discovery, EngineSettings, HeldAgent};
 use crate::http::Doors;
 
 /// A managed agent that no hub asked for in a week, and that has no open question, is ended by its holder.
@@ -43,8 +43,9 @@ pub async fn up(options: UpOptions) -> anyhow::Result<()> {
     eprint(&format!("log in once with: {}", hub.login_link()?));
     eprint("or later with: askd open");
     stop.await;
-    farewell(&hub, options.end_agents).await?;
-    hub.stop().await
+    let left = farewell(&hub, options.end_agents).await?;
+    hub.stop().await?;
+    all_ended(&left)
 }
 
 /// The agents of the command line, and those of the data folder's own file that it does not name.
@@ -67,21 +68,46 @@ fn claude_config() -> Option<PathBuf> {
     set("CLAUDE_CONFIG_DIR").or_else(|| set("HOME").map(|home| home.join(".claude")))
 }
 
-/// Ends the managed agents, or says that they go on.
-async fn farewell(hub: &Hub, end_agents: bool) -> anyhow::Result<()> {
-    hub.engine.agents_ended().await;
-    let held = hub.engine.held_agents().await?;
-    let living: Vec<_> = held.into_iter().filter(|agent| agent.alive).collect();
-    for agent in &living {
-        let what = if end_agents { "ending" } else { "leaving running" };
-        let pid = agent.agent_pid.map_or_else(String::new, |pid| format!(", process {pid}"));
-        eprint(&format!("{what}: {} {}{pid}", agent.agent, agent.session_id));
-    }
+/// Ends the managed agents, or says that they go on. Gives back those that were to end and could not be ended.
+async fn farewell(hub: &Hub, end_agents: bool) -> anyhow::Result<Vec<HeldAgent>> {
     if end_agents {
-        hub.engine.stop_all_sessions().await;
-    } else if !living.is_empty() {
+        for agent in living(hub).await? {
+            eprint(&format!("ending: {}", named(&agent)));
+        }
+        return Ok(hub.engine.stop_all_sessions().await?);
+    }
+    let left = hub.engine.agents_ended().await?;
+    let mut going_on = living(hub).await?;
+    going_on.retain(|agent| left.iter().all(|left| left.session_id != agent.session_id));
+    for agent in &going_on {
+        eprint(&format!("leaving running: {}", named(agent)));
+    }
+    if !going_on.is_empty() {
         eprint("the next askd up takes them up again; askd up --end-agents would have ended them");
     }
+    Ok(left)
+}
+
+async fn living(hub: &Hub) -> anyhow::Result<Vec<HeldAgent>> {
+    let mut held = hub.engine.held_agents().await?;
+    held.retain(|agent| agent.alive);
+    Ok(held)
+}
+
+fn named(agent: &HeldAgent) -> String {
+    let pid = agent.agent_pid.map_or_else(String::new, |pid| format!(", process {pid}"));
+    format!("{} {}{pid}", agent.agent, agent.session_id)
+}
+
+/// Says which agents the hub could not end, and how a person does; an error if there are any.
+pub(super) fn all_ended(left: &[HeldAgent]) -> anyhow::Result<()> {
+    for agent in left {
+        // The process that holds it, and the agent's group: a holder that is left would only wait for a hub.
+        let how = |(holder, agent)| format!("; end it with: kill -s KILL -- {holder} -{agent}");
+        let how = agent.holder_pid.zip(agent.agent_pid).map_or_else(String::new, how);
+        eprint(&format!("could not be ended, and runs on: {}{how}", named(agent)));
+    }
+    ensure!(left.is_empty(), "agents that were to end run on: their holders could not be reached");
     Ok(())
 }
 

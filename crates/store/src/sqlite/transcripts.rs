@@ -1,7 +1,7 @@
 //! Transcripts in SQLite.
 
 use async_trait::async_trait;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 use tokio::sync::watch;
 
 use askd_core::{Question, QuestionId, SessionId, Status, Timestamp};
@@ -12,7 +12,8 @@ use super::writer::{Scope, Tx};
 use super::{SqliteStore, heads};
 use crate::StoreResult;
 use crate::transcripts::{
-    Entry, MAX_TRANSCRIPT_BYTES, NewEntry, RESOLVED, TRANSCRIPT_PAGE, TranscriptPage, Transcripts,
+    Entry, MAX_TRANSCRIPT_BYTES, NewEntry, RESOLVED, TRANSCRIPT_PAGE, TRANSCRIPT_PAGE_BYTES, TranscriptPage,
+    Transcripts,
 };
 
 /// Bytes by which a transcript may be larger than what is kept of it, so that it is trimmed once for many entries.
@@ -196,15 +197,22 @@ impl Transcripts for SqliteStore {
                 let after = i64::try_from(after).unwrap_or(i64::MAX);
                 let given: Vec<_> =
                     [text(&transcript), after.into()].into_iter().chain(about.map(text)).collect();
-                let entries = rows(conn, &sql, &given, |row| {
-                    Ok(Entry {
+                let mut statement = conn.prepare_cached(&sql)?;
+                let mut rows = statement.query(params_from_iter(given))?;
+                let (mut entries, mut bytes) = (Vec::new(), 0);
+                while bytes < TRANSCRIPT_PAGE_BYTES
+                    && let Some(row) = rows.next()?
+                {
+                    let entry = Entry {
                         number: row.get(0)?,
                         at: at(row.get(1)?),
                         voice: row.get(2)?,
                         text: row.get(3)?,
                         raw: row.get(4)?,
-                    })
-                })?;
+                    };
+                    bytes += entry.bytes();
+                    entries.push(entry);
+                }
                 Ok(TranscriptPage { entries, trimmed_through: head.trimmed_through, newest: head.next_number - 1 })
             })
             .await

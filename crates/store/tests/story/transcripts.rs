@@ -3,7 +3,7 @@
 use askd_core::{Ask, Cause, SessionId};
 use askd_store::{
     Asked, AsksHere, Entry, MAX_TRANSCRIPT_BYTES, NewEntry, Piece, Questions, RESOLVED, Sessions,
-    TRANSCRIPT_PAGE, TranscriptPage, Transcripts,
+    TRANSCRIPT_PAGE, TRANSCRIPT_PAGE_BYTES, TranscriptPage, Transcripts,
 };
 
 use super::props::*;
@@ -74,8 +74,37 @@ pub(crate) async fn the_oldest_words_go_first<S: Stage>() {
     store.append(&session, vec![long; 3]).await.unwrap();
     let page = store.entries_after(&session, None, 0).await.unwrap();
     assert_eq!((page.trimmed_through, page.newest), (3, KEPT + 3));
-    let numbers: Vec<u64> = page.entries.iter().map(|entry| entry.number).collect();
-    assert_eq!(numbers, (4..=KEPT + 3).collect::<Vec<_>>());
+    let rest = (4..=KEPT + 3).map(|number| (number, None));
+    assert_eq!(read(&**store, &session).await, std::iter::once((0, Some(3))).chain(rest).collect::<Vec<_>>());
+}
+
+pub(crate) async fn a_page_of_long_words_is_short<S: Stage>() {
+    let stage = S::fresh().await;
+    let store = stage.store();
+    let (session, other) = (SessionId::from_bits(1), SessionId::from_bits(2));
+    let sized = |bytes: usize, about: &SessionId| NewEntry {
+        raw: Some("x".repeat(bytes)),
+        about: Some(about.clone()),
+        ..NewEntry::new(at(5), "agent")
+    };
+    // Two fill a page, and one that is longer than a page stands alone.
+    let half = sized(TRANSCRIPT_PAGE_BYTES / 2, &session);
+    let words =
+        vec![half.clone(), half.clone(), half.clone(), sized(3 * TRANSCRIPT_PAGE_BYTES, &other), half];
+    store.append(&session, words).await.unwrap();
+    for (about, pages) in
+        [(None, vec![vec![1, 2], vec![3, 4], vec![5]]), (Some(&other), vec![vec![4], vec![]])]
+    {
+        let mut cursor = 0;
+        for wanted in pages {
+            let page = store.entries_after(&session, about, cursor).await.unwrap();
+            assert_eq!(page.newest, 5);
+            assert_eq!(page.entries.iter().map(|entry| entry.number).collect::<Vec<_>>(), wanted);
+            page.pieces(&mut cursor);
+        }
+        assert_eq!(cursor, 5, "all is read");
+    }
+    assert_eq!(read(&**store, &session).await, (1..=5).map(|number| (number, None)).collect::<Vec<_>>());
 }
 
 pub(crate) async fn a_full_transcript_is_not_trimmed_for_every_word<S: Stage>() {

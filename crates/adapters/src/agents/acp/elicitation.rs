@@ -14,15 +14,14 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::draft;
-use super::form::{self, Dialect, Field, Type};
+use super::form::{self, Dialect, Field};
+use super::value::Type;
 use crate::codec::{Settlement, Unspeakable};
 
 pub(crate) const METHOD: &str = "elicitation/create";
 pub(crate) const COMPLETE: &str = "elicitation/complete";
 
 const MODES: [RejectMode; 3] = [RejectMode::Decline, RejectMode::Cancel, RejectMode::Interrupt];
-/// Up to here every integer has a double of its own.
-const EXACT: f64 = 9_007_199_254_740_992.0;
 /// The pick that accepts a form without fields or a mode that askd does not know.
 const ACCEPT: &str = "accept";
 
@@ -108,7 +107,7 @@ fn ask_form(agent: &str, params: &Params) -> Ask {
     }
     let choices = fields.iter().all(|field| field.dialect != Dialect::Plain);
     let kind = if choices { Kind::Choice } else { Kind::Form };
-    let mut ask = draft::ask(agent, kind, fields.into_iter().map(|field| field.item).collect(), &MODES);
+    let mut ask = draft::ask(agent, kind, fields.into_iter().map(Field::into_item).collect(), &MODES);
     ask.body = preface;
     ask
 }
@@ -231,7 +230,7 @@ pub(crate) fn answers(params: &Params, mut content: Map<String, Value>) -> Resul
             if only_none {
                 picks.clear();
             }
-            if picks.is_empty() || field.value_type == Type::Multi {
+            if picks.is_empty() || field.item.multiple {
                 picks.push(words);
             } else {
                 *note = Some(words);
@@ -244,47 +243,32 @@ pub(crate) fn answers(params: &Params, mut content: Map<String, Value>) -> Resul
 }
 
 fn picks(field: &Field, value: Value) -> Result<Vec<String>, String> {
-    let misfit = |value: &Value| Err(format!("{value} does not fit the field {:?}", field.key));
-    match (field.value_type, value) {
-        (Type::Multi, Value::Array(values)) if values.is_empty() && !field.takes_none() => {
-            Err(format!("the field {:?} takes no empty list", field.key))
+    let misfit = |value: &Value| format!("{value} does not fit the field {:?}", field.key);
+    let pick = |value: &Value| field.value_type.pick(value).ok_or_else(|| misfit(value));
+    match value {
+        Value::Array(values) if field.item.multiple => {
+            if values.is_empty() && !field.takes_none() {
+                return Err(format!("the field {:?} takes no empty list", field.key));
+            }
+            values.iter().map(pick).collect()
         }
-        (Type::Multi, Value::Array(values)) => values
-            .into_iter()
-            .map(|value| match value {
-                Value::String(text) => Ok(text),
-                other => misfit(&other).map(|()| String::new()),
-            })
-            .collect(),
-        (Type::Text, Value::String(text)) if text.trim().is_empty() && field.takes_blank() => Ok(Vec::new()),
-        (Type::Text | Type::Unknown, Value::String(text)) => Ok(vec![text]),
-        (Type::Number, Value::Number(number)) => Ok(vec![number_text(&number)]),
-        (Type::Boolean, value @ Value::Bool(_)) | (Type::Unknown, value) => Ok(vec![value.to_string()]),
-        (_, value) => misfit(&value).map(|()| Vec::new()),
-    }
-}
-
-/// A number as answers carry it. `3.0` is an integer too.
-fn number_text(number: &serde_json::Number) -> String {
-    match number.as_f64().filter(|n| !number.is_i64() && n.fract() == 0.0 && n.abs() < EXACT) {
-        Some(whole) => format!("{whole:.0}"),
-        None => number.to_string(),
+        value if field.item.multiple => Err(misfit(&value)),
+        Value::String(text)
+            if field.value_type == Type::Text && text.trim().is_empty() && field.takes_blank() =>
+        {
+            Ok(Vec::new())
+        }
+        value => Ok(vec![pick(&value)?]),
     }
 }
 
 fn value(field: &Field, picks: &[String]) -> Result<Value, Unspeakable> {
-    let first = picks.first().map(String::as_str).unwrap_or_default();
-    let misfit = || Unspeakable::Misfit(format!("{first:?} for {:?}", field.key));
-    match field.value_type {
-        Type::Multi => Ok(Value::from(picks)),
-        Type::Text => Ok(Value::from(first)),
-        Type::Unknown => Ok(serde_json::from_str(first).unwrap_or_else(|_| Value::from(first))),
-        Type::Boolean => first.parse::<bool>().map(Value::from).map_err(|_| misfit()),
-        Type::Number => {
-            let number = first.parse::<i64>().map(Value::from).ok();
-            let number =
-                number.or_else(|| first.parse::<f64>().ok().filter(|n| n.is_finite()).map(Value::from));
-            number.ok_or_else(misfit)
-        }
+    let one = |pick: &String| {
+        let misfit = || Unspeakable::Misfit(format!("{pick:?} for {:?}", field.key));
+        field.value_type.value(pick).ok_or_else(misfit)
+    };
+    if field.item.multiple {
+        return picks.iter().map(one).collect();
     }
+    picks.first().map_or(Ok(Value::Null), one)
 }

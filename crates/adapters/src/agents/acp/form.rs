@@ -8,6 +8,7 @@ use askd_core::question::{Choice, Input, Item};
 use serde_json::{Map, Value};
 
 use super::draft;
+use super::value::{Type, text_of};
 
 /// Which agent's habits a field follows. They use `title` and `description` the other way round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,21 +18,11 @@ pub(crate) enum Dialect {
     Codex,
 }
 
-/// How the text of an answer becomes a JSON value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Type {
-    Text,
-    Number,
-    Boolean,
-    Multi,
-    /// A type that askd does not know: JSON where the answer is JSON, else text.
-    Unknown,
-}
-
 #[derive(Debug, Clone)]
 pub(crate) struct Field {
     pub(crate) key: String,
     pub(crate) item: Item,
+    /// The type of its value; of each of them, if it takes several.
     pub(crate) value_type: Type,
     pub(crate) dialect: Dialect,
     /// Whether the content must have the key. Of a list that may be empty that is no duty of the human.
@@ -40,12 +31,14 @@ pub(crate) struct Field {
     pub(crate) companion: Option<String>,
     /// The option that stands for "see the note" (codex-acp); it is shown as own words, not as an option.
     pub(crate) none_of_these: Option<String>,
+    /// What askd cannot do for whoever answers.
+    remark: Option<String>,
 }
 
 impl Field {
     /// Whether an empty list is an answer.
     pub(crate) fn takes_none(&self) -> bool {
-        self.value_type == Type::Multi && self.item.bounds.min_items.is_none_or(|min| min == 0)
+        self.item.multiple && self.item.bounds.min_items.is_none_or(|min| min == 0)
     }
 
     /// Whether an empty text fits the schema; to a human that is a field that he left out.
@@ -54,6 +47,15 @@ impl Field {
         self.item.input == Some(Input::Text)
             && bounds.pattern.is_none()
             && bounds.min_length.is_none_or(|min| min == 0)
+    }
+
+    /// The item as people see it.
+    pub(crate) fn into_item(self) -> Item {
+        let mut item = self.item;
+        if let Some(remark) = self.remark {
+            item.question = format!("{} ({remark})", item.question);
+        }
+        item
     }
 }
 
@@ -142,6 +144,7 @@ fn field(key: &str, schema: &Value, companion: Option<String>, message: Option<&
     item.default = schema.get("default").and_then(default_picks);
     item.secret = schema.pointer("/_meta/codex/isSecret").and_then(Value::as_bool).unwrap_or(false);
     let value_type = shape(schema, &mut item);
+    let remark = remark(schema, &item);
     let none_of_these = (dialect == Dialect::Codex && companion.is_some())
         .then(|| item.options.iter().position(|option| option.value == NONE_OF_THE_ABOVE))
         .flatten()
@@ -152,7 +155,7 @@ fn field(key: &str, schema: &Value, companion: Option<String>, message: Option<&
         Dialect::Claude | Dialect::Plain => companion.is_some(),
     };
     item.custom = item.options.is_empty() || own_words;
-    Field { key: key.to_owned(), item, value_type, dialect, needed: false, companion, none_of_these }
+    Field { key: key.to_owned(), item, value_type, dialect, needed: false, companion, none_of_these, remark }
 }
 
 /// Fills in options, input and bounds, and says how the answer is written.
@@ -167,43 +170,75 @@ fn shape(schema: &Value, item: &mut Item) -> Type {
     item.bounds.min_items = size("minItems");
     item.bounds.max_items = size("maxItems");
     item.bounds.pattern = text(schema, "pattern").map(str::to_owned);
-    match schema.get("type").and_then(Value::as_str) {
-        Some("string") | None if has_options(schema) => {
-            item.options = options(schema);
+    item.multiple = type_of(schema) == Some("array");
+    let one = if item.multiple { schema.get("items").unwrap_or(&Value::Null) } else { schema };
+    item.options = options(one);
+    let value_type = match type_of(one) {
+        Some("string") => Type::Text,
+        Some("integer") => Type::Integer,
+        Some("number") => Type::Number,
+        Some("boolean") => Type::Boolean,
+        None if (item.multiple || has_options(one))
+            && constants(one).iter().all(|value| value.is_string()) =>
+        {
             Type::Text
         }
-        Some("string") => {
-            item.input = Some(match schema.get("format").and_then(Value::as_str) {
-                Some("email") => Input::Email,
-                Some("uri") => Input::Uri,
-                Some("date") => Input::Date,
-                Some("date-time") => Input::Datetime,
-                _ => Input::Text,
-            });
-            Type::Text
+        _ => Type::Any,
+    };
+    // What the type forbids could not be the answer, whoever offers it.
+    item.options.retain(|option| value_type.value(&option.value).is_some());
+    if !item.options.is_empty() {
+        return value_type;
+    }
+    if item.multiple {
+        // No input asks for a list of numbers, so nobody is kept from typing other words.
+        return if value_type == Type::Text { Type::Text } else { Type::Any };
+    }
+    item.input = match value_type {
+        Type::Text => Some(input(schema)),
+        Type::Integer => Some(Input::Integer),
+        Type::Number => Some(Input::Number),
+        Type::Boolean => Some(Input::Boolean),
+        Type::Any => None,
+    };
+    value_type
+}
+
+fn type_of(schema: &Value) -> Option<&str> {
+    schema.get("type").and_then(Value::as_str)
+}
+
+fn input(schema: &Value) -> Input {
+    match schema.get("format").and_then(Value::as_str) {
+        Some("email") => Input::Email,
+        Some("uri") => Input::Uri,
+        Some("date") => Input::Date,
+        Some("date-time") => Input::Datetime,
+        _ => Input::Text,
+    }
+}
+
+/// What whoever answers has to know, because askd cannot help with it.
+fn remark(schema: &Value, item: &Item) -> Option<String> {
+    match type_of(schema) {
+        Some("string") if item.options.is_empty() && !item.bounds.checks_pattern() => {
+            Some("askd cannot check the pattern of this field".to_owned())
         }
-        Some("integer") => {
-            item.input = Some(Input::Integer);
-            Type::Number
-        }
-        Some("number") => {
-            item.input = Some(Input::Number);
-            Type::Number
-        }
-        Some("boolean") => {
-            item.input = Some(Input::Boolean);
-            Type::Boolean
-        }
-        Some("array") => {
-            item.multiple = true;
-            item.options = schema.get("items").map(options).unwrap_or_default();
-            Type::Multi
-        }
+        Some("string" | "integer" | "number" | "boolean" | "array") => None,
+        None if has_options(schema) => None,
         other => {
             let name = other.unwrap_or("no type");
-            item.question = format!("{} (a field of a kind that askd does not know: {name})", item.question);
-            Type::Unknown
+            Some(format!("a field of a kind that askd does not know: {name}"))
         }
+    }
+}
+
+/// The values that a schema offers.
+fn constants(schema: &Value) -> Vec<&Value> {
+    let list = |key: &str| schema.get(key).and_then(Value::as_array);
+    match list("oneOf").or_else(|| list("anyOf")) {
+        Some(titled) => titled.iter().filter_map(|option| option.get("const")).collect(),
+        None => list("enum").into_iter().flatten().collect(),
     }
 }
 
@@ -216,7 +251,7 @@ fn options(schema: &Value) -> Vec<Choice> {
             let names = list("enumNames");
             let name = |i: usize| names.and_then(|names| names.get(i)).and_then(Value::as_str);
             let plain = |(i, value): (usize, &Value)| {
-                let value = value_text(value);
+                let value = text_of(value);
                 draft::choice(&value, name(i).unwrap_or(&value))
             };
             values.iter().enumerate().map(plain).collect()
@@ -227,7 +262,7 @@ fn options(schema: &Value) -> Vec<Choice> {
 }
 
 fn titled_option(option: &Value) -> Option<Choice> {
-    let value = value_text(option.get("const")?);
+    let value = text_of(option.get("const")?);
     let preview = option.get("_meta").and_then(|meta| meta.get(CLAUDE_OPTION_META));
     let preview = preview.and_then(|meta| text(meta, "preview"));
     Some(Choice {
@@ -238,16 +273,11 @@ fn titled_option(option: &Value) -> Option<Choice> {
     })
 }
 
-/// A value as answers carry it: text as it is, anything else as its JSON.
-fn value_text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
 fn default_picks(default: &Value) -> Option<Vec<String>> {
     match default {
         Value::Null => None,
         Value::String(text) if text.is_empty() => None,
-        Value::Array(values) => Some(values.iter().map(value_text).collect()),
-        value => Some(vec![value_text(value)]),
+        Value::Array(values) => Some(values.iter().map(text_of).collect()),
+        value => Some(vec![text_of(value)]),
     }
 }

@@ -17,6 +17,7 @@ mod replying;
 mod session;
 pub(crate) mod tool_content;
 mod update;
+mod value;
 mod wire;
 
 pub use agent::AcpAgent;

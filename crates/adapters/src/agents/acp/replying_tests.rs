@@ -223,3 +223,76 @@ fn an_error_of_a_client_is_no_answer() {
     let says = understand(&native, &ask, error).unwrap();
     assert_eq!(says, ClientSays::Failed("Method not found (-32601)".to_owned()));
 }
+
+#[test]
+fn what_is_offered_as_a_number_is_picked_and_goes_back_as_a_number() {
+    let titled = |value: Value, title: &str| json!({ "const": value, "title": title });
+    let schema = json!({ "type": "object", "required": ["replicas"], "properties": {
+        "replicas": { "type": "integer", "enum": [1, 3, 5.0], "enumNames": ["one", "three", "five"], "default": 3.0 },
+        "ratio": { "type": "number", "enum": [0.5, 1, 1e3, 18446744073709551615_u64, "odd"] },
+        "level": { "type": "integer", "oneOf": [titled(json!(-1), "Low"), titled(json!(0), "Normal")] },
+        "sure": { "type": "boolean", "oneOf": [titled(json!(true), "Yes"), titled(json!(false), "No")] },
+        "ports": { "type": "array", "items": { "type": "integer", "enum": [80, 443] } },
+        "free": { "type": "array", "items": { "type": "number" } },
+        "mixed": { "enum": ["auto", 2, null] },
+    } });
+    let params = json!({ "mode": "form", "sessionId": "s", "message": "m", "requestedSchema": schema });
+    let method = "elicitation/create";
+    let (_, ask) = asked(method, &params);
+    let offered = |i: usize| {
+        let item = &ask.questions[i];
+        let options = item.options.iter().map(|option| (option.value.as_str(), option.label.as_str()));
+        (options.collect::<Vec<_>>(), item.custom, item.input)
+    };
+    assert_eq!(offered(0), (vec![("1", "one"), ("3", "three"), ("5", "five")], false, None));
+    assert_eq!(ask.questions[0].default, Some(vec!["3".to_owned()]));
+    let most = "18446744073709551615";
+    let ratios = vec![("0.5", "0.5"), ("1", "1"), ("1000", "1000"), (most, most)];
+    assert_eq!(offered(1), (ratios, false, None), "what is no number cannot be the answer");
+    assert_eq!(offered(2), (vec![("-1", "Low"), ("0", "Normal")], false, None));
+    assert_eq!(offered(3), (vec![("true", "Yes"), ("false", "No")], false, None));
+    assert_eq!(offered(4), (vec![("80", "80"), ("443", "443")], false, None));
+    assert_eq!(offered(6), (vec![("auto", "auto"), ("2", "2"), ("null", "null")], false, None));
+    let accept = |content: Value| json!({ "action": "accept", "content": content });
+    same(
+        method,
+        &params,
+        &[
+            accept(
+                json!({ "replicas": 3, "ratio": 0.5, "level": -1, "sure": false, "ports": [443, 80], "mixed": "auto" }),
+            ),
+            accept(json!({ "replicas": 5, "ratio": 18446744073709551615_u64, "free": [1, 2.5], "mixed": 2 })),
+        ],
+    );
+    refused(
+        method,
+        &params,
+        &[
+            accept(json!({ "replicas": 2 })),
+            accept(json!({ "replicas": "3" })),
+            accept(json!({ "replicas": 3, "ratio": 0.25 })),
+            accept(json!({ "replicas": 3, "ports": ["80"] })),
+            accept(json!({ "replicas": 3, "ports": [81] })),
+            accept(json!({ "replicas": 3, "mixed": "odd" })),
+        ],
+    );
+}
+
+#[test]
+fn a_pattern_that_askd_cannot_check_is_shown_and_said_so() {
+    let field = |pattern: &str| json!({ "type": "string", "description": "Password", "pattern": pattern });
+    let odd = r"^(?=.*\d).{4,}$";
+    let schema = json!({ "type": "object", "properties": { "odd": field(odd), "plain": field("^[a-z]+$") } });
+    let params = json!({ "mode": "form", "sessionId": "s", "message": "m", "requestedSchema": schema });
+    let (_, ask) = asked("elicitation/create", &params);
+    let shown = |i: usize| (ask.questions[i].question.as_str(), ask.questions[i].bounds.pattern.as_deref());
+    assert_eq!(shown(0), ("Password (askd cannot check the pattern of this field)", Some(odd)));
+    assert_eq!(shown(1), ("Password", Some("^[a-z]+$")));
+    // A field that shows the message shows it once, whatever else is said about it.
+    let alone = json!({ "type": "object", "properties": { "k": { "type": "string", "pattern": odd } } });
+    let params =
+        json!({ "mode": "form", "sessionId": "s", "message": "Which key?", "requestedSchema": alone });
+    let (_, ask) = asked("elicitation/create", &params);
+    assert_eq!(ask.questions[0].question, "Which key? (askd cannot check the pattern of this field)");
+    assert_eq!(ask.body, None);
+}

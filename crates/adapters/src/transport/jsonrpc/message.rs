@@ -1,10 +1,10 @@
 //! One JSON-RPC message. In: the bytes of a line, whatever they are. Out: request, notification, response or the reason
 //! why it is none of these; and the other way round.
 
-use std::fmt;
-
-use serde::{Deserialize, Deserializer, Serialize, de};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
+
+use super::id::Id;
 
 /// The error codes that JSON-RPC 2.0 reserves, and the one that ACP and LSP give to a cancelled request.
 pub mod error_code {
@@ -14,51 +14,6 @@ pub mod error_code {
     pub const INVALID_PARAMS: i64 = -32602;
     pub const INTERNAL_ERROR: i64 = -32603;
     pub const REQUEST_CANCELLED: i64 = -32800;
-}
-
-/// The id of a request. Fractions and numbers beyond 64 bits are refused: no known agent has them, and they would
-/// not survive the way back.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(untagged)]
-pub enum Id {
-    Null,
-    Int(i64),
-    Str(String),
-}
-
-impl fmt::Display for Id {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Null => f.write_str("null"),
-            Self::Int(id) => write!(f, "{id}"),
-            Self::Str(id) => write!(f, "{id:?}"),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Id {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl de::Visitor<'_> for Visitor {
-            type Value = Id;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("null, a 64 bit integer or a string")
-            }
-            fn visit_unit<E>(self) -> Result<Id, E> {
-                Ok(Id::Null)
-            }
-            fn visit_i64<E>(self, id: i64) -> Result<Id, E> {
-                Ok(Id::Int(id))
-            }
-            fn visit_u64<E: de::Error>(self, id: u64) -> Result<Id, E> {
-                i64::try_from(id).map(Id::Int).map_err(|_| E::custom("the id is beyond 64 signed bits"))
-            }
-            fn visit_str<E>(self, id: &str) -> Result<Id, E> {
-                Ok(Id::Str(id.to_owned()))
-            }
-        }
-        deserializer.deserialize_any(Visitor)
-    }
 }
 
 /// The error object of a response, when it has the form that JSON-RPC gives it.

@@ -1,11 +1,13 @@
 //! JSON-RPC 2.0 without IO: `message` turns one line into a value and values into lines, `peer` remembers what is open
-//! on both sides. Params, results and errors stay the bytes that they were.
+//! on both sides. Ids, params, results and errors stay the bytes that they were.
 
+mod id;
 mod message;
 mod peer;
 
+pub use id::Id;
 pub use message::{
-    Defect, Id, JsonRpcError, Message, Outcome, encode_error, encode_notification, encode_request,
-    encode_result, error_code,
+    Defect, JsonRpcError, Message, Outcome, encode_error, encode_notification, encode_request, encode_result,
+    error_code,
 };
 pub use peer::{CANCEL_METHOD, Incoming, MAX_OPEN_REQUESTS, Peer, PeerError, VersionField};

@@ -9,9 +9,9 @@ use std::collections::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::id::Id;
 use super::message::{
-    Defect, Id, JsonRpcError, Message, Outcome, encode_error, encode_notification, encode_request,
-    encode_result,
+    Defect, JsonRpcError, Message, Outcome, encode_error, encode_notification, encode_request, encode_result,
 };
 
 /// The notification that asks the other side to give up a request.
@@ -112,7 +112,7 @@ impl<T> Peer<T> {
         if self.ours.len() >= MAX_OPEN_REQUESTS {
             return Err(PeerError::TooManyOpen);
         }
-        let id = Id::Int(self.next_id);
+        let id = Id::from(self.next_id);
         let line = encode_request(self.with_version(), &id, method, Some(params))?;
         self.next_id = self.next_id.wrapping_add(1);
         self.ours.insert(id.clone(), tag);

@@ -8,12 +8,12 @@ use bytes::Bytes;
 use askd_adapters::agents::acp::asks;
 use askd_adapters::splice;
 use askd_adapters::transport::holder::HolderConnection;
-use askd_adapters::transport::jsonrpc::Message;
+use askd_adapters::transport::jsonrpc::{Id, Message};
 use askd_adapters::{Asked, Heard};
 use askd_core::{Cause, Question};
 use askd_store::{AsksHere, NewEntry};
 
-use super::ids::{canonical, id_of};
+use super::ids::id_of;
 use super::notice;
 use super::relay::{Relayed, Response};
 use crate::engine::managed::{Attendant, ROAD, SERVED_ROAD, Stored};
@@ -60,7 +60,7 @@ impl Attendant {
         if let (Some(relay), Message::Request { id, method, .. }) = (&self.relay, &message)
             && !heard.iter().any(|value| matches!(value, Heard::Asked(_)))
         {
-            relay.server.add_request(canonical(id), asks(method));
+            relay.server.add_request(id.clone(), asks(method));
         }
         self.relay_heard(heard, entry, n).await
     }
@@ -126,7 +126,9 @@ impl Attendant {
         let request = id_of(asked.native.get());
         let question = self.question_from(asked, road);
         let about = Some(question.session.clone());
-        let asks = request.clone().map(|request| AsksHere { native_id: native_id.clone(), request });
+        let asks = request
+            .as_ref()
+            .map(|request| AsksHere { native_id: native_id.clone(), request: request.as_str().to_owned() });
         let line = entry.map(|entry| NewEntry { about, asks, ..entry });
         let said = std::mem::take(&mut self.unsaved).into_iter().map(|(_, entry)| entry);
         let said: Vec<NewEntry> = said.chain(line).collect();
@@ -142,11 +144,7 @@ impl Attendant {
     }
 
     /// The clients' name of a question that was stored, or could not be.
-    pub(in crate::engine) fn relay_took(
-        &self,
-        request: Option<String>,
-        taken: &Result<Question, EngineError>,
-    ) {
+    pub(in crate::engine) fn relay_took(&self, request: Option<Id>, taken: &Result<Question, EngineError>) {
         let (Some(relay), Some(request)) = (&self.relay, request) else { return };
         match taken {
             Ok(question) => relay.server.add_question(request, question.id.clone()),

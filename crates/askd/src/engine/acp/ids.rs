@@ -10,19 +10,14 @@ use crate::engine::new_bits;
 
 const PREFIX: &str = "acp:";
 
-/// An id in the form in which ids are compared: `7` is not `"7"`, `"a"` is `"\u0061"`.
-pub(in crate::engine) fn canonical(id: &Id) -> String {
-    serde_json::to_string(id).unwrap_or_default()
+/// The id of a message.
+pub(in crate::engine) fn id_of(message: &str) -> Option<Id> {
+    serde_json::from_str(splice::member(message, "id")?).ok()
 }
 
-/// The JSON text of an id, in that form.
-pub(super) fn id_text(text: &str) -> Option<String> {
-    serde_json::from_str::<Id>(text).ok().as_ref().map(canonical)
-}
-
-/// The id of a message, in that form.
-pub(in crate::engine) fn id_of(message: &str) -> Option<String> {
-    id_text(splice::member(message, "id")?)
+/// A client's response to the agent's request `own`, in the agent's own spelling of the id.
+pub(super) fn respelled(response: String, given: &Id, own: &Id) -> String {
+    if given.as_str() == own.as_str() { response } else { splice::set(&response, &["id"], own.as_str()) }
 }
 
 /// Makes ids that no earlier hub has made.
@@ -97,9 +92,14 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_compared_as_values() {
-        assert_eq!(id_of(r#"{"id":"\u0061"}"#), id_of(r#"{"id":"a"}"#));
-        assert_ne!(id_of(r#"{"id":"7"}"#), id_of(r#"{"id":7}"#));
+    fn the_agent_gets_its_own_spelling_of_an_id() {
+        let response = r#"{"jsonrpc":"2.0","id":2,"result":{"a":1.0}}"#;
+        let (given, own) = (id_of(response).unwrap(), id_of(r#"{"id":2.0}"#).unwrap());
+        assert_eq!(given, own);
+        assert_eq!(
+            respelled(response.to_owned(), &given, &own),
+            r#"{"jsonrpc":"2.0","id":2.0,"result":{"a":1.0}}"#
+        );
         assert_eq!(id_of("{}"), None);
     }
 }

@@ -2,6 +2,8 @@
 
 use serde_json::json;
 
+use askd_adapters::splice;
+use askd_adapters::transport::jsonrpc::Id;
 use askd_core::{Cause, QuestionId};
 
 pub(super) const ENDED: &str = "_askd/agent_ended";
@@ -12,22 +14,21 @@ pub(super) fn resolved(end: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","method":"_askd/question_resolved","params":{end}}}"#)
 }
 
-/// A client said that it cannot show a question; it is open for everybody else. `request` is the JSON text of the agent's id.
-pub(super) fn not_shown(request: &str, question: Option<&QuestionId>, why: &str, client: &str) -> String {
-    let params = json!({
-        "requestId": serde_json::from_str::<serde_json::Value>(request).unwrap_or_default(),
-        "questionId": question,
-        "client": client,
-        "error": why,
-    });
-    json!({ "jsonrpc": "2.0", "method": "_askd/question_not_shown", "params": params }).to_string()
+/// A client said that it cannot show a question; it is open for everybody else.
+pub(super) fn not_shown(request: &Id, question: Option<&QuestionId>, why: &str, client: &str) -> String {
+    let params = json!({ "questionId": question, "client": client, "error": why });
+    about(request, "_askd/question_not_shown", &params.to_string())
 }
 
 /// A client has answered a request of the agent that is no question.
 pub(super) fn answered(response: &str) -> Option<String> {
-    let id: serde_json::Value = serde_json::from_str(&super::id_of(response)?).ok()?;
-    let params = json!({ "requestId": id });
-    Some(json!({ "jsonrpc": "2.0", "method": ANSWERED, "params": params }).to_string())
+    super::id_of(response).map(|request| about(&request, ANSWERED, "{}"))
+}
+
+/// A notification about a request; its id is spelled as the agent spells it.
+fn about(request: &Id, method: &str, params: &str) -> String {
+    let params = splice::set(params, &["requestId"], request.as_str());
+    format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#)
 }
 
 /// The agent is gone.

@@ -7,10 +7,11 @@ use tokio::sync::oneshot;
 
 use askd_adapters::splice;
 use askd_adapters::transport::holder::protocol::WriteResult;
+use askd_adapters::transport::jsonrpc::Id;
 use askd_core::{Cause, SessionId, TokenId};
 
 use super::error::words;
-use super::ids::{Carried, Ids, id_of, id_text};
+use super::ids::{Carried, Ids, id_of};
 use super::server::AcpServer;
 
 /// Requests of clients that wait for the agent at one time.
@@ -76,6 +77,8 @@ pub struct ClientCall {
 struct Waiting {
     client: TokenId,
     carried: Carried,
+    /// As the agent got it; of a prompt, which can be long, what it carries says enough.
+    text: Option<String>,
     reply: oneshot::Sender<String>,
 }
 
@@ -135,7 +138,7 @@ impl Relay {
             drop(reply.send(refusal(&original, "too many requests wait for this agent", None)));
             return None;
         }
-        let initialize = method == "initialize";
+        let (initialize, prompts) = (method == "initialize", method == "session/prompt");
         let carried = Carried { method, session, original };
         let id = self.ids.next(&carried);
         let mut text = splice::set(body, &["id"], &id);
@@ -143,7 +146,7 @@ impl Relay {
             text = with_client_capabilities(text);
         }
         self.writes.insert(tag, id.clone());
-        self.waiting.insert(id, Waiting { client, carried, reply });
+        self.waiting.insert(id, Waiting { client, carried, text: (!prompts).then(|| text.clone()), reply });
         Some(text)
     }
 
@@ -151,10 +154,11 @@ impl Relay {
     /// several requests have that id: whose turn is meant cannot be known, and nobody's is ended by guessing.
     pub(super) fn cancellation(&self, body: &str, client: &TokenId) -> Option<String> {
         let path = ["params", "requestId"];
-        let wanted = splice::at(body, &path).and_then(id_text);
+        let read = |text: &str| serde_json::from_str::<Id>(text).ok();
+        let wanted = splice::at(body, &path).and_then(read);
         let Some(wanted) = wanted else { return Some(body.to_owned()) };
         let named = |waiting: &Waiting| {
-            waiting.client == *client && id_text(&waiting.carried.original).as_ref() == Some(&wanted)
+            waiting.client == *client && read(&waiting.carried.original).as_ref() == Some(&wanted)
         };
         let mut known = self.waiting.iter().filter(|(_, waiting)| named(waiting)).map(|(id, _)| id);
         match (known.next(), known.next()) {
@@ -166,7 +170,7 @@ impl Relay {
 
     /// A response of the agent, given back under the client's own id.
     pub(super) fn returned(&mut self, line: &str) -> Returned {
-        let id = id_of(line).unwrap_or_else(|| "null".to_owned());
+        let id = id_of(line).map_or_else(|| "null".to_owned(), |id| id.to_string());
         let waiting = self.waiting.remove(&id);
         let read = if waiting.is_none() { Carried::read(&id) } else { None };
         let retold = read.as_ref().map(|carried| carried.retold(&id));
@@ -185,6 +189,14 @@ impl Relay {
     /// Responses that could not be stored: the agent's lines are heard again, and theirs are among them.
     pub(in crate::engine) fn wait_again(&mut self, responses: Vec<Response>) {
         self.waiting.extend(responses.into_iter().map(|response| (response.id, response.waiting)));
+    }
+
+    /// The requests that wait, for a codec that has not overheard them.
+    pub(in crate::engine) fn requests(&self) -> impl Iterator<Item = String> {
+        let told = |(id, waiting): (&String, &Waiting)| {
+            waiting.text.clone().unwrap_or_else(|| waiting.carried.retold(id))
+        };
+        self.waiting.iter().map(told)
     }
 
     /// A message of the agent that names a client's request gets the client's own id.

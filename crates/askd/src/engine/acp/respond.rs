@@ -4,13 +4,13 @@
 //! never sees it.
 
 use askd_adapters::agents::acp::asks;
-use askd_adapters::transport::jsonrpc::{JsonRpcError, Message, Outcome};
+use askd_adapters::transport::jsonrpc::{Id, JsonRpcError, Message, Outcome};
 use askd_adapters::{ClientSays, Unspeakable, splice};
 use askd_core::{Cause, Question, QuestionId, RejectMode, Right, Settlement, SourceId};
 use askd_store::{Order, QuestionFilter};
 
 use super::error::AcpError;
-use super::ids::{canonical, id_of};
+use super::ids::{id_of, respelled};
 use super::notice;
 use super::relay::Relayed;
 use super::server::AcpServer;
@@ -37,26 +37,29 @@ impl Engine {
             None if server.asks(&request) && error_of(&body).is_some() => {
                 return self.cannot_show(caller, &server, &request, &body).await;
             }
-            None if server.take_request(&request) => {
-                caller.needs(Right::Manage)?;
-                return self.pass_on(&server, body).await;
-            }
-            None => self.question_of_request(&server.source, &request).await?,
+            None => match server.take_request(&request) {
+                Some(own) => {
+                    caller.needs(Right::Manage)?;
+                    return self.pass_on(&server, respelled(body, &request, &own)).await;
+                }
+                None => self.question_of_request(&server.source, &request).await?,
+            },
         };
         if question.is_none()
-            && let Some(method) = self.waits_for(&server, &request).await?
+            && let Some((own, method)) = self.waits_for(&server, &request).await?
         {
             if asks(&method) && error_of(&body).is_some() {
-                return self.cannot_show(caller, &server, &request, &body).await;
+                return self.cannot_show(caller, &server, &own, &body).await;
             }
-            if server.take_earlier(&request) {
+            if server.take_earlier(&own) {
                 caller.needs(Right::Manage)?;
-                return self.pass_on(&server, body).await;
+                return self.pass_on(&server, respelled(body, &request, &own)).await;
             }
         }
-        let question = question.ok_or_else(|| AcpError::UnknownRequest(request.clone()))?;
+        let (own, question) = question.ok_or_else(|| AcpError::UnknownRequest(request.to_string()))?;
         caller.needs(Right::Answer)?;
-        self.settle_by_response(caller, &server, &request, &question, body).await
+        let body = respelled(body, &request, &own);
+        self.settle_by_response(caller, &server, &own, &question, body).await
     }
 
     /// A client says that it cannot show a question that the inbox cannot show either. Another client may.
@@ -64,7 +67,7 @@ impl Engine {
         &self,
         caller: &Caller,
         server: &AcpServer,
-        request: &str,
+        request: &Id,
         body: &str,
     ) -> Result<(), AcpError> {
         caller.needs(Right::Answer)?;
@@ -88,7 +91,7 @@ impl Engine {
         &self,
         caller: &Caller,
         server: &AcpServer,
-        request: &str,
+        request: &Id,
         id: &QuestionId,
         body: String,
     ) -> Result<(), AcpError> {
@@ -130,12 +133,12 @@ impl Engine {
     }
 
     /// The agent of the server is gone, or was never there. Nothing is started for a response.
-    async fn late_response(&self, caller: &Caller, id: &str, request: &str) -> Result<(), AcpError> {
+    async fn late_response(&self, caller: &Caller, id: &str, request: &Id) -> Result<(), AcpError> {
         caller.needs(Right::Answer)?;
         let Some(last) = self.last_agent(id).await? else {
             return Err(AcpError::UnknownServer(id.to_owned()));
         };
-        if let Some(question) = self.question_of_request(&last.source, request).await?
+        if let Some((_, question)) = self.question_of_request(&last.source, request).await?
             && let Some(record) = self.store().question(&question).await?
             && !record.question.is_open()
         {
@@ -144,8 +147,8 @@ impl Engine {
         Err(AcpError::Ended { server: id.to_owned(), cause: last.cause })
     }
 
-    /// The method of a request of the agent, heard by an earlier hub, that by the stream no client has answered.
-    async fn waits_for(&self, server: &AcpServer, request: &str) -> Result<Option<String>, AcpError> {
+    /// A request of the agent, heard by an earlier hub, that by the stream no client has answered: its id and its method.
+    async fn waits_for(&self, server: &AcpServer, request: &Id) -> Result<Option<(Id, String)>, AcpError> {
         let (mut waits, mut after) = (None, 0);
         loop {
             let page = self.store().entries_after(&server.stream, None, after).await?;
@@ -153,10 +156,11 @@ impl Engine {
             after = last.number;
             for line in page.entries.iter().filter_map(|entry| entry.raw.as_deref()) {
                 match Message::parse(line.as_bytes()) {
-                    Message::Request { id, method, .. } if canonical(&id) == request => waits = Some(method),
+                    Message::Request { id, method, .. } if id == *request => waits = Some((id, method)),
                     Message::Notification { method, .. } if method == notice::ANSWERED => {
                         let answered = splice::at(line, &["params", "requestId"]);
-                        waits = waits.filter(|_| answered != Some(request));
+                        let answered = answered.and_then(|id| serde_json::from_str::<Id>(id).ok());
+                        waits = waits.filter(|_| answered.as_ref() != Some(request));
                     }
                     Message::Notification { method, .. } if method == notice::ENDED => waits = None,
                     _ => {}
@@ -169,14 +173,14 @@ impl Engine {
     async fn question_of_request(
         &self,
         source: &SourceId,
-        request: &str,
-    ) -> Result<Option<QuestionId>, AcpError> {
+        request: &Id,
+    ) -> Result<Option<(Id, QuestionId)>, AcpError> {
         for session in self.store().sessions_of_source(source).await? {
             let filter = QuestionFilter { session: Some(session.id), ..QuestionFilter::default() };
             for question in self.store().list(filter, Order::Desc, None, LOOK_BACK).await?.questions {
                 let native = self.store().native(&question.id).await?.unwrap_or_default();
-                if id_of(&native).as_deref() == Some(request) {
-                    return Ok(Some(question.id));
+                if let Some(own) = id_of(&native).filter(|own| own == request) {
+                    return Ok(Some((own, question.id)));
                 }
             }
         }

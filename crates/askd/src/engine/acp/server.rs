@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
+use askd_adapters::transport::jsonrpc::Id;
 use askd_core::{Question, QuestionId, SessionId, Settlement, SourceId};
 
 /// Requests of one agent that are remembered as questions, so that a late or second response finds its question.
@@ -27,13 +28,13 @@ pub struct AcpServer {
 #[derive(Debug, Default)]
 struct Shared {
     /// The agent's requests that are questions, by their ids.
-    questions: HashMap<String, QuestionId>,
+    questions: HashMap<Id, QuestionId>,
     /// The ids, oldest first.
-    asked: VecDeque<String>,
+    asked: VecDeque<Id>,
     /// The agent's other requests that no client has answered, and whether each asks a human (in a way that the inbox cannot show).
-    requests: HashMap<String, bool>,
+    requests: HashMap<Id, bool>,
     /// Those that this hub has passed a response on for.
-    answered: HashSet<String>,
+    answered: HashSet<Id>,
     /// Whether the agent is gone; what is left is only to be cleared away.
     gone: bool,
     /// What a client wrote to settle a question, to be passed on byte for byte if it won.
@@ -41,17 +42,17 @@ struct Shared {
 }
 
 impl Shared {
-    fn forget_question(&mut self, request: &str) {
+    fn forget_question(&mut self, request: &Id) {
         if self.questions.remove(request).is_some() {
             self.asked.retain(|known| known != request);
         }
     }
 
-    fn answer(&mut self, request: &str) -> bool {
+    fn answer(&mut self, request: &Id) -> bool {
         if self.answered.len() >= MAX_REQUESTS {
             self.answered.clear();
         }
-        self.answered.insert(request.to_owned())
+        self.answered.insert(request.clone())
     }
 }
 
@@ -78,7 +79,7 @@ impl AcpServer {
         self.shared().gone
     }
 
-    pub(in crate::engine) fn add_question(&self, request: String, question: QuestionId) {
+    pub(in crate::engine) fn add_question(&self, request: Id, question: QuestionId) {
         let mut shared = self.shared();
         shared.forget_question(&request);
         if shared.asked.len() == MAX_QUESTIONS
@@ -92,18 +93,18 @@ impl AcpServer {
         shared.questions.insert(request, question);
     }
 
-    /// The question that a request of the agent is.
-    pub(super) fn question(&self, request: &str) -> Option<QuestionId> {
-        self.shared().questions.get(request).cloned()
+    /// The question that a request of the agent is, and the request's id as the agent spells it.
+    pub(super) fn question(&self, request: &Id) -> Option<(Id, QuestionId)> {
+        self.shared().questions.get_key_value(request).map(|(own, question)| (own.clone(), question.clone()))
     }
 
     /// Whether a request of the agent was heard by this hub and waits, or is a question.
-    pub(super) fn knows(&self, request: &str) -> bool {
+    pub(super) fn knows(&self, request: &Id) -> bool {
         let shared = self.shared();
         shared.requests.contains_key(request) || shared.questions.contains_key(request)
     }
 
-    pub(super) fn add_request(&self, request: String, asks: bool) {
+    pub(super) fn add_request(&self, request: Id, asks: bool) {
         let mut shared = self.shared();
         shared.forget_question(&request);
         shared.answered.remove(&request);
@@ -112,19 +113,20 @@ impl AcpServer {
         }
     }
 
-    /// Whether the agent waits for this response; it is taken only once.
-    pub(super) fn take_request(&self, request: &str) -> bool {
+    /// A request that waits for this response, as the agent spells its id; it is taken only once.
+    pub(super) fn take_request(&self, request: &Id) -> Option<Id> {
         let mut shared = self.shared();
-        shared.requests.remove(request).is_some() && shared.answer(request)
+        let (own, _) = shared.requests.remove_entry(request)?;
+        shared.answer(&own).then_some(own)
     }
 
     /// Whether a request that waits asks a human.
-    pub(super) fn asks(&self, request: &str) -> bool {
+    pub(super) fn asks(&self, request: &Id) -> bool {
         self.shared().requests.get(request) == Some(&true)
     }
 
     /// The same for a request that an earlier hub heard; whether it still waits is for the caller to know.
-    pub(super) fn take_earlier(&self, request: &str) -> bool {
+    pub(super) fn take_earlier(&self, request: &Id) -> bool {
         self.shared().answer(request)
     }
 

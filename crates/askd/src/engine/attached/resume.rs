@@ -25,7 +25,7 @@ impl Engine {
         records.retain(|record| self.is_attached(record));
         // Of a server that is heard by two roads, each keeps its questions, whichever is heard first.
         for record in &records {
-            for native_id in self.pending_of(record, &[]).await?.1.keys() {
+            for native_id in self.pending_of(record, &[], None).await?.1.keys() {
                 self.inner.attached.told.claim(&record.source, native_id);
             }
         }
@@ -98,7 +98,8 @@ impl Engine {
         let sessions =
             self.store().sessions_of_source(&record.source.id).await.map_err(|error| text(&error))?;
         let sessions: Vec<_> = sessions.into_iter().filter(|session| session.live).collect();
-        let (pending, questions) = self.pending_of(record, &sessions).await.map_err(|error| text(&error))?;
+        let (pending, questions) =
+            self.pending_of(record, &sessions, None).await.map_err(|error| text(&error))?;
         let known = |session: &askd_core::Session| KnownSession {
             native_id: session.native_id.clone(),
             cwd: session.cwd.clone(),

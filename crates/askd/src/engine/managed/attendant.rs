@@ -28,7 +28,7 @@ use crate::engine::acp::Relay;
 use crate::engine::{Engine, EngineError, Said};
 
 /// Pause before a holder that lives but does not answer is tried again.
-pub(super) const ATTACH_AGAIN: Duration = Duration::from_millis(500);
+const ATTACH_AGAIN: Duration = Duration::from_millis(500);
 /// The name under which the first words to an agent are journaled.
 const OPENING: &str = "opening";
 
@@ -61,15 +61,6 @@ pub(in crate::engine) struct Attendant {
     pub(in crate::engine) relay: Option<Relay>,
     /// What an agent adds that talks through a server of its own.
     pub(super) served: Option<Served>,
-}
-
-/// Why an agent is not attended any more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ended {
-    /// The agent is gone.
-    Gone,
-    /// Something that it said could not be stored, and who understood it knows it already.
-    Unheard,
 }
 
 /// Why a connection to the holder is over.
@@ -119,16 +110,27 @@ impl Attendant {
         &self.main.id
     }
 
-    /// Attends the agent until it is gone, or has to be taken up anew.
+    /// Attends the agent until it is gone.
     pub(super) async fn run(
         mut self,
         begin: Begin,
         commands: mpsc::Sender<Command>,
         mut wishes: mpsc::Receiver<Command>,
-    ) -> Ended {
+    ) {
         let mut greeting = self.codec.begin(begin);
         self.open_link();
+        let mut unheard = false;
         loop {
+            if unheard {
+                match self.take_up_anew().await {
+                    Ok(words) => (greeting, unheard) = (words, false),
+                    Err(why) => {
+                        tracing::error!(why, source = %self.source.id, "cannot take up an agent again; trying again");
+                        tokio::time::sleep(ATTACH_AGAIN).await;
+                        continue;
+                    }
+                }
+            }
             let over = match attach(&self.folder, 0).await {
                 Ok(attached) => {
                     if self.is_reachable() {
@@ -145,21 +147,16 @@ impl Attendant {
             self.writes.clear();
             self.probes.clear();
             match over {
-                Ok(Over::Agent) => return Ended::Gone,
+                Ok(Over::Agent) => return,
                 Ok(Over::Connection) => {}
                 Err(error) => {
                     tracing::error!(%error, source = %self.source.id, "cannot store what an agent said; trying again");
-                    // A holder tells its lines again, to a codec that knows no more than the store: the agent is taken up anew. A
-                    // server tells nothing twice, and lists all that waits to whoever comes anew.
-                    if (self.served.is_some() || self.relay.is_none()) && self.ending.is_none() {
-                        return Ended::Unheard;
-                    }
                     self.unsaved.clear();
-                    // Lines are heard again; clients that wait for a response go on waiting for it.
                     let responses = self.pipeline.abandon();
                     if let Some(relay) = &mut self.relay {
                         relay.wait_again(responses);
                     }
+                    unheard = true;
                 }
             }
             tokio::time::sleep(ATTACH_AGAIN).await;

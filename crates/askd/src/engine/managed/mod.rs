@@ -82,12 +82,8 @@ impl Managed {
         self.attended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives back whether somebody has ended the agent while nobody attended it.
-    fn add(&self, source: SourceId, main: SessionId, leads: bool, commands: mpsc::Sender<Command>) -> bool {
-        let mut attended = self.attended();
-        let ending = attended.get(&source).is_some_and(|before| before.ending);
-        attended.insert(source, Attended { main, leads, ending, commands });
-        ending
+    fn add(&self, source: SourceId, attended: Attended) {
+        self.attended().insert(source, attended);
     }
 
     fn remove(&self, source: &SourceId) {
@@ -98,8 +94,23 @@ impl Managed {
         self.attended().get(source).cloned()
     }
 
-    fn sources(&self) -> Vec<SourceId> {
-        self.attended().keys().cloned().collect()
+    fn is_empty(&self) -> bool {
+        self.attended().is_empty()
+    }
+
+    /// Those that nobody has ended.
+    fn going_on(&self) -> Vec<SourceId> {
+        self.sources(|attended| !attended.ending)
+    }
+
+    /// Those that somebody has ended and that are not gone yet.
+    fn ending(&self) -> Vec<SourceId> {
+        self.sources(|attended| attended.ending)
+    }
+
+    fn sources(&self, which: impl Fn(&Attended) -> bool) -> Vec<SourceId> {
+        let attended = self.attended();
+        attended.iter().filter(|(_, attended)| which(attended)).map(|(source, _)| source.clone()).collect()
     }
 
     /// Has the agent of a source ended, if it is attended.
@@ -111,9 +122,5 @@ impl Managed {
         if let Some(commands) = commands {
             drop(commands.send(Command::End { detail }).await);
         }
-    }
-
-    fn is_ending(&self) -> bool {
-        self.attended().values().any(|attended| attended.ending)
     }
 }

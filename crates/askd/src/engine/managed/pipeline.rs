@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 
 use askd_adapters::Call;
 use askd_adapters::transport::holder::HolderConnection;
+use askd_adapters::transport::jsonrpc::Id;
 use askd_core::Question;
 use askd_store::Chain;
 
@@ -38,7 +39,7 @@ pub(in crate::engine) enum Stored {
     /// A question under the agent's own name, and the request that it was for the clients of an ACP server.
     Question {
         native_id: String,
-        request: Option<String>,
+        request: Option<Id>,
         taken: Box<Result<Question, EngineError>>,
     },
 }

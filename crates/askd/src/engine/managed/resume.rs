@@ -1,19 +1,20 @@
-//! After a restart: the managed agents that earlier hubs started, each taken up where it was left.
+//! After a restart, the managed agents that earlier hubs started are taken up where they were left; and so is one whose words could
+//! not be stored.
 
 use std::collections::HashMap;
 
 use askd_adapters::transport::holder::{Completed, Folder, look, probe_offline};
-use askd_adapters::{Begin, KnownSession, Pending, Start};
+use askd_adapters::{Begin, Codec, Heard, KnownSession, Pending, Start};
 use askd_core::delivery::{DeliveryInput, Redeliver};
-use askd_core::{Cause, Question, QuestionId, SessionId, Settlement, SourceId, SourceState};
+use askd_core::{Cause, Question, QuestionId, Session, SessionId, Settlement, SourceState};
 use askd_store::SourceRecord;
 use serde_json::value::RawValue;
 
-use super::attendant::{ATTACH_AGAIN, Attendant};
+use super::attendant::Attendant;
 use super::served::Served;
 use super::start::HeldSettings;
 use super::{ACP, MANAGED};
-use crate::engine::acp::id_of;
+use crate::engine::acp::{Relay, id_of};
 use crate::engine::{Engine, EngineError, new_bits, now};
 
 /// A managed agent, for `askd doctor` and for what Ctrl-C says.
@@ -25,6 +26,43 @@ pub struct HeldAgent {
     pub alive: bool,
     pub holder_pid: Option<i32>,
     pub agent_pid: Option<i32>,
+}
+
+/// An agent as the store knows it.
+struct Recalled {
+    held: HeldSettings,
+    folder: Folder,
+    redeliver: Redeliver,
+    codec: Box<dyn Codec>,
+    main: Session,
+    served: Option<Served>,
+    /// By the agent's own names, as the questions are.
+    sessions: HashMap<String, SessionId>,
+    questions: HashMap<String, QuestionId>,
+    begin: Begin,
+}
+
+impl Attendant {
+    /// Forgets what was heard and could not be stored, and gives the words with which the agent is taken up again. Its holder tells
+    /// its lines once more, to a codec that knows no more than the store; a server tells nothing twice, and lists all that waits to
+    /// whoever comes anew. Clients that wait for a response go on waiting.
+    pub(super) async fn take_up_anew(&mut self) -> Result<Vec<Heard>, String> {
+        let record = self.engine.store().source(&self.source.id).await.map_err(|error| error.to_string())?;
+        let record = record.ok_or("its source was not stored")?;
+        let recalled = self.engine.recall(&record).await?;
+        self.main = recalled.main;
+        self.codec = recalled.codec;
+        self.sessions = recalled.sessions;
+        self.questions = recalled.questions;
+        self.served = recalled.served;
+        self.names.set_incomplete();
+        let greeting = self.codec.begin(recalled.begin);
+        for request in self.relay.iter().flat_map(Relay::requests) {
+            drop(self.codec.overhear(request.as_bytes()));
+        }
+        self.open_link();
+        Ok(greeting)
+    }
 }
 
 fn is_held(record: &SourceRecord) -> bool {
@@ -50,72 +88,13 @@ impl Engine {
         Ok(resumed)
     }
 
-    /// Takes up one agent again, as soon as the store can be read.
-    pub(super) async fn resume_when_it_can(&self, id: &SourceId) {
-        loop {
-            tokio::time::sleep(ATTACH_AGAIN).await;
-            let why = match self.store().source(id).await {
-                Ok(Some(record)) if record.source.state != SourceState::Ended => {
-                    match self.resume(&record).await {
-                        Ok(()) => return,
-                        Err(why) => why,
-                    }
-                }
-                Ok(_) => return self.inner.managed.remove(id),
-                Err(error) => error.to_string(),
-            };
-            tracing::error!(source = %id, why, "cannot take up an agent again; trying again");
-        }
-    }
-
     async fn resume(&self, record: &SourceRecord) -> Result<(), String> {
-        let text = |error: &dyn std::error::Error| error.to_string();
-        let held: HeldSettings = serde_json::from_str(&record.settings).map_err(|error| text(&error))?;
-        let managed = &self.inner.managed;
-        let registry = &managed.settings.registry;
-        let agent = record.source.agent.as_str();
-        let adapter = if held.server.is_some() { registry.acp(agent) } else { registry.get(agent) };
-        let adapter = adapter.ok_or("its agent is not registered any more")?;
-        let codec = adapter.codec().map_err(|error| text(&error))?;
-        let main = self.store().session(&held.main).await.map_err(|error| text(&error))?;
-        let main = main.ok_or("its session was not stored")?;
-        let folder = Folder::in_data(&managed.settings.data, &held.holder);
-        let sessions =
-            self.store().sessions_of_source(&record.source.id).await.map_err(|error| text(&error))?;
-        let named = sessions.into_iter().filter(|session| session.native_id != session.id.as_str());
-        let named: Vec<_> = named.collect();
-        // What was called at a server is in no journal. Where there are lines too, what the journal does not know is said again: of two
-        // calls the server takes the first.
-        let journal = Some(&folder).filter(|_| held.served.is_none() || held.server.is_some());
-        self.settle_claims_of(record, journal, adapter.descriptor().redeliver)
-            .await
-            .map_err(|error| text(&error))?;
-        let (pending, questions) = self.pending_of(record, &named).await.map_err(|error| text(&error))?;
-        let known = |session: &askd_core::Session| KnownSession {
-            native_id: session.native_id.clone(),
-            cwd: session.cwd.clone(),
-            title: session.title.clone(),
-        };
-        let begin = Begin {
-            start: if held.server.is_some() { Start::Observed } else { Start::Resumed },
-            // Distinct for whoever attaches: the ids of its requests must not meet those of an earlier one.
-            epoch: new_bits() as u32,
-            cwd: held.cwd,
-            prompt: held.prompt,
-            sessions: named.iter().map(known).collect(),
-            pending,
-        };
-        let mut attendant = Attendant::new(
-            self.clone(),
-            record.source.clone(),
-            main,
-            codec,
-            adapter.descriptor().redeliver,
-            folder,
-        );
-        attendant.sessions = named.into_iter().map(|session| (session.native_id, session.id)).collect();
-        attendant.served =
-            adapter.server().zip(held.served).map(|(way, settings)| Served::new(way, settings));
+        let Recalled { held, folder, redeliver, codec, main, served, sessions, questions, begin } =
+            self.recall(record).await?;
+        let mut attendant =
+            Attendant::new(self.clone(), record.source.clone(), main, codec, redeliver, folder);
+        attendant.sessions = sessions;
+        attendant.served = served;
         attendant.relay = held.server.map(|server| server.relay(attendant.source(), attendant.main()));
         if let Some(relay) = &attendant.relay {
             for pending in &begin.pending {
@@ -130,6 +109,58 @@ impl Engine {
         attendant.names.set_incomplete();
         self.attend(attendant, begin);
         Ok(())
+    }
+
+    /// All that is stored of an agent, for a codec that has heard nothing yet.
+    async fn recall(&self, record: &SourceRecord) -> Result<Recalled, String> {
+        let text = |error: &dyn std::error::Error| error.to_string();
+        let held: HeldSettings = serde_json::from_str(&record.settings).map_err(|error| text(&error))?;
+        let managed = &self.inner.managed;
+        let registry = &managed.settings.registry;
+        let agent = record.source.agent.as_str();
+        let adapter = if held.server.is_some() { registry.acp(agent) } else { registry.get(agent) };
+        let adapter = adapter.ok_or("its agent is not registered any more")?;
+        let codec = adapter.codec().map_err(|error| text(&error))?;
+        let redeliver = adapter.descriptor().redeliver;
+        let main = self.store().session(&held.main).await.map_err(|error| text(&error))?;
+        let main = main.ok_or("its session was not stored")?;
+        let folder = Folder::in_data(&managed.settings.data, &held.holder);
+        let sessions =
+            self.store().sessions_of_source(&record.source.id).await.map_err(|error| text(&error))?;
+        let named = sessions.into_iter().filter(|session| session.native_id != session.id.as_str());
+        let named: Vec<_> = named.collect();
+        // What was called at a server is in no journal. Where there are lines too, what the journal does not know is said again: of two
+        // calls the server takes the first.
+        let journal = Some(&folder).filter(|_| held.served.is_none() || held.server.is_some());
+        self.settle_claims_of(record, journal, redeliver).await.map_err(|error| text(&error))?;
+        let (pending, questions) =
+            self.pending_of(record, &named, journal).await.map_err(|error| text(&error))?;
+        let known = |session: &Session| KnownSession {
+            native_id: session.native_id.clone(),
+            cwd: session.cwd.clone(),
+            title: session.title.clone(),
+        };
+        let begin = Begin {
+            start: if held.server.is_some() { Start::Observed } else { Start::Resumed },
+            // Distinct for whoever attaches: the ids of its requests must not meet those of an earlier one.
+            epoch: new_bits() as u32,
+            cwd: held.cwd.clone(),
+            prompt: held.prompt.clone(),
+            sessions: named.iter().map(known).collect(),
+            pending,
+        };
+        let served = adapter.server().zip(held.served.clone());
+        Ok(Recalled {
+            served: served.map(|(way, settings)| Served::new(way, settings)),
+            sessions: named.into_iter().map(|session| (session.native_id, session.id)).collect(),
+            held,
+            folder,
+            redeliver,
+            codec,
+            main,
+            questions,
+            begin,
+        })
     }
 
     /// Answers that the earlier hub was just handing over. The holder's journal knows which of them it got; that has to be
@@ -155,10 +186,13 @@ impl Engine {
         Ok(())
     }
 
+    /// Questions that are open or whose answers are on their way. An answer may be in the journal of what was written before that is
+    /// noted in the store.
     pub(in crate::engine) async fn pending_of(
         &self,
         record: &SourceRecord,
-        sessions: &[askd_core::Session],
+        sessions: &[Session],
+        journal: Option<&Folder>,
     ) -> Result<(Vec<Pending>, HashMap<String, QuestionId>), EngineError> {
         let native_session = |id: Option<&SessionId>| {
             sessions.iter().find(|session| Some(&session.id) == id).map(|session| session.native_id.clone())
@@ -178,7 +212,9 @@ impl Engine {
             }
         }
         for queued in self.store().queued(&record.source.id).await? {
-            add(queued.native_id, queued.native, queued.question, None);
+            let probe = journal.and_then(|journal| probe_offline(journal, queued.id.as_str()).ok());
+            let written = probe.filter(|probe| probe.journaled).map(|_| queued.settlement);
+            add(queued.native_id, queued.native, queued.question, written);
         }
         for sent in self.store().awaiting_evidence(&record.source.id).await? {
             add(sent.native_id, sent.native, sent.question, Some(sent.settlement));
@@ -188,23 +224,24 @@ impl Engine {
 
     /// The managed agents and whether their processes live.
     pub async fn held_agents(&self) -> Result<Vec<HeldAgent>, EngineError> {
-        let mut agents = Vec::new();
-        for record in self.store().sources().await? {
-            if !is_held(&record) || record.source.state == SourceState::Ended {
-                continue;
-            }
-            let Ok(held) = serde_json::from_str::<HeldSettings>(&record.settings) else { continue };
-            let folder = Folder::in_data(&self.inner.managed.settings.data, &held.holder);
-            let found = look(&folder, held.holder).ok();
-            let running = found.as_ref().and_then(|found| found.running.as_ref());
-            agents.push(HeldAgent {
-                session_id: held.main,
-                agent: record.source.agent,
-                alive: found.as_ref().is_some_and(|found| found.alive),
-                holder_pid: running.map(|running| running.holder_pid),
-                agent_pid: running.map(|running| running.agent_pid),
-            });
-        }
-        Ok(agents)
+        let sources = self.store().sources().await?;
+        let running = sources.into_iter().filter(|record| record.source.state != SourceState::Ended);
+        Ok(running.filter_map(|record| self.held_agent(record)).collect())
+    }
+
+    /// The agent of a source and whether its process lives; `None` if askd did not start it.
+    pub(super) fn held_agent(&self, record: SourceRecord) -> Option<HeldAgent> {
+        let held = Some(&record).filter(|record| is_held(record))?;
+        let held: HeldSettings = serde_json::from_str(&held.settings).ok()?;
+        let folder = Folder::in_data(&self.inner.managed.settings.data, &held.holder);
+        let found = look(&folder, held.holder).ok();
+        let running = found.as_ref().and_then(|found| found.running.as_ref());
+        Some(HeldAgent {
+            session_id: held.main,
+            agent: record.source.agent,
+            alive: found.as_ref().is_some_and(|found| found.alive),
+            holder_pid: running.map(|running| running.holder_pid),
+            agent_pid: running.map(|running| running.agent_pid),
+        })
     }
 }

@@ -12,7 +12,7 @@ use askd_adapters::{Adapter, AdapterError, Begin, Start};
 use askd_core::{Cause, FieldErrors, Right, Session, SessionId, Source};
 use askd_store::SessionSeen;
 
-use super::attendant::{Attendant, Ended};
+use super::attendant::Attendant;
 use super::command::Command;
 use super::launch::folder_of;
 use super::served::{Served, ServedSettings};
@@ -202,22 +202,20 @@ impl Engine {
     }
 
     /// Runs an attendant until its agent is gone or the hub stops.
-    pub(super) fn attend(&self, mut attendant: Attendant, begin: Begin) {
+    pub(super) fn attend(&self, attendant: Attendant, begin: Begin) {
         let (commands, wishes) = mpsc::channel(COMMANDS);
-        let source = attendant.source().clone();
+        let source = attendant.source().id.clone();
         let (main, leads) = (attendant.main().clone(), attendant.relay.is_none());
-        if self.inner.managed.add(source.id.clone(), main, leads, commands.clone()) {
-            attendant.ending = Some("ended while it was taken up again".to_owned());
-        }
+        self.inner
+            .managed
+            .add(source.clone(), Attended { main, leads, ending: false, commands: commands.clone() });
         let server = attendant.relay.as_ref().map(|relay| relay.server.clone());
         if let Some(server) = &server {
             self.inner.acp.add(server.clone());
         }
         self.spawn(move |engine| async move {
-            if attendant.run(begin, commands, wishes).await == Ended::Unheard {
-                return engine.resume_when_it_can(&source.id).await;
-            }
-            engine.inner.managed.remove(&source.id);
+            attendant.run(begin, commands, wishes).await;
+            engine.inner.managed.remove(&source);
             if let Some(server) = server {
                 engine.inner.acp.remove(&server);
             }

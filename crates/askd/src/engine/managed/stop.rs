@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
+
 use askd_core::{Cause, Right, SessionId, SourceId};
 
-use super::Command;
 use super::start::StartError;
+use super::{Command, HeldAgent};
 use crate::engine::questions::Caller;
 use crate::engine::{Engine, EngineError};
 
@@ -49,23 +51,40 @@ impl Engine {
         }
     }
 
-    /// Ends every managed agent, for a hub that is to leave nothing behind.
-    pub async fn stop_all_sessions(&self) {
-        for source in self.inner.managed.sources() {
-            self.inner.managed.end(&source, "the hub was stopped".to_owned()).await;
-        }
-        while !self.inner.managed.sources().is_empty() {
-            tokio::time::sleep(LOOK_AGAIN).await;
-        }
+    /// Ends every managed agent, for a hub that is to leave nothing behind. Gives back those that could not be ended.
+    pub async fn stop_all_sessions(&self) -> Result<Vec<HeldAgent>, EngineError> {
+        let managed = &self.inner.managed;
+        let all = async {
+            // Also those that somebody starts meanwhile. All are told at once: one that does not listen keeps nobody waiting.
+            while !managed.is_empty() {
+                let end =
+                    |source| async move { managed.end(&source, "the hub was stopped".to_owned()).await };
+                join_all(managed.going_on().into_iter().map(end)).await;
+                tokio::time::sleep(LOOK_AGAIN).await;
+            }
+        };
+        drop(tokio::time::timeout(LAST_PATIENCE, all).await);
+        self.still_ending().await
     }
 
-    /// Waits for agents that are just being ended: a hub that stops must not leave one behind that somebody has ended.
-    pub async fn agents_ended(&self) {
+    /// Waits for agents that are just being ended: a hub that stops must not leave one behind that somebody has ended. Gives back
+    /// those that could not be ended.
+    pub async fn agents_ended(&self) -> Result<Vec<HeldAgent>, EngineError> {
         let gone = async {
-            while self.inner.managed.is_ending() {
+            while !self.inner.managed.ending().is_empty() {
                 tokio::time::sleep(LOOK_AGAIN).await;
             }
         };
         drop(tokio::time::timeout(LAST_PATIENCE, gone).await);
+        self.still_ending().await
+    }
+
+    async fn still_ending(&self) -> Result<Vec<HeldAgent>, EngineError> {
+        let mut left = Vec::new();
+        for source in self.inner.managed.ending() {
+            let record = self.store().source(&source).await?;
+            left.extend(record.and_then(|record| self.held_agent(record)).filter(|agent| agent.alive));
+        }
+        Ok(left)
     }
 }
