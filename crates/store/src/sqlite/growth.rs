@@ -29,22 +29,18 @@ struct Watched {
     bytes: usize,
 }
 
-fn weight(entry: &Entry) -> usize {
-    entry.text.as_ref().map_or(0, String::len) + entry.raw.as_ref().map_or(0, String::len)
-}
-
 impl Watched {
     fn push(&mut self, entry: Entry) {
         if self.tail.back().is_some_and(|last| last.number + 1 != entry.number) {
             self.tail.clear();
             self.bytes = 0;
         }
-        self.bytes += weight(&entry);
+        self.bytes += entry.bytes();
         self.tail.push_back(entry);
         while self.bytes > TAIL_BYTES
             && let Some(oldest) = self.tail.pop_front()
         {
-            self.bytes -= weight(&oldest);
+            self.bytes -= oldest.bytes();
         }
     }
 }

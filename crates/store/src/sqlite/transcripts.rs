@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
+use serde_json::value::RawValue;
 use tokio::sync::watch;
 
 use askd_core::{Question, QuestionId, SessionId, Status, Timestamp};
@@ -22,10 +23,6 @@ const TRIM_AFTER: u64 = 1 << 20;
 /// Entries `e` that ask a question which is open.
 const ASKS_WHAT_IS_OPEN: &str = "EXISTS (SELECT 1 FROM sightings s JOIN questions q ON q.id = s.question_id \
      WHERE s.session_id = e.about AND s.native_id = e.asks AND q.status = 'requested')";
-
-fn weight(text: Option<&str>, raw: Option<&str>) -> u64 {
-    (text.map_or(0, str::len) + raw.map_or(0, str::len)) as u64
-}
 
 pub(super) fn append(tx: &mut Tx<'_>, transcript: SessionId, entries: Vec<NewEntry>) -> StoreResult<()> {
     let (conn, name) = (tx.conn, transcript.as_str());
@@ -68,7 +65,7 @@ fn insert(conn: &Connection, transcript: &str, head: &mut Head, entry: &NewEntry
     ])?;
     head.next_number += 1;
     head.last_line = head.last_line.max(entry.line.unwrap_or(0));
-    head.bytes += weight(entry.text.as_deref(), entry.raw.as_deref());
+    head.bytes += [&entry.text, &entry.raw].into_iter().flatten().map(|text| text.len() as u64).sum::<u64>();
     Ok(head.next_number - 1)
 }
 
@@ -90,7 +87,7 @@ fn end(request: &str, about: SessionId, question: &Question, at: Timestamp) -> S
     #[derive(serde::Serialize)]
     #[serde(rename_all = "camelCase")]
     struct End<'a> {
-        request_id: serde_json::Value,
+        request_id: &'a RawValue,
         question_id: &'a QuestionId,
         status: Status,
         outcome: Option<&'a askd_core::Outcome>,
