@@ -4,10 +4,9 @@ mod acp;
 
 use std::collections::{HashMap, HashSet};
 
-use acp::{Event, Place, assert_no_hole};
+use acp::{EXTENSION, Event, Place, assert_no_hole};
 use serde_json::{Value, json};
 
-const EXTENSION: &str = "_sandboxagent/session/request_question";
 const SESSIONS: u64 = 64;
 const LINES: usize = 50;
 /// Said by each session when it has its prompt, before it talks.

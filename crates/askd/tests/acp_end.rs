@@ -4,21 +4,9 @@
 
 mod acp;
 
-use acp::{Guarded, Place, assert_no_hole, eventually, prompt, result};
+use acp::{EXTENSION, HELLO, Place, assert_no_hole, eventually, hub, prompt, questions, result};
 use askd_testkit::hub::Hub;
 use serde_json::{Value, json};
-
-const EXTENSION: &str = "_sandboxagent/session/request_question";
-const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}"#;
-
-fn hub() -> Guarded {
-    acp::start(acp::builder())
-}
-
-fn questions(hub: &Hub, status: &str) -> Vec<Value> {
-    let (_, list) = hub.http("GET", &format!("/v1/questions?status={status}&order=asc"), None).unwrap();
-    list["questions"].as_array().unwrap().clone()
-}
 
 fn is_alive(pid: i64) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));

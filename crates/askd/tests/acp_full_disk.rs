@@ -10,12 +10,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::thread::JoinHandle;
 
-use acp::{Guarded, Place, assert_no_hole, eventually, result};
+use acp::{EXTENSION, Guarded, Place, assert_no_hole, eventually, result};
 use askd_testkit::hub::{Hub, HubBuilder};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::{Value, json};
 
-const EXTENSION: &str = "_sandboxagent/session/request_question";
 /// Room for all but a huge line.
 const ROOM: u64 = 512 << 10;
 /// A line for which there is no room.

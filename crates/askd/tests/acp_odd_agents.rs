@@ -7,16 +7,8 @@ mod acp;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use acp::{Guarded, Place, eventually};
-use askd_testkit::hub::Hub;
+use acp::{EXTENSION, Guarded, Place, eventually, questions};
 use serde_json::{Value, json};
-
-const EXTENSION: &str = "_sandboxagent/session/request_question";
-
-fn questions(hub: &Hub, status: &str) -> Vec<Value> {
-    let (_, list) = hub.http("GET", &format!("/v1/questions?status={status}&order=asc"), None).unwrap();
-    list["questions"].as_array().unwrap().clone()
-}
 
 /// An agent that asks as soon as it is greeted, with these lines; gives also the file of what it hears.
 fn asking<T: std::fmt::Display>(folder: &Path, requests: &[T]) -> (Guarded, Place, PathBuf) {

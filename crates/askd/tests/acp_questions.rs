@@ -6,15 +6,9 @@ mod acp;
 
 use std::time::Duration;
 
-use acp::{Guarded, Place, assert_no_hole, eventually, result};
+use acp::{EXTENSION, Guarded, Place, assert_no_hole, eventually, hub, questions, result};
 use askd_testkit::hub::Hub;
 use serde_json::{Value, json};
-
-const EXTENSION: &str = "_sandboxagent/session/request_question";
-
-fn hub() -> Guarded {
-    acp::start(acp::builder())
-}
 
 /// A hub, its mock server, a session.
 fn mock() -> (Guarded, Place, String) {
@@ -26,11 +20,6 @@ fn mock() -> (Guarded, Place, String) {
 
 fn question(hub: &Hub, id: &str) -> Value {
     hub.http("GET", &format!("/v1/questions/{id}"), None).unwrap().1
-}
-
-fn questions(hub: &Hub, status: &str) -> Vec<Value> {
-    let (_, list) = hub.http("GET", &format!("/v1/questions?status={status}&order=asc"), None).unwrap();
-    list["questions"].as_array().unwrap().clone()
 }
 
 #[test]

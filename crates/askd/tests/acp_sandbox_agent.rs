@@ -7,11 +7,9 @@ mod acp;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 
-use acp::{PATIENCE, Place, result};
+use acp::{EXTENSION, PATIENCE, Place, result};
 use askd_testkit::hub::Hub;
 use serde_json::{Value, json};
-
-const EXTENSION: &str = "_sandboxagent/session/request_question";
 
 /// The first events of a session.
 fn events(hub: &Hub, session: &str, count: usize, after: Option<u64>) -> Vec<Value> {

@@ -7,21 +7,8 @@ mod acp;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use acp::{Guarded, Place, assert_no_hole, eventually, result};
-use askd_testkit::hub::Hub;
+use acp::{EXTENSION, HELLO, Place, assert_no_hole, eventually, hub, questions, result};
 use serde_json::{Value, json};
-
-const EXTENSION: &str = "_sandboxagent/session/request_question";
-const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}"#;
-
-fn hub() -> Guarded {
-    acp::start(acp::builder())
-}
-
-fn questions(hub: &Hub, status: &str) -> Vec<Value> {
-    let (_, list) = hub.http("GET", &format!("/v1/questions?status={status}&order=asc"), None).unwrap();
-    list["questions"].as_array().unwrap().clone()
-}
 
 #[test]
 fn what_cannot_be_started_says_why_and_nothing_is_started_by_mistake() {

@@ -8,21 +8,11 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 
-use acp::{Event, Guarded, PATIENCE, Place, Stream, assert_no_hole, eventually, result};
+use acp::{EXTENSION, Event, PATIENCE, Place, Stream, assert_no_hole, eventually, hub, questions, result};
 use askd_testkit::hub::Hub;
 use serde_json::{Value, json};
 
-const EXTENSION: &str = "_sandboxagent/session/request_question";
 const RESOLVED: &str = "_askd/question_resolved";
-
-fn hub() -> Guarded {
-    acp::start(acp::builder())
-}
-
-fn questions(hub: &Hub, status: &str) -> Vec<Value> {
-    let (_, list) = hub.http("GET", &format!("/v1/questions?status={status}&order=asc"), None).unwrap();
-    list["questions"].as_array().unwrap().clone()
-}
 
 fn session_id(hub: &Hub, native: &str) -> String {
     let (_, list) = hub.http("GET", "/v1/sessions", None).unwrap();

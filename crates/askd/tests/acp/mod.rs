@@ -18,6 +18,10 @@ use serde_json::{Value, json};
 /// How long anything may take: generous, because CI has two slow cores and starts real agents.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The method by which an agent asks.
+pub const EXTENSION: &str = "_sandboxagent/session/request_question";
+pub const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}"#;
+
 pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let give_up = Instant::now() + PATIENCE;
     loop {
@@ -38,6 +42,16 @@ pub fn builder() -> HubBuilder {
 
 pub fn start(builder: HubBuilder) -> Guarded {
     Guarded(builder.start().unwrap())
+}
+
+pub fn hub() -> Guarded {
+    start(builder())
+}
+
+/// The questions of a status, oldest first.
+pub fn questions(hub: &Hub, status: &str) -> Vec<Value> {
+    let (_, list) = hub.http("GET", &format!("/v1/questions?status={status}&order=asc"), None).unwrap();
+    list["questions"].as_array().unwrap().clone()
 }
 
 impl Deref for Guarded {

@@ -8,16 +8,15 @@ use askd_testkit::model::{Script, ScriptedModel};
 use askd_testkit::programs::{AgentEnv, ClaudeAgentAcpEnv, CodexAcpEnv, OpencodeEnv, required};
 use serde_json::{Value, json};
 
-use crate::acp::{self, Guarded, Place, Stream, eventually, result};
+use crate::acp::{self, EXTENSION, Guarded, Place, Stream, eventually, result};
 
 /// The programs that they need.
 pub const CLAUDE: &[&str] = &["claude-agent-acp", "claude"];
 pub const CODEX: &[&str] = &["codex-acp", "codex"];
 pub const OPENCODE: &[&str] = &["opencode"];
 
-/// The request by which Claude and Codex ask, and the one that askd makes of OpenCode's questions.
+/// The request by which Claude and Codex ask; of OpenCode's questions askd makes requests of the extension.
 pub const ELICITATION: &str = "elicitation/create";
-pub const EXTENSION: &str = "_sandboxagent/session/request_question";
 /// How long the model thinks before it asks in `late`: a hub can be killed meanwhile.
 const THINKS_MS: u64 = 1500;
 

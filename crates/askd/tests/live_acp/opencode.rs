@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::acp::{Event, assert_no_hole, eventually, result};
-use crate::agents::{Asked, EXTENSION, Stage};
+use crate::acp::{EXTENSION, Event, assert_no_hole, eventually, result};
+use crate::agents::{Asked, Stage};
 use crate::ask_and_cancel_the_turn;
 
 /// In `late` the model asks after a second and a half; OpenCode then takes a moment.
