@@ -156,6 +156,7 @@ macro_rules! tell {
                     what_asks_an_open_question_outlives_the_retention
                     however_a_question_ends_it_is_told_where_it_was_asked
                     a_question_and_its_line_are_stored_together_and_once
+                    the_end_is_told_where_a_question_was_asked_at_the_last_moment
                     sessions_that_share_a_transcript_are_read_apart
                 }
                 whole {

@@ -54,12 +54,11 @@ fn moves(
 impl SqliteStore {
     async fn pending_in_state(&self, source: &SourceId, state: &str) -> StoreResult<Vec<ClaimedDelivery>> {
         let (values, sealer) = ([text(source), text(state)], self.sealer.clone());
-        self.readers
-            .read(move |conn| {
-                let condition = format!("d.source_id = ?1 AND {PENDING} AND d.state = ?2 ORDER BY q.seq");
-                deliveries(conn, &sealer, &condition, &values)
-            })
-            .await
+        self.read(move |conn| {
+            let condition = format!("d.source_id = ?1 AND {PENDING} AND d.state = ?2 ORDER BY q.seq");
+            deliveries(conn, &sealer, &condition, &values)
+        })
+        .await
     }
 }
 
@@ -76,10 +75,11 @@ impl Deliveries for SqliteStore {
                 );
                 let limit = Value::Integer(i64::try_from(left).unwrap_or(i64::MAX));
                 let values = [text(source), Value::Integer(claim.now.millis()), limit];
-                for mut delivery in deliveries(tx.conn, tx.sealer, &condition, &values)? {
+                let sealer = tx.sealer;
+                for mut delivery in deliveries(tx.conn()?, sealer, &condition, &values)? {
                     let sql = "UPDATE deliveries SET claim_owner = ?2, claim_until = ?3 WHERE question_id = ?1";
                     let id = delivery.question.id.as_str();
-                    tx.conn.prepare_cached(sql)?.execute(params![id, claim.owner, claim.until.millis()])?;
+                    tx.write(sql, params![id, claim.owner, claim.until.millis()])?;
                     let step = settle::step(tx, &delivery.question, &DeliveryInput::Claimed, claim.now)?;
                     delivery.question = step.unwrap_or(delivery.question);
                     claimed.push(delivery);
@@ -92,41 +92,38 @@ impl Deliveries for SqliteStore {
 
     async fn delivery(&self, question: &QuestionId) -> StoreResult<Option<ClaimedDelivery>> {
         let (id, sealer) = (text(question), self.sealer.clone());
-        let found =
-            self.readers.read(move |conn| deliveries(conn, &sealer, "d.question_id = ?1", &[id])).await?;
+        let found = self.read(move |conn| deliveries(conn, &sealer, "d.question_id = ?1", &[id])).await?;
         Ok(found.into_iter().next())
     }
 
     async fn lost_claims(&self, owner: &str, now: Timestamp) -> StoreResult<Vec<ClaimedDelivery>> {
         let (owner, sealer) = (text(owner), self.sealer.clone());
-        self.readers
-            .read(move |conn| {
-                let condition = format!(
-                    "{PENDING} AND d.state = 'queued' AND d.claim_owner IS NOT NULL \
+        self.read(move |conn| {
+            let condition = format!(
+                "{PENDING} AND d.state = 'queued' AND d.claim_owner IS NOT NULL \
                      AND (d.claim_owner <> ?1 OR d.claim_until < ?2) ORDER BY q.seq"
-                );
-                deliveries(conn, &sealer, &condition, &[owner, Value::Integer(now.millis())])
-            })
-            .await
+            );
+            deliveries(conn, &sealer, &condition, &[owner, Value::Integer(now.millis())])
+        })
+        .await
     }
 
     async fn next_delivery(&self, sources: &[SourceId]) -> StoreResult<Option<Timestamp>> {
         let sources = sources.to_vec();
-        self.readers
-            .read(move |conn| {
-                let sql = format!(
-                    "SELECT min(coalesce(d.claim_until, d.not_before)) FROM deliveries d \
+        self.read(move |conn| {
+            let sql = format!(
+                "SELECT min(coalesce(d.claim_until, d.not_before)) FROM deliveries d \
                      WHERE d.source_id = ?1 AND {PENDING} AND d.state = 'queued'"
-                );
-                let mut statement = conn.prepare_cached(&sql)?;
-                let mut next: Option<i64> = None;
-                for source in &sources {
-                    let due: Option<i64> = statement.query_row([source.as_str()], |row| row.get(0))?;
-                    next = next.into_iter().chain(due).min();
-                }
-                Ok(next.map(at))
-            })
-            .await
+            );
+            let mut statement = conn.prepare_cached(&sql)?;
+            let mut next: Option<i64> = None;
+            for source in &sources {
+                let due: Option<i64> = statement.query_row([source.as_str()], |row| row.get(0))?;
+                next = next.into_iter().chain(due).min();
+            }
+            Ok(next.map(at))
+        })
+        .await
     }
 
     async fn queued(&self, source: &SourceId) -> StoreResult<Vec<ClaimedDelivery>> {
@@ -148,8 +145,8 @@ impl Deliveries for SqliteStore {
             let record = match tx.memory.under_way.record(&id) {
                 Some(known) => Some(known),
                 // Most often evidence was faster than the news that it was written: then the question need not be read.
-                None if !moves(tx.conn, &id, &input, at)? => None,
-                None => load(tx.conn, &id)?,
+                None if !moves(tx.conn()?, &id, &input, at)? => None,
+                None => load(tx.conn()?, &id)?,
             };
             match record {
                 Some(record) => settle::step(tx, &record.question, &input, at),

@@ -12,6 +12,7 @@ use askd_core::{EventType, Outcome, Question, QuestionId, Seq, SessionId, Status
 
 use super::SqliteStore;
 use super::rows::{at, corrupt, from_json, parsed, to_json};
+use super::writer::Tx;
 use crate::StoreResult;
 use crate::log::{EventHead, EventLog, LOG_PAGE, LOG_PAGE_BYTES, LoggedEvent, QuestionTold};
 
@@ -32,7 +33,7 @@ pub(super) fn question_detail(question: &Question) -> StoreResult<String> {
 }
 
 pub(super) fn insert(
-    conn: &Connection,
+    tx: &mut Tx<'_>,
     head: EventHead,
     question: Option<&QuestionId>,
     session: Option<&SessionId>,
@@ -42,8 +43,7 @@ pub(super) fn insert(
         "INSERT INTO events (seq, kind, at, question_id, session_id, detail) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
     let (question, session) = (question.map(QuestionId::as_str), session.map(SessionId::as_str));
     let EventHead { seq, kind, at } = head;
-    conn.prepare_cached(sql)?.execute(params![seq, kind.as_str(), at.millis(), question, session, detail])?;
-    Ok(())
+    tx.write(sql, params![seq, kind.as_str(), at.millis(), question, session, detail])
 }
 
 /// The newest number ever given; a number is not given again, whatever the retention deletes.
@@ -116,7 +116,7 @@ impl EventLog for SqliteStore {
             }
             Ok(page)
         };
-        self.readers.read(work).await
+        self.read(work).await
     }
 
     async fn trimmed_through(&self) -> StoreResult<Seq> {
@@ -125,6 +125,6 @@ impl EventLog for SqliteStore {
             let stored: Option<String> = conn.query_row(sql, [], |row| row.get(0)).optional()?;
             stored.as_deref().map_or(Ok(0), parsed)
         };
-        self.readers.read(work).await
+        self.read(work).await
     }
 }

@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::journal::Journal;
 use crate::StoreResult;
 
 /// Transcripts whose counters are known: more than a busy hub writes to in one commit.
@@ -28,11 +29,11 @@ pub(super) struct Heads {
 
 impl Heads {
     /// The counters of a transcript as this transaction sees them.
-    pub(super) fn get(&mut self, conn: &Connection, transcript: &str) -> StoreResult<Head> {
+    pub(super) fn get(&mut self, journal: &mut Journal, transcript: &str) -> StoreResult<Head> {
         if let Some(head) = self.known.get(transcript) {
             return Ok(head.clone());
         }
-        let head = read(conn, transcript)?;
+        let head = read(journal.read()?, transcript)?;
         self.known.insert(transcript.to_owned(), head.clone());
         Ok(head)
     }
@@ -43,19 +44,13 @@ impl Heads {
     }
 
     /// Writes what changed.
-    pub(super) fn store(&mut self, conn: &Connection) -> StoreResult<()> {
+    pub(super) fn store(&mut self, journal: &mut Journal) -> StoreResult<()> {
         let sql = "INSERT OR REPLACE INTO transcripts (session_id, next_number, last_line, bytes, trimmed_through) \
                    VALUES (?1, ?2, ?3, ?4, ?5)";
         for transcript in self.changed.drain() {
             let Some(head) = self.known.get(&transcript) else { continue };
             let Head { next_number, last_line, bytes, trimmed_through } = head;
-            conn.prepare_cached(sql)?.execute(params![
-                transcript,
-                next_number,
-                last_line,
-                bytes,
-                trimmed_through
-            ])?;
+            journal.write(sql, params![transcript, next_number, last_line, bytes, trimmed_through])?;
         }
         if self.known.len() > MAX_KNOWN {
             self.forget();

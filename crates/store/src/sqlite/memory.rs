@@ -1,11 +1,13 @@
 //! What is kept in memory beside the file: never more than what is stored, and never older than what a caller was told.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use askd_core::{QuestionId, Seq};
+use askd_core::{QuestionId, Seq, SessionId};
 
 use super::growth::Growth;
+use super::transcripts::AskedAt;
 use crate::Record;
 use crate::log::Tail;
 
@@ -13,6 +15,8 @@ use crate::log::Tail;
 const UNDER_WAY_BYTES: usize = 1 << 20;
 
 pub(super) struct Memory {
+    /// Whether the database has all that anybody was told: then it can be read beside the writer.
+    is_folded: AtomicBool,
     pub(super) tail: Tail,
     pub(super) growth: Growth,
     pub(super) under_way: UnderWay,
@@ -20,12 +24,26 @@ pub(super) struct Memory {
 
 impl Memory {
     pub(super) fn starting_after(newest: Seq) -> Self {
-        Self { tail: Tail::starting_after(newest), growth: Growth::default(), under_way: UnderWay::default() }
+        let is_folded = AtomicBool::new(true);
+        Self {
+            is_folded,
+            tail: Tail::starting_after(newest),
+            growth: Growth::default(),
+            under_way: UnderWay::default(),
+        }
+    }
+
+    pub(super) fn is_folded(&self) -> bool {
+        self.is_folded.load(Ordering::Acquire)
+    }
+
+    pub(super) fn set_folded(&self, is_folded: bool) {
+        self.is_folded.store(is_folded, Ordering::Release);
     }
 }
 
-/// Questions that agents asked lately and that are open, or whose answers have not arrived: whoever answers one, or hears of it,
-/// need not wait for the disk to learn what was asked.
+/// Questions that were asked lately and that are open, or whose answers have not arrived, or whose end is not folded yet: whoever
+/// answers one, or hears of it, need not wait for the disk to learn what was asked.
 #[derive(Default)]
 pub(super) struct UnderWay {
     kept: Mutex<Kept>,
@@ -39,23 +57,49 @@ struct Kept {
     order: BTreeMap<u64, QuestionId>,
     next_place: u64,
     bytes: usize,
+    /// Those that are over.
+    over: Vec<QuestionId>,
+    /// What sessions call the questions that the database may not have yet.
+    names: HashMap<Name, QuestionId>,
 }
 
-/// A question that a commit has asked or changed, as it stands then; nothing, if only the store is to know it.
-pub(super) type Change = (QuestionId, Option<Known>);
+/// A session, and what it calls a question.
+pub(super) type Name = (SessionId, String);
+
+/// What a commit does to a question.
+pub(super) type Change = (QuestionId, News);
+
+#[derive(Debug)]
+pub(super) enum News {
+    /// It was asked or changed, and stands like this.
+    Stands(Box<Known>),
+    /// Only the store is to know it.
+    Stored,
+    /// It was asked at another place, too.
+    AskedAgain,
+    /// A session calls it so, too.
+    Named(Name),
+}
 
 #[derive(Debug, Clone)]
 pub(super) struct Known {
     pub(super) record: Record,
-    /// The agent's own words.
-    pub(super) native: Arc<str>,
+    /// The agent's own words, if an agent asked.
+    pub(super) native: Option<Arc<str>>,
     /// What was asked, as it is stored.
     pub(super) json: Arc<str>,
+    /// Where it was asked in transcripts, if that is known.
+    pub(super) asked_at: Option<Vec<AskedAt>>,
 }
 
 impl Known {
+    fn name(&self) -> Option<Name> {
+        let Record { question, native_id, .. } = &self.record;
+        Some((question.ask.session_id.clone()?, native_id.clone()?))
+    }
+
     fn bytes(&self) -> usize {
-        self.native.len() + self.json.len()
+        self.native.as_deref().map_or(0, str::len) + self.json.len()
     }
 }
 
@@ -63,6 +107,12 @@ impl Kept {
     fn add(&mut self, id: QuestionId, known: Known) {
         self.remove(&id);
         self.bytes += known.bytes();
+        if !known.record.question.is_under_way() {
+            self.over.push(id.clone());
+        }
+        if let Some(name) = known.name() {
+            self.names.insert(name, id.clone());
+        }
         self.order.insert(self.next_place, id.clone());
         self.questions.insert(id, (self.next_place, known));
         self.next_place += 1;
@@ -70,6 +120,12 @@ impl Kept {
             && let Some((_, oldest)) = self.order.pop_first()
         {
             self.remove(&oldest);
+        }
+    }
+
+    fn forget_places(&mut self, id: &QuestionId) {
+        if let Some((_, known)) = self.questions.get_mut(id) {
+            known.asked_at = None;
         }
     }
 
@@ -89,11 +145,25 @@ impl UnderWay {
     /// All that a commit has changed, in its order and at once: nobody sees what stood between two changes of it.
     pub(super) fn change(&self, changes: Vec<Change>) {
         let mut kept = self.kept();
-        for (id, known) in changes {
-            match known {
-                Some(known) => kept.add(id, known),
-                None => drop(kept.remove(&id)),
+        for (id, news) in changes {
+            match news {
+                News::Stands(known) => kept.add(id, *known),
+                News::Stored => drop(kept.remove(&id)),
+                News::AskedAgain => kept.forget_places(&id),
+                News::Named(name) => {
+                    kept.forget_places(&id);
+                    kept.names.insert(name, id);
+                }
             }
+        }
+    }
+
+    /// The database has them all: those that are over need not be kept.
+    pub(super) fn folded(&self) {
+        let mut kept = self.kept();
+        kept.names.clear();
+        for id in std::mem::take(&mut kept.over) {
+            kept.remove(&id);
         }
     }
 
@@ -102,13 +172,28 @@ impl UnderWay {
         self.kept().remove(id)
     }
 
+    /// Where the question was asked is not known here any more.
+    pub(super) fn forget_places(&self, id: &QuestionId) {
+        self.kept().forget_places(id);
+    }
+
+    /// The question that its session calls so, if the database may not have it yet.
+    pub(super) fn named(&self, session: &SessionId, native_id: &str) -> Option<QuestionId> {
+        self.kept().names.get(&(session.clone(), native_id.to_owned())).cloned()
+    }
+
+    /// Where the question was asked, if that is known here.
+    pub(super) fn asked_at(&self, id: &QuestionId) -> Option<Vec<AskedAt>> {
+        self.kept().questions.get(id).and_then(|(_, known)| known.asked_at.clone())
+    }
+
     pub(super) fn record(&self, id: &QuestionId) -> Option<Record> {
         self.kept().questions.get(id).map(|(_, known)| known.record.clone())
     }
 
     /// The agent's own words, if the question is known here.
     pub(super) fn native(&self, id: &QuestionId) -> Option<Arc<str>> {
-        self.kept().questions.get(id).map(|(_, known)| Arc::clone(&known.native))
+        self.kept().questions.get(id).and_then(|(_, known)| known.native.clone())
     }
 }
 
@@ -131,13 +216,17 @@ mod tests {
             road: None,
         };
         let record = Record { question, asker: None, source: None, native_id: None };
-        Known { record, native: "{}".into(), json: "x".repeat(bytes).into() }
+        Known { record, native: Some("{}".into()), json: "x".repeat(bytes).into(), asked_at: None }
+    }
+
+    fn stands(known: Known) -> News {
+        News::Stands(Box::new(known))
     }
 
     #[test]
     fn the_newest_are_kept_as_far_as_the_room_goes() {
         let memory = UnderWay::default();
-        let add = |known: Known| memory.change(vec![(known.record.question.id.clone(), Some(known))]);
+        let add = |known: Known| memory.change(vec![(known.record.question.id.clone(), stands(known))]);
         let is_known = |n| memory.record(&QuestionId::from_bits(n)).is_some();
         for n in 1..=3 {
             add(known(n, UNDER_WAY_BYTES / 3));
@@ -156,11 +245,11 @@ mod tests {
     #[test]
     fn what_was_forgotten_leaves_nothing_behind() {
         let memory = UnderWay::default();
-        memory.change(vec![(QuestionId::from_bits(1), Some(known(1, 10)))]);
+        memory.change(vec![(QuestionId::from_bits(1), stands(known(1, 10)))]);
         for n in 2..100 {
             let id = QuestionId::from_bits(n);
-            memory.change(vec![(id.clone(), Some(known(n, 10))), (id.clone(), Some(known(n, 20)))]);
-            memory.change(vec![(id, None)]);
+            memory.change(vec![(id.clone(), stands(known(n, 10))), (id.clone(), stands(known(n, 20)))]);
+            memory.change(vec![(id, News::Stored)]);
         }
         let kept = memory.kept();
         let first = known(1, 10).bytes();

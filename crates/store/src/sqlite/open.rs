@@ -11,6 +11,7 @@ use crate::seal::Sealer;
 use crate::tokens::TokenRecord;
 use crate::{StoreError, StoreResult};
 
+use super::journal;
 use super::memory::Memory;
 use super::readers::Readers;
 use super::writer::{Scope, Tx, Writer};
@@ -23,13 +24,16 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0003_streams.sql"),
     include_str!("../../migrations/0004_tmux.sql"),
     include_str!("../../migrations/0005_together.sql"),
+    include_str!("../../migrations/0006_redo.sql"),
 ];
+/// The first schema with a redo log.
+const WITH_REDO: u32 = 6;
 /// Prepared statements that each connection keeps.
 const STATEMENTS: usize = 64;
 
 pub struct SqliteStore {
     pub(super) writer: tokio::sync::RwLock<Option<Writer>>,
-    pub(super) readers: Readers,
+    readers: Readers,
     pub(super) memory: Arc<Memory>,
     pub(super) sealer: Arc<Sealer>,
     pub(super) tokens: Arc<RwLock<HashMap<[u8; 32], TokenRecord>>>,
@@ -46,9 +50,15 @@ impl SqliteStore {
         // Every acknowledged change survives a power cut: the log is synced at each commit. What is deleted is overwritten.
         conn.execute_batch(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000; \
-             PRAGMA secure_delete = ON;",
+             PRAGMA secure_delete = ON; PRAGMA cache_spill = OFF;",
         )?;
+        let redo = path.with_extension("redo");
+        if schema >= WITH_REDO {
+            // It was written for the schema of its time.
+            journal::recover(&conn, &redo)?;
+        }
         migrate(&conn, schema)?;
+        let redo = journal::recover(&conn, &redo)?;
         let identity = identity(&conn)?;
         let memory = Arc::new(Memory::starting_after(events::newest(&conn)?));
         let tokens = tokens::load(&conn)?;
@@ -57,7 +67,7 @@ impl SqliteStore {
                 row.get(0)
             })?;
         let sealer = Arc::new(Sealer::new(key));
-        let writer = Writer::start(conn, Arc::clone(&memory), Arc::clone(&sealer), open)?;
+        let writer = Writer::start(conn, Arc::clone(&memory), Arc::clone(&sealer), open, redo)?;
         let readers = Readers::new(path.to_owned());
         Ok(Self {
             writer: tokio::sync::RwLock::new(Some(writer)),
@@ -67,6 +77,22 @@ impl SqliteStore {
             tokens: Arc::new(RwLock::new(tokens)),
             identity,
         })
+    }
+
+    /// Runs `work` on a snapshot that has all that anybody was told before.
+    pub(super) async fn read<T, F>(&self, work: F) -> StoreResult<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> StoreResult<T> + Send + 'static,
+    {
+        if !self.memory.is_folded()
+            && let Some(writer) = &*self.writer.read().await
+            && writer.fold().await.is_err()
+        {
+            // A full disk: only the writer's own connection has everything.
+            return writer.read(work).await;
+        }
+        self.readers.read(work).await
     }
 
     /// Runs `work` in the next group commit; if it fails, it undoes only itself.

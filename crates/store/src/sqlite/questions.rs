@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use async_trait::async_trait;
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 use askd_core::{
     EventType, Outcome, Question, QuestionId, Resolution, Seq, SessionId, Settlement, SourceId, Status,
@@ -13,9 +13,10 @@ use askd_core::{
 
 use super::keys::{KeyUse, key_use, remember_key};
 use super::memory::Known;
-use super::rows::{QUESTION, load, parsed, record, rows, text, to_json};
+use super::rows::{QUESTION, by_name, load, record, rows, text, to_json};
+use super::transcripts::{self, AskedAt, Ends};
 use super::writer::{Scope, Tx};
-use super::{SqliteStore, lists, retention, settle, transcripts};
+use super::{SqliteStore, lists, retention, settle};
 use crate::StoreResult;
 use crate::questions::{
     Asked, MAX_OPEN_QUESTIONS, NewQuestion, Order, Origin, QuestionFilter, QuestionPage, Questions, Record,
@@ -24,7 +25,7 @@ use crate::questions::{
 use crate::transcripts::NewEntry;
 
 /// Stores a question whose `ask` is written down in `json`. Nothing that is read here can fail it after its first change.
-fn ask(tx: &mut Tx<'_>, new: NewQuestion, json: &str) -> StoreResult<Asked> {
+fn ask(tx: &mut Tx<'_>, new: NewQuestion, json: &str, asked_at: Option<Vec<AskedAt>>) -> StoreResult<Asked> {
     match key_use(tx, new.idempotency.as_ref())? {
         KeyUse::Fresh => {}
         KeyUse::Repeated(found) => return Ok(Asked::Known(found.question)),
@@ -37,7 +38,8 @@ fn ask(tx: &mut Tx<'_>, new: NewQuestion, json: &str) -> StoreResult<Asked> {
         }
     };
     if let (Some(session), Some(native_id)) = (&new.ask.session_id, &native_id)
-        && let Some(known) = by_native(tx.conn, session, native_id)?
+        && let Some(id) = tx.named(session, native_id)?
+        && let Some(known) = tx.record(&id)?
     {
         return Ok(Asked::Known(known.question));
     }
@@ -58,35 +60,35 @@ fn ask(tx: &mut Tx<'_>, new: NewQuestion, json: &str) -> StoreResult<Asked> {
     let sql = "INSERT INTO questions (seq, id, status, agent, session_id, source_id, call_id, native_id, asker, created_at, \
                deadline, ask, native) VALUES (?1, ?2, 'requested', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
     let session = question.ask.session_id.as_ref().map(SessionId::as_str);
-    tx.conn.prepare_cached(sql)?.execute(params![
-        question.seq,
-        question.id.as_str(),
-        question.ask.agent,
-        session,
-        source.as_ref().map(|id| id.as_str()),
-        question.ask.call_id(),
-        native_id,
-        asker.as_ref().map(|id| id.as_str()),
-        new.at.millis(),
-        question.ask.deadline.map(Timestamp::millis),
-        json,
-        native,
-    ])?;
+    tx.write(
+        sql,
+        params![
+            question.seq,
+            question.id.as_str(),
+            question.ask.agent,
+            session,
+            source.as_ref().map(|id| id.as_str()),
+            question.ask.call_id(),
+            native_id,
+            asker.as_ref().map(|id| id.as_str()),
+            new.at.millis(),
+            question.ask.deadline.map(Timestamp::millis),
+            json,
+            native,
+        ],
+    )?;
     if let (Some(session), Some(native_id), Some(road)) = (session, &native_id, &road) {
-        sight(tx.conn, session, native_id, road, &question.id)?;
+        sight(tx, session, native_id, road, &question.id)?;
     }
     remember_key(tx, new.idempotency.as_ref(), &question.id, new.at)?;
     tx.open_questions += 1;
-    // Programs that ask through the API are many at once, and answered one by one.
-    if let Some(native) = native {
-        let record = Record { question: question.clone(), asker, source, native_id };
-        tx.remember(Known { record, native: native.into(), json: json.into() });
-    }
+    let record = Record { question: question.clone(), asker, source, native_id };
+    tx.remember(Known { record, native: native.map(Into::into), json: json.into(), asked_at });
     Ok(Asked::New(question))
 }
 
 fn sight(
-    conn: &Connection,
+    tx: &mut Tx<'_>,
     session: &str,
     native_id: &str,
     road: &str,
@@ -94,20 +96,7 @@ fn sight(
 ) -> StoreResult<()> {
     let sql =
         "INSERT OR IGNORE INTO sightings (session_id, native_id, question_id, road) VALUES (?1, ?2, ?3, ?4)";
-    conn.prepare_cached(sql)?.execute(params![session, native_id, question.as_str(), road])?;
-    Ok(())
-}
-
-fn by_native(conn: &Connection, session: &SessionId, native_id: &str) -> StoreResult<Option<Record>> {
-    let sql = "SELECT question_id FROM sightings WHERE session_id = ?1 AND native_id = ?2";
-    let found: Option<String> = conn
-        .prepare_cached(sql)?
-        .query_row(params![session.as_str(), native_id], |row| row.get(0))
-        .optional()?;
-    match found {
-        Some(id) => load(conn, &parsed(&id)?),
-        None => Ok(None),
-    }
+    tx.write(sql, params![session, native_id, question.as_str(), road])
 }
 
 fn resolve(tx: &mut Tx<'_>, wanted: Resolve) -> StoreResult<Resolved> {
@@ -131,7 +120,9 @@ fn resolve(tx: &mut Tx<'_>, wanted: Resolve) -> StoreResult<Resolved> {
 impl Questions for SqliteStore {
     async fn ask(&self, new: NewQuestion) -> StoreResult<Asked> {
         let json = to_json(&new.ask)?;
-        self.write_in(Scope::Commit, move |tx| ask(tx, new, &json)).await
+        // Programs ask in no transcript; where agents did, the store knows.
+        let asked_at = matches!(new.origin, Origin::Api { .. }).then(Vec::new);
+        self.write_in(Scope::Commit, move |tx| ask(tx, new, &json, asked_at)).await
     }
 
     async fn ask_in(
@@ -141,9 +132,11 @@ impl Questions for SqliteStore {
         said: Vec<NewEntry>,
     ) -> StoreResult<Asked> {
         let (json, transcript) = (to_json(&new.ask)?, transcript.clone());
+        let asked_at = transcripts::first_places(&transcript, &new, &said);
         self.write_in(Scope::Commit, move |tx| {
-            let asked = ask(tx, new, &json)?;
-            transcripts::append(tx, transcript, said)?;
+            let asked = ask(tx, new, &json, asked_at)?;
+            let ends = if matches!(asked, Asked::New(_)) { Ends::NoneYet } else { Ends::Perhaps };
+            transcripts::append(tx, transcript, said, ends)?;
             Ok(asked)
         })
         .await
@@ -162,7 +155,14 @@ impl Questions for SqliteStore {
     ) -> StoreResult<()> {
         let (session, native_id, road, question) =
             (session.clone(), native_id.to_owned(), road.to_owned(), question.clone());
-        self.write(move |tx| sight(tx.conn, session.as_str(), &native_id, &road, &question)).await
+        self.write(move |tx| {
+            if tx.named(&session, &native_id)?.is_none() {
+                sight(tx, session.as_str(), &native_id, &road, &question)?;
+                tx.named_too(&question, session, native_id);
+            }
+            Ok(())
+        })
+        .await
     }
 
     async fn sighted(&self, questions: &[QuestionId], road: &str) -> StoreResult<HashSet<QuestionId>> {
@@ -178,7 +178,7 @@ impl Questions for SqliteStore {
             }
             Ok(sighted)
         };
-        self.readers.read(read).await
+        self.read(read).await
     }
 
     async fn question(&self, id: &QuestionId) -> StoreResult<Option<Record>> {
@@ -186,18 +186,22 @@ impl Questions for SqliteStore {
             return Ok(Some(known));
         }
         let id = id.clone();
-        self.readers.read(move |conn| load(conn, &id)).await
+        self.read(move |conn| load(conn, &id)).await
     }
 
     async fn question_by_native(&self, session: &SessionId, native_id: &str) -> StoreResult<Option<Record>> {
         let (session, native_id) = (session.clone(), native_id.to_owned());
-        self.readers.read(move |conn| by_native(conn, &session, &native_id)).await
+        self.read(move |conn| match by_name(conn, &session, &native_id)? {
+            Some(id) => load(conn, &id),
+            None => Ok(None),
+        })
+        .await
     }
 
     async fn open_of_source(&self, source: &SourceId) -> StoreResult<Vec<Record>> {
         let sql = format!("{QUESTION} WHERE q.source_id = ?1 AND q.status = 'requested' ORDER BY q.seq");
         let source = text(source);
-        self.readers.read(move |conn| rows(conn, &sql, &[source], record)).await
+        self.read(move |conn| rows(conn, &sql, &[source], record)).await
     }
 
     async fn native(&self, id: &QuestionId) -> StoreResult<Option<String>> {
@@ -205,20 +209,21 @@ impl Questions for SqliteStore {
             return Ok(Some(known.to_string()));
         }
         let id = id.clone();
-        self.readers.read(move |conn| settle::native(conn, &id)).await
+        self.read(move |conn| settle::native(conn, &id)).await
     }
 
     async fn reveal(&self, id: &QuestionId, at: Timestamp) -> StoreResult<Option<Outcome>> {
         let id = id.clone();
         self.write(move |tx| {
-            let Some(outcome) = load(tx.conn, &id)?.and_then(|record| record.question.outcome) else {
+            let Some(outcome) = load(tx.conn()?, &id)?.and_then(|record| record.question.outcome) else {
                 return Ok(None);
             };
-            let Settlement::Answered(answer) = settle::settlement(tx.conn, tx.sealer, &id, &outcome)? else {
+            let sealer = tx.sealer;
+            let Settlement::Answered(answer) = settle::settlement(tx.conn()?, sealer, &id, &outcome)? else {
                 return Ok(Some(outcome));
             };
             let sql = "UPDATE secrets SET read_at = coalesce(read_at, ?2) WHERE question_id = ?1";
-            let kept = tx.conn.execute(sql, params![id.as_str(), at.millis()])? > 0;
+            let kept = tx.change(sql, params![id.as_str(), at.millis()])? > 0;
             if !kept {
                 return Ok(Some(outcome));
             }
@@ -234,7 +239,7 @@ impl Questions for SqliteStore {
         after: Option<Seq>,
         limit: usize,
     ) -> StoreResult<QuestionPage> {
-        let page = self.readers.read(move |conn| lists::list(conn, &filter, order, after, limit)).await?;
+        let page = self.read(move |conn| lists::list(conn, &filter, order, after, limit)).await?;
         // A commit can be read a moment before it is published; a stream from here on must not be ahead of the log.
         self.memory.tail.published(page.seq).await;
         Ok(page)
@@ -243,7 +248,7 @@ impl Questions for SqliteStore {
     async fn next_deadline(&self) -> StoreResult<Option<Timestamp>> {
         let sql = "SELECT min(deadline) FROM questions WHERE deadline IS NOT NULL AND status = 'requested'";
         let read = move |conn: &Connection| Ok(conn.query_row(sql, [], |row| row.get::<_, Option<i64>>(0))?);
-        Ok(self.readers.read(read).await?.map(Timestamp::from_millis))
+        Ok(self.read(read).await?.map(Timestamp::from_millis))
     }
 
     async fn expire_due(&self, now: Timestamp) -> StoreResult<Vec<Question>> {
@@ -251,7 +256,7 @@ impl Questions for SqliteStore {
             let sql = format!(
                 "{QUESTION} WHERE q.deadline <= ?1 AND q.status = 'requested' ORDER BY q.deadline, q.seq"
             );
-            let due = rows(tx.conn, &sql, &[Value::Integer(now.millis())], record)?;
+            let due = rows(tx.conn()?, &sql, &[Value::Integer(now.millis())], record)?;
             let mut expired = Vec::new();
             for record in due {
                 if let Resolved::Settled(question, _) =
@@ -279,7 +284,7 @@ impl Questions for SqliteStore {
     async fn probe(&self) -> StoreResult<()> {
         self.write(|tx| {
             let sql = "INSERT INTO meta (key, value) VALUES ('probe', '1') ON CONFLICT (key) DO UPDATE SET value = value + 1";
-            tx.conn.prepare_cached(sql)?.execute([])?;
+            tx.change(sql, params![])?;
             Ok(())
         })
         .await
@@ -298,7 +303,7 @@ mod tests {
 
     use askd_core::{AskInput, TokenId};
 
-    use super::super::{memory::Memory, open::migrate, writer::Writer};
+    use super::super::{memory::Memory, open::migrate, redo::Redo, writer::Writer};
     use super::*;
     use crate::seal::Sealer;
 
@@ -308,8 +313,9 @@ mod tests {
         migrate(&conn, 0).unwrap();
         let memory = Arc::new(Memory::starting_after(0));
         let sealer = Arc::new(Sealer::new(&[7; 32]));
+        let (redo, _) = Redo::open(&tempfile::tempdir().unwrap().path().join("redo"), 0).unwrap();
         // As if all others had been asked before.
-        let writer = Writer::start(conn, Arc::clone(&memory), sealer, MAX_OPEN_QUESTIONS - 1).unwrap();
+        let writer = Writer::start(conn, Arc::clone(&memory), sealer, MAX_OPEN_QUESTIONS - 1, redo).unwrap();
         let asking = |n| {
             let input: AskInput = serde_json::from_str(r#"{"questions":[{"question":"Which?"}]}"#).unwrap();
             let new = NewQuestion {
@@ -320,7 +326,7 @@ mod tests {
                 idempotency: None,
             };
             let json = to_json(&new.ask).unwrap();
-            writer.run(Scope::Commit, move |tx| ask(tx, new, &json))
+            writer.run(Scope::Commit, move |tx| ask(tx, new, &json, None))
         };
         assert!(matches!(asking(1).await.unwrap(), Asked::New(_)));
         assert_eq!(asking(2).await.unwrap(), Asked::TooManyOpen);

@@ -1,10 +1,11 @@
 //! Deletes what the retention no longer keeps, a batch at a time.
 
+use rusqlite::params;
 use rusqlite::types::Value;
 
 use askd_core::Seq;
 
-use super::rows::rows;
+use super::rows::{parsed, rows};
 use super::writer::Tx;
 use crate::StoreResult;
 use crate::questions::Retention;
@@ -13,28 +14,30 @@ use crate::questions::Retention;
 pub(super) const PRUNE_BATCH: i64 = 500;
 
 /// One batch; gives how many questions were deleted.
-pub(super) fn prune(tx: &Tx<'_>, retention: &Retention) -> StoreResult<u64> {
+pub(super) fn prune(tx: &mut Tx<'_>, retention: &Retention) -> StoreResult<u64> {
     if let Some(before) = retention.secrets_read_before {
-        tx.conn.execute("DELETE FROM secrets WHERE read_at < ?1", [before.millis()])?;
+        tx.change("DELETE FROM secrets WHERE read_at < ?1", params![before.millis()])?;
     }
     if let Some(before) = retention.keys_before {
-        tx.conn.execute("DELETE FROM idempotency WHERE at < ?1", [before.millis()])?;
+        tx.change("DELETE FROM idempotency WHERE at < ?1", params![before.millis()])?;
     }
     if let Some(before) = retention.sources_ended_before {
         let sql = "DELETE FROM sources WHERE state = 'ended' AND since < ?1 \
                    AND NOT EXISTS (SELECT 1 FROM sessions WHERE source_id = sources.id)";
-        tx.conn.execute(sql, [before.millis()])?;
+        tx.change(sql, params![before.millis()])?;
     }
     let Some(before) = retention.settled_before else { return Ok(0) };
     let sql = "SELECT q.id FROM questions q LEFT JOIN deliveries d ON d.question_id = q.id \
                WHERE q.settled_at < ?1 AND (d.state IS NULL OR d.state IN ('confirmed', 'failed')) ORDER BY q.settled_at LIMIT ?2";
-    let old = rows(tx.conn, sql, &[Value::Integer(before.millis()), Value::Integer(PRUNE_BATCH)], |row| {
-        Ok(row.get::<_, String>(0)?)
-    })?;
+    let old =
+        rows(tx.conn()?, sql, &[Value::Integer(before.millis()), Value::Integer(PRUNE_BATCH)], |row| {
+            Ok(row.get::<_, String>(0)?)
+        })?;
     let mut trimmed: Option<Seq> = None;
     for id in &old {
+        tx.forget(&parsed(id)?);
         let newest: Option<Seq> = tx
-            .conn
+            .conn()?
             .prepare_cached(
                 "SELECT max(seq) FROM events WHERE question_id = ?1 AND kind <> 'question.requested'",
             )?
@@ -48,13 +51,13 @@ pub(super) fn prune(tx: &Tx<'_>, retention: &Retention) -> StoreResult<u64> {
             "DELETE FROM sightings WHERE question_id = ?1",
             "DELETE FROM questions WHERE id = ?1",
         ] {
-            tx.conn.prepare_cached(sql)?.execute([id])?;
+            tx.write(sql, params![id])?;
         }
     }
     if let Some(trimmed) = trimmed {
         let sql = "INSERT INTO meta (key, value) VALUES ('trimmed_through', ?1) ON CONFLICT (key) DO UPDATE \
                    SET value = max(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER))";
-        tx.conn.execute(sql, [trimmed.to_string()])?;
+        tx.change(sql, params![trimmed.to_string()])?;
     }
     Ok(old.len() as u64)
 }

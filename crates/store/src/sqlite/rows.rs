@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use askd_core::delivery::Delivery;
-use askd_core::{Question, QuestionId, Status, Timestamp};
+use askd_core::{Question, QuestionId, SessionId, Status, Timestamp};
 
 use crate::{Record, StoreError, StoreResult};
 
@@ -83,6 +83,19 @@ pub(super) fn record(row: &Row<'_>) -> StoreResult<Record> {
 pub(super) fn load(conn: &Connection, id: &QuestionId) -> StoreResult<Option<Record>> {
     let mut statement = conn.prepare_cached(&format!("{QUESTION} WHERE q.id = ?1"))?;
     statement.query_row([id.as_str()], |row| Ok(record(row))).optional()?.transpose()
+}
+
+/// The question that a session calls so.
+pub(super) fn by_name(
+    conn: &Connection,
+    session: &SessionId,
+    native_id: &str,
+) -> StoreResult<Option<QuestionId>> {
+    let sql = "SELECT question_id FROM sightings WHERE session_id = ?1 AND native_id = ?2";
+    let mut statement = conn.prepare_cached(sql)?;
+    let found =
+        statement.query_row([session.as_str(), native_id], |row| row.get::<_, String>(0)).optional()?;
+    found.as_deref().map(parsed).transpose()
 }
 
 /// Every row of a query through `read`.

@@ -88,7 +88,7 @@ fn load_session(conn: &Connection, id: &SessionId) -> StoreResult<Option<Session
 }
 
 fn set_state(
-    conn: &Connection,
+    tx: &mut Tx<'_>,
     id: &SourceId,
     state: SourceState,
     error: Option<&str>,
@@ -97,13 +97,13 @@ fn set_state(
     // Gone for good is for good: the last task of a source may speak after it was ended.
     let sql = "UPDATE sources SET state = ?2, since = iif(state = ?2, since, ?3), last_error = coalesce(?4, last_error) \
                WHERE id = ?1 AND state <> 'ended'";
-    conn.prepare_cached(sql)?.execute(params![id.as_str(), state_text(state), at.millis(), error])?;
-    Ok(load_source(conn, id)?.map(|record| record.source))
+    tx.change(sql, params![id.as_str(), state_text(state), at.millis(), error])?;
+    Ok(load_source(tx.conn()?, id)?.map(|record| record.source))
 }
 
 fn see(tx: &mut Tx<'_>, seen: SessionSeen) -> StoreResult<Session> {
     let find = format!("{SESSION} WHERE source_id = ?1 AND native_id = ?2");
-    let known = one(tx.conn, &find, &[text(&seen.source), text(&seen.native_id)], read_session)?;
+    let known = one(tx.conn()?, &find, &[text(&seen.source), text(&seen.native_id)], read_session)?;
     let news = known.as_ref().is_none_or(|session| !session.live);
     let id = match known {
         Some(known) => {
@@ -112,13 +112,13 @@ fn see(tx: &mut Tx<'_>, seen: SessionSeen) -> StoreResult<Session> {
                        parent_id = coalesce(?4, parent_id), pid = coalesce(?5, iif(live, pid, NULL)), live = 1, \
                        ended_at = NULL, ending = NULL WHERE id = ?1";
             let parent = seen.parent.as_ref().map(SessionId::as_str);
-            tx.conn.execute(sql, params![known.id.as_str(), seen.cwd, seen.title, parent, seen.pid])?;
+            tx.change(sql, params![known.id.as_str(), seen.cwd, seen.title, parent, seen.pid])?;
             known.id
         }
         None => {
             let sql = "INSERT INTO sessions (id, source_id, agent, native_id, cwd, title, parent_id, live, pid, managed, \
                        started_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?9, ?10)";
-            tx.conn.execute(
+            tx.change(
                 sql,
                 params![
                     seen.id.as_str(),
@@ -136,7 +136,7 @@ fn see(tx: &mut Tx<'_>, seen: SessionSeen) -> StoreResult<Session> {
             seen.id
         }
     };
-    let session = load_session(tx.conn, &id)?.ok_or_else(|| corrupt("a session that was just stored"))?;
+    let session = load_session(tx.conn()?, &id)?.ok_or_else(|| corrupt("a session that was just stored"))?;
     if news {
         tx.log_session(EventType::SessionStarted, seen.at, &session)?;
     }
@@ -152,12 +152,12 @@ fn end_questions(
     at: Timestamp,
 ) -> StoreResult<()> {
     let open = format!("{QUESTION} WHERE {condition} AND q.status = 'requested' ORDER BY q.seq");
-    for record in rows(tx.conn, &open, std::slice::from_ref(&id), record)? {
+    for record in rows(tx.conn()?, &open, std::slice::from_ref(&id), record)? {
         settle::resolve(tx, record, &Resolution::Cancel(cause.clone()), By::hub(), at, None)?;
     }
     let pending = format!("{DELIVERY} WHERE {condition} AND {PENDING} ORDER BY q.seq");
     let gone = DeliveryInput::AgentGone { detail: Some(describe(cause)) };
-    for record in rows(tx.conn, &pending, &[id], record)? {
+    for record in rows(tx.conn()?, &pending, &[id], record)? {
         settle::step(tx, &record.question, &gone, at)?;
     }
     Ok(())
@@ -179,14 +179,14 @@ fn end_session(
     cause: &Cause,
     at: Timestamp,
 ) -> StoreResult<Option<Session>> {
-    let Some(session) = load_session(tx.conn, id)? else { return Ok(None) };
+    let Some(session) = load_session(tx.conn()?, id)? else { return Ok(None) };
     // Of an ended session too: its last words may have been read after its end was seen.
     end_questions(tx, "q.session_id = ?1", text(id), cause, at)?;
     if !session.live {
         return Ok(Some(session));
     }
     let sql = "UPDATE sessions SET live = 0, ended_at = ?2, ending = ?3 WHERE id = ?1";
-    tx.conn.execute(sql, params![id.as_str(), at.millis(), to_json(cause)?])?;
+    tx.change(sql, params![id.as_str(), at.millis(), to_json(cause)?])?;
     let session = Session { live: false, ended_at: Some(at), end: Some(cause.clone()), ..session };
     tx.log_session(EventType::SessionEnded, at, &session)?;
     Ok(Some(session))
@@ -199,7 +199,7 @@ impl Sessions for SqliteStore {
             let sql = "INSERT INTO sources (id, kind, agent, label, state, since, last_error, settings) \
                        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
             let SourceRecord { source, settings } = record;
-            tx.conn.execute(
+            tx.change(
                 sql,
                 params![
                     source.id.as_str(),
@@ -225,14 +225,14 @@ impl Sessions for SqliteStore {
         at: Timestamp,
     ) -> StoreResult<Option<Source>> {
         let id = id.clone();
-        self.write(move |tx| set_state(tx.conn, &id, state, error.as_deref(), at)).await
+        self.write(move |tx| set_state(tx, &id, state, error.as_deref(), at)).await
     }
 
     async fn set_source_settings(&self, id: &SourceId, settings: String) -> StoreResult<()> {
         let id = id.clone();
         self.write(move |tx| {
             let sql = "UPDATE sources SET settings = ?2 WHERE id = ?1";
-            tx.conn.execute(sql, params![id.as_str(), settings])?;
+            tx.change(sql, params![id.as_str(), settings])?;
             Ok(())
         })
         .await
@@ -240,11 +240,11 @@ impl Sessions for SqliteStore {
 
     async fn source(&self, id: &SourceId) -> StoreResult<Option<SourceRecord>> {
         let id = id.clone();
-        self.readers.read(move |conn| load_source(conn, &id)).await
+        self.read(move |conn| load_source(conn, &id)).await
     }
 
     async fn sources(&self) -> StoreResult<Vec<SourceRecord>> {
-        self.readers.read(|conn| rows(conn, &format!("{SOURCE} ORDER BY id DESC"), &[], read_source)).await
+        self.read(|conn| rows(conn, &format!("{SOURCE} ORDER BY id DESC"), &[], read_source)).await
     }
 
     async fn see_session(&self, seen: SessionSeen) -> StoreResult<Session> {
@@ -255,8 +255,8 @@ impl Sessions for SqliteStore {
         let (id, native_id) = (id.clone(), native_id.to_owned());
         self.write(move |tx| {
             let sql = "UPDATE sessions SET native_id = ?2 WHERE id = ?1";
-            tx.conn.execute(sql, params![id.as_str(), native_id])?;
-            load_session(tx.conn, &id)
+            tx.change(sql, params![id.as_str(), native_id])?;
+            load_session(tx.conn()?, &id)
         })
         .await
     }
@@ -264,8 +264,8 @@ impl Sessions for SqliteStore {
     async fn set_tmux(&self, id: &SessionId, tmux: bool) -> StoreResult<Option<Session>> {
         let id = id.clone();
         self.write(move |tx| {
-            tx.conn.execute("UPDATE sessions SET tmux = ?2 WHERE id = ?1", params![id.as_str(), tmux])?;
-            load_session(tx.conn, &id)
+            tx.change("UPDATE sessions SET tmux = ?2 WHERE id = ?1", params![id.as_str(), tmux])?;
+            load_session(tx.conn()?, &id)
         })
         .await
     }
@@ -273,27 +273,21 @@ impl Sessions for SqliteStore {
     async fn sessions_of_source(&self, source: &SourceId) -> StoreResult<Vec<Session>> {
         let source = text(source);
         let sql = format!("{SESSION} WHERE source_id = ?1 ORDER BY number");
-        self.readers.read(move |conn| rows(conn, &sql, &[source], read_session)).await
+        self.read(move |conn| rows(conn, &sql, &[source], read_session)).await
     }
 
     async fn session(&self, id: &SessionId) -> StoreResult<Option<Session>> {
         let id = id.clone();
-        self.readers.read(move |conn| load_session(conn, &id)).await
+        self.read(move |conn| load_session(conn, &id)).await
     }
 
     async fn sessions(&self, live: Option<bool>, limit: usize) -> StoreResult<Vec<Session>> {
-        self.readers
-            .read(move |conn| {
-                let sql = format!("{SESSION} WHERE ?1 IS NULL OR live = ?1 ORDER BY number DESC LIMIT ?2");
-                let live = live.map_or(Value::Null, |live| Value::Integer(i64::from(live)));
-                rows(
-                    conn,
-                    &sql,
-                    &[live, Value::Integer(i64::try_from(limit).unwrap_or(i64::MAX))],
-                    read_session,
-                )
-            })
-            .await
+        self.read(move |conn| {
+            let sql = format!("{SESSION} WHERE ?1 IS NULL OR live = ?1 ORDER BY number DESC LIMIT ?2");
+            let live = live.map_or(Value::Null, |live| Value::Integer(i64::from(live)));
+            rows(conn, &sql, &[live, Value::Integer(i64::try_from(limit).unwrap_or(i64::MAX))], read_session)
+        })
+        .await
     }
 
     async fn end_session(&self, id: &SessionId, cause: Cause, at: Timestamp) -> StoreResult<Option<Session>> {
@@ -305,11 +299,11 @@ impl Sessions for SqliteStore {
         let id = id.clone();
         self.write(move |tx| {
             let find = format!("{SESSION} WHERE source_id = ?1 AND live = 1 ORDER BY number");
-            for session in rows(tx.conn, &find, &[text(&id)], read_session)? {
+            for session in rows(tx.conn()?, &find, &[text(&id)], read_session)? {
                 end_session(tx, &session.id, &cause, at)?;
             }
             end_questions(tx, "q.source_id = ?1", text(&id), &cause, at)?;
-            set_state(tx.conn, &id, SourceState::Ended, None, at)
+            set_state(tx, &id, SourceState::Ended, None, at)
         })
         .await
     }

@@ -40,11 +40,11 @@ pub(super) fn resolve(
             question.status = outcome.status;
             question.outcome = Some(*outcome);
             // All that can be found corrupt is read before the first change.
-            let asked_at = transcripts::places(tx.conn, &question.id)?;
+            let asked_at = transcripts::places(tx, &question.id)?;
             let native = match claim {
                 Some(_) => match tx.memory.under_way.native(&question.id) {
                     Some(known) => Some(known.to_string()),
-                    None => native(tx.conn, &question.id)?,
+                    None => native(tx.conn()?, &question.id)?,
                 },
                 None => None,
             };
@@ -58,14 +58,17 @@ pub(super) fn resolve(
                 let sql = "INSERT INTO deliveries (question_id, source_id, state, body, not_before, claim_owner, claim_until) \
                            VALUES (?1, ?2, 'queued', ?3, ?4, ?5, ?6)";
                 let body = to_json(&delivery)?;
-                tx.conn.prepare_cached(sql)?.execute(params![
-                    question.id.as_str(),
-                    source.as_str(),
-                    body,
-                    at.millis(),
-                    claim.map(|claim| claim.owner.as_str()),
-                    claim.map(|claim| claim.until.millis()),
-                ])?;
+                tx.write(
+                    sql,
+                    params![
+                        question.id.as_str(),
+                        source.as_str(),
+                        body,
+                        at.millis(),
+                        claim.map(|claim| claim.owner.as_str()),
+                        claim.map(|claim| claim.until.millis()),
+                    ],
+                )?;
                 question.delivery = Some(delivery);
             }
             tx.open_questions -= 1;
@@ -73,7 +76,12 @@ pub(super) fn resolve(
             tx.log_change(EventType::QuestionResolved, at, &mut question)?;
             let claimed = match (source, record.native_id, native, &question.outcome) {
                 (Some(source), Some(native_id), Some(native), Some(outcome)) => {
-                    let settlement = settlement(tx.conn, tx.sealer, &question.id, outcome)?;
+                    let settlement = match resolution {
+                        Resolution::Answer(answer) if !outcome.withheld.is_empty() => {
+                            Settlement::Answered(answer.clone())
+                        }
+                        _ => plain_settlement(outcome),
+                    };
                     let question = question.clone();
                     Some(Box::new(ClaimedDelivery { id, source, question, native_id, native, settlement }))
                 }
@@ -108,14 +116,14 @@ fn overtaken(
     if let Some(outcome) = &mut question.outcome {
         outcome.agent_received = Some(received);
         let sql = "UPDATE questions SET outcome = ?2 WHERE id = ?1";
-        tx.conn.prepare_cached(sql)?.execute(params![question.id.as_str(), to_json(outcome)?])?;
+        tx.write(sql, params![question.id.as_str(), to_json(outcome)?])?;
     }
     let input = DeliveryInput::Failed { reason: FailReason::Overtaken, detail: None };
     Ok(step(tx, &question, &input, at)?.unwrap_or(question))
 }
 
 fn store_outcome(
-    tx: &Tx<'_>,
+    tx: &mut Tx<'_>,
     question: &Question,
     resolution: &Resolution,
     at: Timestamp,
@@ -125,12 +133,12 @@ fn store_outcome(
     let sql = "UPDATE questions SET status = ?2, outcome = ?3, settled_at = ?4, answer_mac = ?5, picks_mac = ?6 WHERE id = ?1";
     let outcome = question.outcome.as_ref().map(to_json).transpose()?;
     let status = question.status.as_str();
-    tx.conn.prepare_cached(sql)?.execute(params![id, status, outcome, at.millis(), whole, picks])?;
+    tx.write(sql, params![id, status, outcome, at.millis(), whole, picks])?;
     // What was answered elsewhere is with the agent already: nobody has to be told it.
     if let (Resolution::Answer(answer), false) = (resolution, question.secret_items().is_empty()) {
         let sealed = tx.sealer.seal(id, to_json(answer)?.as_bytes()).map_err(corrupt)?;
         let sql = "INSERT INTO secrets (question_id, sealed) VALUES (?1, ?2)";
-        tx.conn.prepare_cached(sql)?.execute(params![id, sealed])?;
+        tx.write(sql, params![id, sealed])?;
     }
     Ok(())
 }
@@ -146,7 +154,7 @@ fn macs(sealer: &Sealer, id: &str, resolution: &Resolution) -> StoreResult<(Mac,
 }
 
 /// A person repeats an answer with all that belongs to it; an agent shows only the picks that it went on with.
-fn is_same_answer(tx: &Tx<'_>, id: &QuestionId, resolution: &Resolution) -> StoreResult<bool> {
+fn is_same_answer(tx: &mut Tx<'_>, id: &QuestionId, resolution: &Resolution) -> StoreResult<bool> {
     let (whole, picks) = macs(tx.sealer, id.as_str(), resolution)?;
     let (column, given) = match resolution {
         Resolution::Elsewhere(_) => ("picks_mac", picks),
@@ -154,7 +162,7 @@ fn is_same_answer(tx: &Tx<'_>, id: &QuestionId, resolution: &Resolution) -> Stor
     };
     let Some(given) = given else { return Ok(false) };
     let sql = format!("SELECT {column} FROM questions WHERE id = ?1");
-    let stored: Mac = tx.conn.prepare_cached(&sql)?.query_row([id.as_str()], |row| row.get(0))?;
+    let stored: Mac = tx.conn()?.prepare_cached(&sql)?.query_row([id.as_str()], |row| row.get(0))?;
     Ok(stored == Some(given))
 }
 
@@ -178,16 +186,10 @@ pub(super) fn step(
                claim_until = iif(?5, claim_until, NULL) WHERE question_id = ?1";
     let id = question.id.clone();
     let body = to_json(&next)?;
-    tx.conn.prepare_cached(sql)?.execute(params![
-        id.as_str(),
-        next.state.as_str(),
-        body,
-        not_before.millis(),
-        keep_claim
-    ])?;
+    tx.write(sql, params![id.as_str(), next.state.as_str(), body, not_before.millis(), keep_claim])?;
     match next.state {
         DeliveryState::Confirmed | DeliveryState::Failed => {
-            tx.conn.prepare_cached("DELETE FROM secrets WHERE question_id = ?1")?.execute([id.as_str()])?;
+            tx.write("DELETE FROM secrets WHERE question_id = ?1", params![id.as_str()])?;
             tx.log_change(EventType::QuestionDelivered, at, &mut question)?;
         }
         DeliveryState::Sent => tx.log_change(EventType::QuestionUpdated, at, &mut question)?,
@@ -203,10 +205,7 @@ pub(super) fn settlement(
     id: &QuestionId,
     outcome: &Outcome,
 ) -> StoreResult<Settlement> {
-    if let Some(mode) = outcome.mode {
-        return Ok(Settlement::Rejected { mode, reason: outcome.reason.clone() });
-    }
-    if !outcome.withheld.is_empty() {
+    if outcome.mode.is_none() && !outcome.withheld.is_empty() {
         let sql = "SELECT sealed FROM secrets WHERE question_id = ?1";
         let sealed: Option<Vec<u8>> =
             conn.prepare_cached(sql)?.query_row([id.as_str()], |row| row.get(0)).optional()?;
@@ -216,11 +215,19 @@ pub(super) fn settlement(
             return Ok(Settlement::Answered(from_json(&plain)?));
         }
     }
+    Ok(plain_settlement(outcome))
+}
+
+/// The same without answers that are kept apart.
+fn plain_settlement(outcome: &Outcome) -> Settlement {
+    if let Some(mode) = outcome.mode {
+        return Settlement::Rejected { mode, reason: outcome.reason.clone() };
+    }
     let answers = outcome.answers.clone().unwrap_or_default();
-    Ok(Settlement::Answered(Answer {
+    Settlement::Answered(Answer {
         notes: outcome.notes.clone().unwrap_or_else(|| vec![None; answers.len()]),
         answers,
         edited_plan: outcome.edited_plan.clone(),
         next_mode: outcome.next_mode.clone(),
-    }))
+    })
 }

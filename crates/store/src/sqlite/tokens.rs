@@ -35,8 +35,7 @@ impl Tokens for SqliteStore {
         self.write(move |tx| {
             let sql = "INSERT INTO tokens (id, name, rights, hash, created_at) VALUES (?1, ?2, ?3, ?4, ?5)";
             let (id, rights) = (record.id.as_str(), to_json(&record.rights)?);
-            tx.conn
-                .execute(sql, params![id, record.name, rights, record.hash, record.created_at.millis()])?;
+            tx.change(sql, params![id, record.name, rights, record.hash, record.created_at.millis()])?;
             tx.after_commit(move || {
                 tokens.write().unwrap_or_else(PoisonError::into_inner).insert(record.hash, record);
             });
@@ -59,7 +58,7 @@ impl Tokens for SqliteStore {
     async fn revoke_token(&self, id: &TokenId) -> StoreResult<bool> {
         let (id, tokens) = (id.clone(), Arc::clone(&self.tokens));
         self.write(move |tx| {
-            let removed = tx.conn.execute("DELETE FROM tokens WHERE id = ?1", [id.as_str()])? > 0;
+            let removed = tx.change("DELETE FROM tokens WHERE id = ?1", params![id.as_str()])? > 0;
             tx.after_commit(move || {
                 tokens.write().unwrap_or_else(PoisonError::into_inner).retain(|_, record| record.id != id);
             });

@@ -1,21 +1,22 @@
 //! Transcripts in SQLite.
 
 use async_trait::async_trait;
-use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
+use rusqlite::{params, params_from_iter};
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 
 use askd_core::{Question, QuestionId, SessionId, Status, Timestamp};
 
 use super::heads::Head;
-use super::rows::{at, corrupt, load, parsed, rows, text, to_json};
+use super::rows::{at, corrupt, parsed, rows, text, to_json};
 use super::writer::{Scope, Tx};
 use super::{SqliteStore, heads};
-use crate::StoreResult;
+use crate::questions::{NewQuestion, Origin};
 use crate::transcripts::{
     Entry, MAX_TRANSCRIPT_BYTES, NewEntry, RESOLVED, TRANSCRIPT_PAGE, TRANSCRIPT_PAGE_BYTES, TranscriptPage,
     Transcripts,
 };
+use crate::{Record, StoreResult};
 
 /// Bytes by which a transcript may be larger than what is kept of it, so that it is trimmed once for many entries.
 const TRIM_AFTER: u64 = 1 << 20;
@@ -24,35 +25,48 @@ const TRIM_AFTER: u64 = 1 << 20;
 const ASKS_WHAT_IS_OPEN: &str = "EXISTS (SELECT 1 FROM sightings s JOIN questions q ON q.id = s.question_id \
      WHERE s.session_id = e.about AND s.native_id = e.asks AND q.status = 'requested')";
 
-pub(super) fn append(tx: &mut Tx<'_>, transcript: SessionId, entries: Vec<NewEntry>) -> StoreResult<()> {
-    let (conn, name) = (tx.conn, transcript.as_str());
-    let mut head = tx.heads.get(conn, name)?;
+/// Whether questions that new entries ask may have ended before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ends {
+    Perhaps,
+    /// They were asked just now.
+    NoneYet,
+}
+
+pub(super) fn append(
+    tx: &mut Tx<'_>,
+    transcript: SessionId,
+    entries: Vec<NewEntry>,
+    ends: Ends,
+) -> StoreResult<()> {
+    let name = transcript.as_str();
+    let mut head = tx.heads.get(tx.journal, name)?;
     let watched = tx.memory.growth.is_watched(&transcript);
     let mut grown = Vec::new();
     // One line may say several things; they come in one call.
     let stored_through = head.last_line;
     let mut new = Vec::with_capacity(entries.len());
     for entry in entries.into_iter().filter(|entry| entry.line.is_none_or(|line| line > stored_through)) {
-        let end = ended_before(conn, &entry)?;
+        let end = if ends == Ends::Perhaps { ended_before(tx, &entry)? } else { None };
         new.extend(std::iter::once(entry).chain(end));
     }
     for entry in new {
-        let number = insert(conn, name, &mut head, &entry)?;
+        let number = insert(tx, name, &mut head, &entry)?;
         if watched {
             grown.push(entry.numbered(number));
         }
     }
-    trim(conn, name, &mut head)?;
+    trim(tx, name, &mut head)?;
     tx.heads.set(name, head);
     tx.transcript_grew(transcript, grown);
     Ok(())
 }
 
 /// Stores one entry and gives its number.
-fn insert(conn: &Connection, transcript: &str, head: &mut Head, entry: &NewEntry) -> StoreResult<u64> {
+fn insert(tx: &mut Tx<'_>, transcript: &str, head: &mut Head, entry: &NewEntry) -> StoreResult<u64> {
     let sql = "INSERT INTO transcript_entries (session_id, number, at, voice, text, raw, about, asks, request) \
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
-    conn.prepare_cached(sql)?.execute(params![
+    let values = params![
         transcript,
         head.next_number,
         entry.at.millis(),
@@ -62,7 +76,8 @@ fn insert(conn: &Connection, transcript: &str, head: &mut Head, entry: &NewEntry
         entry.about.as_ref().map(SessionId::as_str),
         entry.asks.as_ref().map(|asks| &asks.native_id),
         entry.asks.as_ref().map(|asks| &asks.request),
-    ])?;
+    ];
+    tx.write(sql, values)?;
     head.next_number += 1;
     head.last_line = head.last_line.max(entry.line.unwrap_or(0));
     head.bytes += [&entry.text, &entry.raw].into_iter().flatten().map(|text| text.len() as u64).sum::<u64>();
@@ -70,17 +85,16 @@ fn insert(conn: &Connection, transcript: &str, head: &mut Head, entry: &NewEntry
 }
 
 /// The end of the question that an entry asks, if it was faster than the entry.
-fn ended_before(conn: &Connection, entry: &NewEntry) -> StoreResult<Option<NewEntry>> {
+fn ended_before(tx: &mut Tx<'_>, entry: &NewEntry) -> StoreResult<Option<NewEntry>> {
     let (Some(asks), Some(about)) = (&entry.asks, &entry.about) else { return Ok(None) };
-    let sql = "SELECT q.id FROM sightings s JOIN questions q ON q.id = s.question_id \
-               WHERE s.session_id = ?1 AND s.native_id = ?2 AND q.status <> 'requested'";
-    let over: Option<String> = conn
-        .prepare_cached(sql)?
-        .query_row([about.as_str(), &asks.native_id], |row| row.get(0))
-        .optional()?;
-    let Some(over) = over else { return Ok(None) };
-    let record = load(conn, &parsed(&over)?)?;
-    record.map(|record| end(&asks.request, about.clone(), &record.question, entry.at)).transpose()
+    let Some(question) = tx.named(about, &asks.native_id)? else { return Ok(None) };
+    tx.asked_again(&question);
+    match tx.record(&question)? {
+        Some(Record { question, .. }) if !question.is_open() => {
+            end(&asks.request, about.clone(), &question, entry.at).map(Some)
+        }
+        _ => Ok(None),
+    }
 }
 
 fn end(request: &str, about: SessionId, question: &Question, at: Timestamp) -> StoreResult<NewEntry> {
@@ -102,16 +116,36 @@ fn end(request: &str, about: SessionId, question: &Question, at: Timestamp) -> S
 }
 
 /// A place in a transcript where a question was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct AskedAt {
     transcript: SessionId,
     about: SessionId,
     request: String,
 }
 
-pub(super) fn places(conn: &Connection, question: &QuestionId) -> StoreResult<Vec<AskedAt>> {
+/// The places of a question that is asked for the first time, by these entries of a transcript.
+pub(super) fn first_places(
+    transcript: &SessionId,
+    new: &NewQuestion,
+    said: &[NewEntry],
+) -> Option<Vec<AskedAt>> {
+    let Origin::Agent { native_id, .. } = &new.origin else { return None };
+    let place = |entry: &NewEntry| {
+        let asks = entry.asks.as_ref().filter(|asks| asks.native_id == *native_id)?;
+        let about = entry.about.clone().filter(|about| Some(about) == new.ask.session_id.as_ref())?;
+        Some(AskedAt { transcript: transcript.clone(), about, request: asks.request.clone() })
+    };
+    Some(said.iter().filter_map(place).collect())
+}
+
+/// Every place where a question was asked.
+pub(super) fn places(tx: &mut Tx<'_>, question: &QuestionId) -> StoreResult<Vec<AskedAt>> {
+    if let Some(known) = tx.memory.under_way.asked_at(question) {
+        return Ok(known);
+    }
     let sql = "SELECT DISTINCT e.session_id, e.about, e.request FROM sightings s CROSS JOIN transcript_entries e \
                ON e.about = s.session_id AND e.asks = s.native_id WHERE s.question_id = ?1";
-    rows(conn, sql, &[text(question)], |row| {
+    rows(tx.conn()?, sql, &[text(question)], |row| {
         let text = |column| row.get::<_, String>(column);
         Ok(AskedAt { transcript: parsed(&text(0)?)?, about: parsed(&text(1)?)?, request: text(2)? })
     })
@@ -125,9 +159,9 @@ pub(super) fn tell_end(
     now: Timestamp,
 ) -> StoreResult<()> {
     for AskedAt { transcript, about, request } in places {
-        let mut head = tx.heads.get(tx.conn, transcript.as_str())?;
+        let mut head = tx.heads.get(tx.journal, transcript.as_str())?;
         let end = end(&request, about, question, now)?;
-        let number = insert(tx.conn, transcript.as_str(), &mut head, &end)?;
+        let number = insert(tx, transcript.as_str(), &mut head, &end)?;
         tx.heads.set(transcript.as_str(), head);
         tx.transcript_grew(transcript, vec![end.numbered(number)]);
     }
@@ -135,7 +169,7 @@ pub(super) fn tell_end(
 }
 
 /// Deletes the oldest entries of a transcript that has grown too large, all but those of open questions.
-fn trim(conn: &Connection, transcript: &str, head: &mut Head) -> StoreResult<()> {
+fn trim(tx: &mut Tx<'_>, transcript: &str, head: &mut Head) -> StoreResult<()> {
     if head.bytes <= MAX_TRANSCRIPT_BYTES + TRIM_AFTER {
         return Ok(());
     }
@@ -145,7 +179,7 @@ fn trim(conn: &Connection, transcript: &str, head: &mut Head) -> StoreResult<()>
              FROM transcript_entries e WHERE session_id = ?1 AND NOT {ASKS_WHAT_IS_OPEN} ORDER BY number LIMIT 256"
         );
         let oldest: Vec<(u64, u64)> =
-            rows(conn, &sql, &[text(transcript)], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows(tx.conn()?, &sql, &[text(transcript)], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let mut through = None;
         for (number, bytes) in oldest {
             if head.bytes <= MAX_TRANSCRIPT_BYTES {
@@ -158,7 +192,7 @@ fn trim(conn: &Connection, transcript: &str, head: &mut Head) -> StoreResult<()>
         let sql = format!(
             "DELETE FROM transcript_entries AS e WHERE session_id = ?1 AND number <= ?2 AND NOT {ASKS_WHAT_IS_OPEN}"
         );
-        conn.prepare_cached(&sql)?.execute(params![transcript, through])?;
+        tx.write(&sql, params![transcript, through])?;
         head.trimmed_through = head.trimmed_through.max(through);
     }
     Ok(())
@@ -168,7 +202,7 @@ fn trim(conn: &Connection, transcript: &str, head: &mut Head) -> StoreResult<()>
 impl Transcripts for SqliteStore {
     async fn append(&self, transcript: &SessionId, entries: Vec<NewEntry>) -> StoreResult<()> {
         let transcript = transcript.clone();
-        self.write_in(Scope::Commit, move |tx| append(tx, transcript, entries)).await
+        self.write_in(Scope::Commit, move |tx| append(tx, transcript, entries, Ends::Perhaps)).await
     }
 
     async fn entries_after(
@@ -183,8 +217,7 @@ impl Transcripts for SqliteStore {
             return Ok(page);
         }
         let (transcript, about) = (transcript.clone(), about.cloned());
-        self.readers
-            .read(move |conn| {
+        self.read(move |conn| {
                 let head = heads::read(conn, transcript.as_str())?;
                 let only = if about.is_some() { "AND about = ?3" } else { "" };
                 let sql = format!(

@@ -2,7 +2,7 @@
 
 use askd_core::{Ask, Cause, SessionId};
 use askd_store::{
-    Asked, AsksHere, Entry, MAX_TRANSCRIPT_BYTES, NewEntry, Piece, Questions, RESOLVED, Sessions,
+    Asked, AsksHere, Chain, Entry, MAX_TRANSCRIPT_BYTES, NewEntry, Piece, Questions, RESOLVED, Sessions,
     TRANSCRIPT_PAGE, TRANSCRIPT_PAGE_BYTES, TranscriptPage, Transcripts,
 };
 
@@ -255,6 +255,25 @@ pub(crate) async fn a_question_and_its_line_are_stored_together_and_once<S: Stag
     assert_eq!(known, stored(&**store, &question_id(1)).await);
     assert_eq!(read(&**store, &stream).await, [(1, None), (2, None)]);
     assert_eq!(last(&**store, &stream).await.voice, RESOLVED);
+}
+
+/// Both are given at once, so that they share a commit.
+pub(crate) async fn the_end_is_told_where_a_question_was_asked_at_the_last_moment<S: Stage>() {
+    let stage = S::fresh().await;
+    let store = stage.store();
+    let agent = agent(&**store, 1).await;
+    let (stream, other) = (SessionId::from_bits(77), SessionId::from_bits(78));
+    for n in 1..=20 {
+        store.ask_in(agent.asks(n, plain()), &stream, vec![asks(&agent, n)]).await.unwrap();
+        let (chain, id) = (Chain::default(), question_id(n));
+        chain.share_commits(true);
+        let again = chain.with(store.append(&other, vec![asks(&agent, n)]));
+        let (again, _) = tokio::join!(again, chain.with(reply(&**store, &id, &["JWT"])));
+        again.unwrap();
+        for transcript in [&stream, &other] {
+            assert_eq!(last(&**store, transcript).await.voice, RESOLVED, "{n}");
+        }
+    }
 }
 
 pub(crate) async fn sessions_that_share_a_transcript_are_read_apart<S: Stage>() {

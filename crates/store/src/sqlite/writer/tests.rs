@@ -1,32 +1,49 @@
 use std::sync::mpsc::{Receiver, channel};
 
+use askd_core::{SessionId, Timestamp};
 use rusqlite::params;
 
 use super::super::open::migrate;
-use super::super::transcripts;
+use super::super::rows::rows;
+use super::super::transcripts::{self, Ends};
 use super::*;
 use crate::transcripts::NewEntry;
 
-/// A writer over one table, in which `y` may only hold what is in `x` when a transaction commits.
+fn start(conn: Connection) -> Arc<Writer> {
+    let (redo, _) = Redo::open(&tempfile::tempdir().unwrap().path().join("redo"), 0).unwrap();
+    let sealer = Arc::new(Sealer::new(&[7; 32]));
+    Arc::new(Writer::start(conn, Arc::new(Memory::starting_after(0)), sealer, 0, redo).unwrap())
+}
+
+/// A writer over one table.
 fn writer() -> Arc<Writer> {
     let conn = Connection::open_in_memory().unwrap();
     conn.execute_batch(
         "CREATE TABLE x (n INTEGER PRIMARY KEY);
-         CREATE TABLE y (n INTEGER REFERENCES x (n) DEFERRABLE INITIALLY DEFERRED);
+         CREATE TABLE meta (key TEXT, value TEXT);
+         INSERT INTO meta VALUES ('folded_through', '0');
          CREATE TRIGGER full BEFORE INSERT ON x WHEN new.n = 666 BEGIN SELECT RAISE(ROLLBACK, 'full'); END;",
     )
     .unwrap();
-    let sealer = Arc::new(Sealer::new(&[7; 32]));
-    Arc::new(Writer::start(conn, Arc::new(Memory::starting_after(0)), sealer, 0).unwrap())
+    start(conn)
 }
 
 type TestJob = Box<dyn FnOnce(&mut Tx<'_>) -> StoreResult<i64> + Send>;
 
-fn insert(table: &'static str, n: i64) -> TestJob {
+fn insert(n: i64) -> TestJob {
     Box::new(move |tx| {
-        tx.conn.execute(&format!("INSERT INTO {table} (n) VALUES (?1)"), params![n])?;
+        tx.change("INSERT INTO x (n) VALUES (?1)", params![n])?;
         tx.open_questions += n;
         Ok(n)
+    })
+}
+
+/// A job with which no commit succeeds: what it changes is not written down.
+fn fails_at_commit() -> TestJob {
+    Box::new(move |tx| {
+        insert(404)(tx)?;
+        tx.conn()?.execute("INSERT INTO x (n) VALUES (405)", [])?;
+        Ok(404)
     })
 }
 
@@ -34,15 +51,15 @@ fn insert(table: &'static str, n: i64) -> TestJob {
 fn fails(writes: bool) -> TestJob {
     Box::new(move |tx| {
         if writes {
-            insert("x", 7)(tx)?;
+            insert(7)(tx)?;
         }
         Err(StoreError::Corrupt("as told".to_owned()))
     })
 }
 
 /// Runs `jobs` in one commit: the writer is kept busy until all of them are waiting.
-async fn in_one_batch(writer: &Arc<Writer>, jobs: &[(&'static str, i64)]) -> Vec<StoreResult<i64>> {
-    let jobs = jobs.iter().map(|(table, n)| (Scope::Own, insert(table, *n)));
+async fn in_one_batch(writer: &Arc<Writer>, jobs: &[i64]) -> Vec<StoreResult<i64>> {
+    let jobs = jobs.iter().map(|n| (Scope::Own, insert(*n)));
     all_in_one_batch(writer, jobs.collect()).await
 }
 
@@ -65,7 +82,7 @@ async fn all_in_one_batch(writer: &Arc<Writer>, jobs: Vec<(Scope, TestJob)>) -> 
         let queued = Arc::clone(&writer);
         waiting.push(tokio::spawn(async move { writer.run(scope, job).await }));
         // One after the other, so that they are carried out in this order.
-        while queued.jobs.capacity() > QUEUE - number - 1 {
+        while queued.shared.waiting.load(Ordering::SeqCst) <= number {
             tokio::task::yield_now().await;
         }
     }
@@ -81,8 +98,7 @@ async fn all_in_one_batch(writer: &Arc<Writer>, jobs: Vec<(Scope, TestJob)>) -> 
 /// What is stored, and what the writer believes of it.
 async fn kept(writer: &Writer) -> (Vec<i64>, i64) {
     let read = |tx: &mut Tx<'_>| {
-        let mut statement = tx.conn.prepare("SELECT n FROM x UNION ALL SELECT n FROM y ORDER BY n")?;
-        let numbers = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let numbers = rows(tx.conn()?, "SELECT n FROM x ORDER BY n", &[], |row| Ok(row.get(0)?))?;
         Ok((numbers, tx.open_questions))
     };
     writer.run(Scope::Own, read).await.unwrap()
@@ -92,22 +108,22 @@ fn unavailable(result: &StoreResult<i64>) -> bool {
     matches!(result, Err(StoreError::Unavailable(_)))
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_that_fails_undoes_only_itself() {
     let writer = writer();
-    let results = in_one_batch(&writer, &[("x", 1), ("x", 1), ("x", 2)]).await;
+    let results = in_one_batch(&writer, &[1, 1, 2]).await;
     assert!(matches!(results[0], Ok(1)) && unavailable(&results[1]) && matches!(results[2], Ok(2)));
     assert_eq!(kept(&writer).await, (vec![1, 2], 3));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_of_the_whole_commit_undoes_that_only_after_it_has_written() {
     let writer = writer();
     let whole = |job| (Scope::Commit, job);
-    let batch = vec![whole(insert("x", 1)), whole(fails(false)), whole(insert("x", 2))];
+    let batch = vec![whole(insert(1)), whole(fails(false)), whole(insert(2))];
     let results = all_in_one_batch(&writer, batch).await;
     assert!(matches!(&results[..], [Ok(1), Err(StoreError::Corrupt(_)), Ok(2)]), "{results:?}");
-    let batch = vec![whole(insert("x", 3)), whole(fails(true)), whole(insert("x", 4))];
+    let batch = vec![whole(insert(3)), whole(fails(true)), whole(insert(4))];
     let results = all_in_one_batch(&writer, batch).await;
     assert!(
         unavailable(&results[0])
@@ -118,81 +134,78 @@ async fn a_job_of_the_whole_commit_undoes_that_only_after_it_has_written() {
     assert_eq!(kept(&writer).await, (vec![1, 2], 3));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_commit_that_fails_acknowledges_nobody() {
     let writer = writer();
-    in_one_batch(&writer, &[("x", 1)]).await;
-    let results = in_one_batch(&writer, &[("x", 2), ("y", 404), ("x", 3)]).await;
+    in_one_batch(&writer, &[1]).await;
+    let batch = vec![(Scope::Own, insert(2)), (Scope::Own, fails_at_commit()), (Scope::Own, insert(3))];
+    let results = all_in_one_batch(&writer, batch).await;
     assert!(results.iter().all(unavailable), "{results:?}");
     assert_eq!(kept(&writer).await, (vec![1], 1));
-    assert!(matches!(in_one_batch(&writer, &[("x", 4)]).await[..], [Ok(4)]));
+    assert!(matches!(in_one_batch(&writer, &[4]).await[..], [Ok(4)]));
     assert_eq!(kept(&writer).await, (vec![1, 4], 5));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_a_chain_nothing_is_stored_after_what_failed() {
     let writer = writer();
     // One fails at the commit.
-    for failing in [fails(false), fails(true), insert("y", 404)] {
+    for failing in [fails(false), fails(true), fails_at_commit()] {
         let chain = Chain::default();
         assert!(chain.with(writer.run(Scope::Commit, failing)).await.is_err());
-        assert!(unavailable(&chain.with(writer.run(Scope::Commit, insert("x", 2))).await));
+        assert!(unavailable(&chain.with(writer.run(Scope::Commit, insert(2))).await));
     }
     assert_eq!(kept(&writer).await, (vec![], 0));
     let chain = Chain::default();
-    assert!(matches!(chain.with(writer.run(Scope::Commit, insert("x", 4))).await, Ok(4)));
-    assert!(matches!(chain.with(writer.run(Scope::Commit, insert("x", 5))).await, Ok(5)));
+    assert!(matches!(chain.with(writer.run(Scope::Commit, insert(4))).await, Ok(4)));
+    assert!(matches!(chain.with(writer.run(Scope::Commit, insert(5))).await, Ok(5)));
     assert_eq!(kept(&writer).await, (vec![4, 5], 9), "others are stored, whatever failed");
 }
 
-/// What SQLite does by itself when the disk is full or broken: the whole transaction is gone in the middle of a batch.
-#[tokio::test]
-async fn a_transaction_that_is_rolled_back_beneath_a_job_acknowledges_nobody() {
-    let writer = writer();
-    let results = in_one_batch(&writer, &[("x", 1), ("x", 666), ("x", 2)]).await;
-    assert!(results.iter().all(unavailable), "{results:?}");
-    assert_eq!(kept(&writer).await, (vec![], 0));
-    assert!(matches!(in_one_batch(&writer, &[("x", 3)]).await[..], [Ok(3)]));
-    assert_eq!(kept(&writer).await, (vec![3], 3));
+/// What SQLite does by itself when the disk is full or broken: the whole transaction is gone in the middle of a batch. What was
+/// written down before is carried out again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_transaction_that_is_rolled_back_beneath_a_job_takes_nothing_else_with_it() {
+    for scope in [Scope::Own, Scope::Commit] {
+        let writer = writer();
+        let jobs = [1, 666, 2].map(|n| (scope, insert(n)));
+        let results = all_in_one_batch(&writer, jobs.into()).await;
+        assert!(matches!(&results[..], [Ok(1), Err(StoreError::Unavailable(_)), Ok(2)]), "{results:?}");
+        assert_eq!(kept(&writer).await, (vec![1, 2], 3));
+        assert!(matches!(in_one_batch(&writer, &[3]).await[..], [Ok(3)]));
+        assert_eq!(kept(&writer).await, (vec![1, 2, 3], 6));
+    }
 }
 
-/// The same beneath a job that has no savepoint: what comes after it must not be stored on its own.
-#[tokio::test]
-async fn a_transaction_that_is_rolled_back_beneath_a_job_of_the_whole_commit_stores_nothing() {
-    let writer = writer();
-    let jobs = [1, 666, 2].map(|n| (Scope::Commit, insert("x", n)));
-    let results = all_in_one_batch(&writer, jobs.into()).await;
-    assert!(results.iter().all(unavailable), "{results:?}");
-    assert_eq!(kept(&writer).await, (vec![], 0));
-}
-
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_effect_follows_the_commit_and_nothing_else() {
     let writer = writer();
-    in_one_batch(&writer, &[("x", 1), ("x", 3)]).await;
     let (happened, effects) = channel();
     // The second fails by itself, the third at the commit.
     for (n, works) in [(1, true), (2, false), (404, false), (3, true)] {
         let happened = happened.clone();
         let job = move |tx: &mut Tx<'_>| {
             tx.after_commit(move || happened.send(n).unwrap());
-            if n == 2 { Err(StoreError::Corrupt("as told".to_owned())) } else { insert("y", n)(tx) }
+            match n {
+                2 => Err(StoreError::Corrupt("as told".to_owned())),
+                404 => fails_at_commit()(tx),
+                n => insert(n)(tx),
+            }
         };
         assert_eq!(writer.run(Scope::Own, job).await.is_ok(), works, "{n}");
     }
     assert_eq!(effects.try_iter().collect::<Vec<_>>(), [1, 3]);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_counters_of_a_transcript_are_undone_with_its_entries() {
     let conn = Connection::open_in_memory().unwrap();
     migrate(&conn, 0).unwrap();
-    let sealer = Arc::new(Sealer::new(&[7; 32]));
-    let writer = Arc::new(Writer::start(conn, Arc::new(Memory::starting_after(0)), sealer, 0).unwrap());
+    let writer = start(conn);
     let says = |scope: Scope, works: bool| -> (Scope, TestJob) {
         let job = move |tx: &mut Tx<'_>| {
             let entry = NewEntry::new(Timestamp::from_millis(0), "agent");
-            transcripts::append(tx, SessionId::from_bits(1), vec![entry])?;
+            transcripts::append(tx, SessionId::from_bits(1), vec![entry], Ends::Perhaps)?;
             if works { Ok(1) } else { Err(StoreError::Corrupt("as told".to_owned())) }
         };
         (scope, Box::new(job))
@@ -205,9 +218,11 @@ async fn the_counters_of_a_transcript_are_undone_with_its_entries() {
     assert!(results.iter().all(Result::is_err), "{results:?}");
     all_in_one_batch(&writer, vec![says(Scope::Commit, true)]).await;
     let read = |tx: &mut Tx<'_>| {
-        let mut statement = tx.conn.prepare("SELECT number FROM transcript_entries ORDER BY number")?;
-        let numbers: Vec<u64> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
-        let next: u64 = tx.conn.query_row("SELECT next_number FROM transcripts", [], |row| row.get(0))?;
+        let numbers: Vec<u64> =
+            rows(tx.conn()?, "SELECT number FROM transcript_entries ORDER BY number", &[], |row| {
+                Ok(row.get(0)?)
+            })?;
+        let next: u64 = tx.conn()?.query_row("SELECT next_number FROM transcripts", [], |row| row.get(0))?;
         Ok((numbers, next))
     };
     assert_eq!(writer.run(Scope::Own, read).await.unwrap(), (vec![1, 2, 3], 4));

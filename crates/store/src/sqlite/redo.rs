@@ -1,0 +1,207 @@
+//! The redo log: a file beside the database that has every change before SQLite writes its pages.
+//!
+//! In: the changes of a commit, as one record and with one fsync. Out: after a crash, the changes that the database has not. Records
+//! are numbered, and the database knows the number of the newest whose changes it has (`folded_through`). Once it has all of them, the
+//! next record is written from the beginning of the file, over old ones.
+
+use std::fs::{File, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::{StoreError, StoreResult};
+
+/// The file is as long as this from the start: a write that makes no file longer is synced faster.
+pub(super) const REDO_BYTES: usize = 1 << 20;
+
+/// Number and length of a record, and the hash over both and the changes.
+const HEAD: usize = 8 + 8 + 32;
+
+pub(super) struct Redo {
+    file: File,
+    /// Where the next record goes.
+    end: u64,
+    /// What was written since it was last overwritten.
+    used: usize,
+    /// The number of the newest record.
+    newest: u64,
+    /// How long the newest took to be written.
+    last_took: Duration,
+}
+
+impl Redo {
+    /// Opens or makes the log; gives the changes of all records after the number `folded_through`.
+    pub(super) fn open(path: &Path, folded_through: u64) -> StoreResult<(Self, Vec<u8>)> {
+        let mut options = OpenOptions::new();
+        let mut file = options.read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
+        let mut found = Vec::with_capacity(REDO_BYTES);
+        file.read_to_end(&mut found)?;
+        if let Some(missing) = REDO_BYTES.checked_sub(found.len()) {
+            // Where there is no room, it is only slower.
+            drop(file.write_all_at(&vec![0; missing], found.len() as u64).and_then(|()| file.sync_all()));
+        }
+        let used = found.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        let (mut newest, mut changes, mut left) = (folded_through, Vec::new(), &found[..]);
+        while let Some((record, after)) = next_record(left, newest + 1) {
+            newest += 1;
+            changes.extend(record);
+            left = after;
+        }
+        Ok((Self { file, end: 0, used, newest, last_took: Duration::ZERO }, changes))
+    }
+
+    /// The number of the newest record.
+    pub(super) fn newest(&self) -> u64 {
+        self.newest
+    }
+
+    /// How long the newest record took to be written.
+    pub(super) fn last_took(&self) -> Duration {
+        self.last_took
+    }
+
+    /// Makes changes durable.
+    pub(super) fn append(&mut self, changes: &[u8]) -> StoreResult<()> {
+        let (number, began) = (self.newest + 1, Instant::now());
+        let record = [&head(number, changes), changes].concat();
+        let end = self.end + record.len() as u64;
+        self.used = self.used.max(usize::try_from(end).unwrap_or(usize::MAX));
+        let written = self.file.write_all_at(&record, self.end).and_then(|()| self.file.sync_data());
+        if let Err(error) = written {
+            // Nobody will be told that they are stored, so they must not be found. If this fails too, the disk is broken.
+            drop(self.file.write_all_at(&[0; HEAD], self.end).and_then(|()| self.file.sync_data()));
+            return Err(error.into());
+        }
+        self.last_took = began.elapsed();
+        (self.newest, self.end) = (number, end);
+        Ok(())
+    }
+
+    /// The database has the changes of all records: they are overwritten, because what is deleted there must not stay here.
+    pub(super) fn restart(&mut self) -> StoreResult<()> {
+        self.end = 0;
+        self.file.write_all_at(&vec![0; self.used], 0)?;
+        self.used = 0;
+        Ok(())
+    }
+}
+
+fn head(number: u64, changes: &[u8]) -> [u8; HEAD] {
+    let mut head = [0; HEAD];
+    head[..8].copy_from_slice(&number.to_le_bytes());
+    head[8..16].copy_from_slice(&(changes.len() as u64).to_le_bytes());
+    let hash = blake3::Hasher::new().update(&head[..16]).update(changes).finalize();
+    head[16..].copy_from_slice(hash.as_bytes());
+    head
+}
+
+/// The changes of the record at the beginning of `bytes`, and what is after it, if it is whole and has this number.
+fn next_record(bytes: &[u8], number: u64) -> Option<(&[u8], &[u8])> {
+    let (found, after) = bytes.split_at_checked(HEAD)?;
+    let length = u64::from_le_bytes(found.get(8..16)?.try_into().ok()?);
+    let (changes, after) = after.split_at_checked(usize::try_from(length).ok()?)?;
+    (found == head(number, changes)).then_some((changes, after))
+}
+
+impl From<std::io::Error> for StoreError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    struct Log {
+        _folder: tempfile::TempDir,
+        path: PathBuf,
+    }
+
+    impl Log {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            Self { path: folder.path().join("redo"), _folder: folder }
+        }
+
+        fn open(&self, folded_through: u64) -> (Redo, Vec<u8>) {
+            Redo::open(&self.path, folded_through).unwrap()
+        }
+
+        fn damage(&self, place: usize) {
+            let mut bytes = std::fs::read(&self.path).unwrap();
+            bytes[place] ^= 1;
+            std::fs::write(&self.path, bytes).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_the_database_has_not_is_found() {
+        let log = Log::new();
+        let (mut redo, found) = log.open(0);
+        assert!(found.is_empty());
+        for changes in ["one", "two", "three"] {
+            redo.append(changes.as_bytes()).unwrap();
+        }
+        for (folded_through, left) in [(0, "onetwothree"), (3, ""), (9, "")] {
+            assert_eq!(log.open(folded_through).1, left.as_bytes(), "{folded_through}");
+        }
+        assert_eq!(log.open(0).0.newest(), 3);
+    }
+
+    #[test]
+    fn old_records_behind_new_ones_are_not_found() {
+        let log = Log::new();
+        let (mut redo, _) = log.open(0);
+        for changes in ["one", "two", "three"] {
+            redo.append(changes.as_bytes()).unwrap();
+        }
+        let old = std::fs::read(&log.path).unwrap();
+        redo.restart().unwrap();
+        assert!(log.open(0).1.is_empty(), "what is folded is overwritten");
+        redo.append(b"for").unwrap();
+        // As if the machine had died before the old ones were overwritten on the disk.
+        let mut file = std::fs::read(&log.path).unwrap();
+        let record = HEAD + 3;
+        file[record..old.len()].copy_from_slice(&old[record..]);
+        std::fs::write(&log.path, file).unwrap();
+        assert_eq!(log.open(3).1, b"for");
+    }
+
+    #[test]
+    fn a_record_that_is_not_whole_ends_the_log() {
+        for place in [0, 8, 16, HEAD, HEAD + 2] {
+            let log = Log::new();
+            let (mut redo, _) = log.open(0);
+            redo.append(b"one").unwrap();
+            redo.append(b"two").unwrap();
+            let second = HEAD + 3;
+            log.damage(second + place);
+            assert_eq!(log.open(0).1, b"one", "{place}");
+            log.damage(place);
+            assert!(log.open(0).1.is_empty(), "{place}");
+        }
+    }
+
+    #[test]
+    fn a_record_may_be_longer_than_the_file() {
+        let log = Log::new();
+        let (mut redo, _) = log.open(0);
+        let long = vec![7; REDO_BYTES + 1];
+        redo.append(&long).unwrap();
+        assert_eq!(log.open(0).1, long);
+    }
+
+    #[test]
+    fn what_could_not_be_written_is_not_found() {
+        let log = Log::new();
+        let (mut redo, _) = log.open(0);
+        redo.append(b"one").unwrap();
+        redo.file = File::open("/dev/null").unwrap();
+        assert!(matches!(redo.append(b"two"), Err(StoreError::Unavailable(_))));
+        assert_eq!((redo.newest(), log.open(0).1), (1, b"one".to_vec()));
+    }
+}
