@@ -42,7 +42,7 @@ impl Memory {
     }
 }
 
-/// Questions that were asked lately and that are open, or whose answers have not arrived, or whose end is not folded yet: whoever
+/// Questions that agents asked lately and that are open, or whose answers have not arrived, or whose end is not folded yet: whoever
 /// answers one, or hears of it, need not wait for the disk to learn what was asked.
 #[derive(Default)]
 pub(super) struct UnderWay {
@@ -84,8 +84,8 @@ pub(super) enum News {
 #[derive(Debug, Clone)]
 pub(super) struct Known {
     pub(super) record: Record,
-    /// The agent's own words, if an agent asked.
-    pub(super) native: Option<Arc<str>>,
+    /// The agent's own words.
+    pub(super) native: Arc<str>,
     /// What was asked, as it is stored.
     pub(super) json: Arc<str>,
     /// Where it was asked in transcripts, if that is known.
@@ -99,7 +99,7 @@ impl Known {
     }
 
     fn bytes(&self) -> usize {
-        self.native.as_deref().map_or(0, str::len) + self.json.len()
+        self.native.len() + self.json.len()
     }
 }
 
@@ -193,7 +193,7 @@ impl UnderWay {
 
     /// The agent's own words, if the question is known here.
     pub(super) fn native(&self, id: &QuestionId) -> Option<Arc<str>> {
-        self.kept().questions.get(id).and_then(|(_, known)| known.native.clone())
+        self.kept().questions.get(id).map(|(_, known)| Arc::clone(&known.native))
     }
 }
 
@@ -216,7 +216,7 @@ mod tests {
             road: None,
         };
         let record = Record { question, asker: None, source: None, native_id: None };
-        Known { record, native: Some("{}".into()), json: "x".repeat(bytes).into(), asked_at: None }
+        Known { record, native: "{}".into(), json: "x".repeat(bytes).into(), asked_at: None }
     }
 
     fn stands(known: Known) -> News {

@@ -82,8 +82,11 @@ fn ask(tx: &mut Tx<'_>, new: NewQuestion, json: &str, asked_at: Option<Vec<Asked
     }
     remember_key(tx, new.idempotency.as_ref(), &question.id, new.at)?;
     tx.open_questions += 1;
-    let record = Record { question: question.clone(), asker, source, native_id };
-    tx.remember(Known { record, native: native.map(Into::into), json: json.into(), asked_at });
+    // Programs that ask through the API are many at once, and answered one by one.
+    if let Some(native) = native {
+        let record = Record { question: question.clone(), asker, source, native_id };
+        tx.remember(Known { record, native: native.into(), json: json.into(), asked_at });
+    }
     Ok(Asked::New(question))
 }
 
@@ -120,9 +123,7 @@ fn resolve(tx: &mut Tx<'_>, wanted: Resolve) -> StoreResult<Resolved> {
 impl Questions for SqliteStore {
     async fn ask(&self, new: NewQuestion) -> StoreResult<Asked> {
         let json = to_json(&new.ask)?;
-        // Programs ask in no transcript; where agents did, the store knows.
-        let asked_at = matches!(new.origin, Origin::Api { .. }).then(Vec::new);
-        self.write_in(Scope::Commit, move |tx| ask(tx, new, &json, asked_at)).await
+        self.write_in(Scope::Commit, move |tx| ask(tx, new, &json, None)).await
     }
 
     async fn ask_in(

@@ -74,7 +74,7 @@ impl Tx<'_> {
         self.after_commit(move || memory.growth.grew(&transcript, entries));
     }
 
-    /// A question is known without a look at the disk, once it is durable.
+    /// A question of an agent is known without a look at the disk, once it is durable.
     pub(super) fn remember(&mut self, known: Known) {
         self.done.questions.push((known.record.question.id.clone(), News::Stands(Box::new(known))));
     }
