@@ -137,7 +137,7 @@ impl Engine {
             Resolved::Settled(question, claimed) => {
                 if let Some(delivery) = claimed {
                     self.deliver_at_once(*delivery);
-                    // The agent waits longest: it has the answer before whoever gave it is told.
+                    // The agent waits longest: the delivery's task goes first.
                     tokio::task::yield_now().await;
                 }
                 Ok(question)

@@ -262,6 +262,11 @@ mod tests {
 
     const INSERT: &str = "INSERT INTO t VALUES (?1)";
 
+    fn store(journal: &mut Journal, n: i64) {
+        journal.write(INSERT, params![n]).unwrap();
+        journal.commit().unwrap();
+    }
+
     #[test]
     fn what_is_durable_is_seen_by_others_once_it_is_folded() {
         let place = Place::new();
@@ -269,8 +274,7 @@ mod tests {
         journal.write(INSERT, params![1]).unwrap();
         assert!(numbers(journal.read().unwrap()) == [1]);
         journal.commit().unwrap();
-        journal.write(INSERT, params![2]).unwrap();
-        journal.commit().unwrap();
+        store(&mut journal, 2);
         assert!(numbers(&place.connect()).is_empty() && !journal.is_folded());
         assert_eq!(numbers(journal.peek().unwrap()), [1], "what is durable may wait");
         assert_eq!(numbers(journal.read().unwrap()), [1, 2]);
@@ -297,8 +301,7 @@ mod tests {
             assert_eq!(numbers(place.open().read().unwrap()), [1, 2, 3]);
         }
         let mut journal = place.open();
-        journal.write(INSERT, params![4]).unwrap();
-        journal.commit().unwrap();
+        store(&mut journal, 4);
         drop(journal);
         assert_eq!(numbers(place.open().read().unwrap()), [1, 2, 3, 4]);
     }
@@ -307,8 +310,7 @@ mod tests {
     fn a_commit_that_is_undone_leaves_what_was_durable() {
         let place = Place::new();
         let mut journal = place.open();
-        journal.write(INSERT, params![1]).unwrap();
-        journal.commit().unwrap();
+        store(&mut journal, 1);
         journal.change(INSERT, params![2]).unwrap();
         journal.undo().unwrap();
         assert_eq!(numbers(journal.read().unwrap()), [1]);
@@ -323,8 +325,7 @@ mod tests {
     fn after_a_fold_that_failed_nothing_is_taken_until_one_succeeds() {
         let place = Place::new();
         let mut journal = place.open();
-        journal.write(INSERT, params![1]).unwrap();
-        journal.commit().unwrap();
+        store(&mut journal, 1);
         // Somebody else writes.
         let other = place.connect();
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -335,8 +336,7 @@ mod tests {
         journal.undo().unwrap();
         other.execute_batch("ROLLBACK").unwrap();
         journal.fold().unwrap();
-        journal.write(INSERT, params![3]).unwrap();
-        journal.commit().unwrap();
+        store(&mut journal, 3);
         assert_eq!(numbers(journal.read().unwrap()), [1, 3]);
     }
 }

@@ -47,7 +47,8 @@ impl SqliteStore {
         let conn = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         // Asked first, so that a store of a newer askd is left as it is.
         let schema = schema(&conn)?;
-        // Every acknowledged change survives a power cut: the log is synced at each commit. What is deleted is overwritten.
+        // Every acknowledged change survives a power cut: the redo log is synced at each commit, SQLite's log at each fold. What is
+        // deleted is overwritten. Changes that wait for a fold stay in memory, so that they can be read where the disk is full.
         conn.execute_batch(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000; \
              PRAGMA secure_delete = ON; PRAGMA cache_spill = OFF;",
