@@ -41,7 +41,7 @@ async fn a_crash_is_told_with_code_and_last_stderr_lines() {
     let mut hub = held.attach(1).await;
     assert!(hub.welcome.exited);
     assert_eq!(exit(&mut hub.events).await, told);
-    hub.connection.ack(1).await.unwrap();
+    hub.connection.ack(1);
     hub.connection.end(None, false).await.unwrap();
     assert_eq!(within(hub.events.next()).await, Some(HolderEvent::Closed(EndOfConnection::Gone)));
     held.gone().await;
@@ -72,7 +72,8 @@ async fn the_holder_waits_until_the_last_lines_are_acknowledged() {
     // The hub died before it had stored the line; the next one still gets it.
     let mut hub = held.attach(1).await;
     assert_eq!(line(&mut hub.events).await, (2, "bye".to_owned()));
-    hub.connection.ack(2).await.unwrap();
+    hub.connection.ack(2);
+    hub.connection.flush().await.unwrap();
     held.gone().await;
 }
 
@@ -93,7 +94,8 @@ async fn an_agent_that_ignores_term_is_killed_with_all_that_it_started() {
     hub.connection.end(Some(Duration::from_millis(50)), false).await.unwrap();
     let told = exit(&mut hub.events).await;
     assert_eq!((told.exit.signal, told.why), (Some(9), ExitWhy::Hub));
-    hub.connection.ack(1).await.unwrap();
+    hub.connection.ack(1);
+    hub.connection.flush().await.unwrap();
     held.gone().await;
     for raw in started.into_iter().chain([held.handle.agent_pid]) {
         vanished(raw).await;
@@ -123,7 +125,7 @@ async fn a_process_that_has_left_the_group_lives_until_the_end_is_asked() {
     assert!(exit(&mut hub.events).await.exit.success());
     let server = pids(&held.file("server"))[0];
     assert!(facts(server).unwrap().is_some_and(|process| !process.is_zombie()));
-    hub.connection.ack(1).await.unwrap();
+    hub.connection.ack(1);
     hub.connection.end(None, false).await.unwrap();
     held.gone().await;
     vanished(server).await;
@@ -158,16 +160,17 @@ async fn without_hub_and_question_the_holder_goes_after_its_time() {
     // An open question keeps it: the agent is still there when another one, started later, has gone. Whoever attaches needs time.
     let asking = Held::start_with("echo hi; sleep 600", lingering(5)).await;
     let mut hub = asking.attach(0).await;
-    hub.connection.set_open_questions(1).await.unwrap();
+    hub.connection.set_open_questions(1);
     hub.connection.ask_status().await.unwrap();
     while !matches!(within(hub.events.next()).await, Some(HolderEvent::Status(_))) {}
     drop(hub);
     let idle = Held::start_with("sleep 600", lingering(6)).await;
     idle.gone().await;
     assert!(asking.folder().is_alive().unwrap());
-    let hub = asking.attach(0).await;
+    let mut hub = asking.attach(0).await;
     assert_eq!(hub.welcome.open_questions, 1);
-    hub.connection.set_open_questions(0).await.unwrap();
+    hub.connection.set_open_questions(0);
+    hub.connection.flush().await.unwrap();
     drop(hub);
     asking.gone().await;
 }
@@ -177,7 +180,7 @@ async fn an_ended_agent_whose_hub_never_comes_back_does_not_keep_its_holder() {
     let held = Held::start_with("echo hi; sleep 600", lingering(5)).await;
     let mut hub = held.attach(0).await;
     line(&mut hub.events).await;
-    hub.connection.set_open_questions(1).await.unwrap();
+    hub.connection.set_open_questions(1);
     hub.connection.end(None, false).await.unwrap();
     exit(&mut hub.events).await;
     drop(hub);
@@ -190,7 +193,7 @@ async fn an_ended_agent_whose_hub_never_comes_back_does_not_keep_its_holder() {
 #[tokio::test]
 async fn an_end_without_acknowledgement_does_not_wait() {
     let held = Held::start("seq 1 1000; sleep 600").await;
-    let hub = held.attach(0).await;
+    let mut hub = held.attach(0).await;
     hub.connection.end(None, true).await.unwrap();
     held.gone().await;
     vanished(held.handle.agent_pid).await;

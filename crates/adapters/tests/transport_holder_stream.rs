@@ -21,7 +21,7 @@ async fn a_hub_that_attaches_again_reads_on_without_hole_or_repetition() {
     // Line 3 comes while nobody is there, or was on the way to the hub that went.
     let mut second = held.attach(2).await;
     assert_eq!(line(&mut second.events).await, (3, "3 c".to_owned()));
-    second.connection.ack(3).await.unwrap();
+    second.connection.ack(3);
     second.connection.write(1, None, "d\n".into()).await.unwrap();
     assert_eq!(line(&mut second.events).await, (4, "4 d".to_owned()));
     drop(second);
@@ -83,7 +83,7 @@ async fn a_flood_without_a_hub_is_kept_whole() {
         assert_eq!(line(&mut hub.events).await, (n, n.to_string()));
     }
     assert!(exit(&mut hub.events).await.exit.success());
-    hub.connection.ack(LINES).await.unwrap();
+    hub.connection.ack(LINES);
     hub.connection.end(None, false).await.unwrap();
     held.gone().await;
 }
@@ -116,7 +116,8 @@ async fn a_full_buffer_makes_the_agent_wait_and_loses_nothing() {
                 other => panic!("{other:?} instead of a line"),
             }
         }
-        hub.connection.ack(expected - 1).await.unwrap();
+        hub.connection.ack(expected - 1);
+        hub.connection.flush().await.unwrap();
     }
     assert_eq!(expected, LINES + 1);
     assert!(held.file("over").exists());

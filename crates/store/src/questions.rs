@@ -23,6 +23,8 @@ pub enum Origin {
         source: SourceId,
         /// Its name in the agent's own protocol, unique within its session.
         native_id: String,
+        /// Whether the session certainly has no question of this name: then nobody looks for one.
+        is_new: bool,
         /// By which road it was sighted.
         road: String,
         /// The agent's own words, byte for byte.

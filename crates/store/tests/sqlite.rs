@@ -132,6 +132,7 @@ mod tests {
         let origin = Origin::Agent {
             source: source.clone(),
             native_id: native_id.to_owned(),
+            is_new: false,
             road: "control".to_owned(),
             native: "{}".to_owned(),
         };
@@ -198,6 +199,7 @@ mod tests {
         let origin = Origin::Agent {
             source: source.clone(),
             native_id: "1".to_owned(),
+            is_new: false,
             road: "control".to_owned(),
             native: "{}".to_owned(),
         };

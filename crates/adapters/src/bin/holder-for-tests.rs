@@ -18,7 +18,7 @@ fn main() -> ExitCode {
         ["read", folder, after] => with_hub(folder, after, read),
         ["write", folder, delivery, text] => {
             let (delivery, text) = ((*delivery).to_owned(), format!("{text}\n"));
-            with_hub(folder, "0", async move |hub: Attached| {
+            with_hub(folder, "0", async move |mut hub: Attached| {
                 hub.connection.write(1, Some(&delivery), text.into()).await.is_ok() && say("sent").is_ok()
             })
         }
@@ -76,7 +76,8 @@ async fn count(mut hub: Attached) -> bool {
                 _ => {}
             }
         }
-        if hub.connection.ack(lines).await.is_err() {
+        hub.connection.ack(lines);
+        if hub.connection.flush().await.is_err() {
             return false;
         }
     }
@@ -86,8 +87,9 @@ async fn count(mut hub: Attached) -> bool {
 async fn read(mut hub: Attached) -> bool {
     while let Some(event) = hub.events.next().await {
         let HolderEvent::Line { n, bytes } = event else { continue };
+        hub.connection.ack(n);
         if say(&format!("{n} {}", String::from_utf8_lossy(&bytes))).is_err()
-            || hub.connection.ack(n).await.is_err()
+            || hub.connection.flush().await.is_err()
         {
             return false;
         }

@@ -178,7 +178,7 @@ impl Engine {
     ) -> Result<Question, EngineError> {
         let deadline = tokio::time::Instant::now() + patience;
         loop {
-            let waiter = self.inner.waiters.register(id);
+            let waiter = self.inner.waiters.register(id, self.store().newest());
             if !self.still_knows(caller) {
                 return Err(EngineError::Revoked);
             }

@@ -29,6 +29,8 @@ pub struct AgentQuestion {
     pub source: SourceId,
     pub session: SessionId,
     pub native_id: String,
+    /// Whether the session certainly has no question of this name yet.
+    pub is_new: bool,
     pub road: String,
     /// The agent's own words, byte for byte.
     pub native: String,
@@ -50,6 +52,7 @@ impl AgentQuestion {
             source: source.clone(),
             session,
             native_id: asked.native_id,
+            is_new: false,
             road: road.to_owned(),
             native: asked.native.get().to_owned(),
             ask: Ask { deadline: deadline.or(asked.ask.deadline), ..asked.ask },
@@ -60,8 +63,8 @@ impl AgentQuestion {
     fn checked(self) -> Result<NewQuestion, EngineError> {
         let ask = Ask { session_id: Some(self.session), ..self.ask };
         ask.check()?;
-        let (source, native_id, road, native) = (self.source, self.native_id, self.road, self.native);
-        let origin = Origin::Agent { source, native_id, road, native };
+        let Self { source, native_id, is_new, road, native, .. } = self;
+        let origin = Origin::Agent { source, native_id, is_new, road, native };
         Ok(NewQuestion { id: QuestionId::from_bits(new_bits()), ask, at: now(), origin, idempotency: None })
     }
 }

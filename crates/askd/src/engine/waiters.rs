@@ -1,7 +1,7 @@
-//! Who waits for which question. Woken from the log, so that it does not matter who settled it.
+//! Who waits for which question. Woken from the log, so that it does not matter who settled it. Nobody follows the log while nobody waits.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
@@ -11,7 +11,16 @@ use super::Engine;
 
 #[derive(Default)]
 pub(super) struct Waiters {
-    waiting: Mutex<HashMap<QuestionId, Arc<Notify>>>,
+    waiting: Mutex<Waiting>,
+    /// Somebody waits, where nobody did.
+    begun: Notify,
+}
+
+#[derive(Default)]
+struct Waiting {
+    by_question: HashMap<QuestionId, Arc<Notify>>,
+    /// The newest event when the first of them came.
+    since: Seq,
 }
 
 /// One waiting caller; registered before it looks, so that no wake is missed.
@@ -23,19 +32,33 @@ pub(super) struct Waiter<'a> {
 }
 
 impl Waiters {
-    pub(super) fn register(&self, id: &QuestionId) -> Waiter<'_> {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        let notify = Arc::clone(waiting.entry(id.clone()).or_default());
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on, when the newest event is this one.
+    pub(super) fn register(&self, id: &QuestionId, newest: Seq) -> Waiter<'_> {
+        let mut waiting = self.waiting();
+        if waiting.by_question.is_empty() {
+            waiting.since = newest;
+            self.begun.notify_one();
+        }
+        let notify = Arc::clone(waiting.by_question.entry(id.clone()).or_default());
         let mut woken = Box::pin(Arc::clone(&notify).notified_owned());
         woken.as_mut().enable();
         Waiter { waiters: self, id: id.clone(), notify, woken }
     }
 
     fn wake(&self, id: &QuestionId) {
-        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(notify) = waiting.get(id) {
+        if let Some(notify) = self.waiting().by_question.get(id) {
             notify.notify_waiters();
         }
+    }
+
+    /// The newest event when the first of those who wait now came, if there are any.
+    fn since(&self) -> Option<Seq> {
+        let waiting = self.waiting();
+        (!waiting.by_question.is_empty()).then_some(waiting.since)
     }
 }
 
@@ -47,25 +70,24 @@ impl Waiter<'_> {
 
 impl Drop for Waiter<'_> {
     fn drop(&mut self) {
-        let mut waiting = self.waiters.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiters.waiting();
         // The map's own copy, this one and the one inside `woken`: nobody else waits.
         if Arc::strong_count(&self.notify) <= 3 {
-            waiting.remove(&self.id);
+            waiting.by_question.remove(&self.id);
         }
     }
 }
 
 impl Engine {
-    /// Follows the log from now on and wakes those who wait for what it tells.
-    pub(super) fn follow_log(self) -> impl Future<Output = ()> {
-        // Taken before this returns, so that nothing that is asked afterwards is passed over.
-        let mut newest = self.store().watch();
-        let cursor = *newest.borrow_and_update();
-        self.follow_from(newest, cursor)
-    }
-
-    async fn follow_from(self, mut newest: tokio::sync::watch::Receiver<Seq>, mut cursor: Seq) {
+    /// Follows the log and wakes those who wait for what it tells.
+    pub(super) async fn follow_log(self) {
+        let (mut newest, mut cursor) = (self.store().watch(), 0);
         loop {
+            let Some(since) = self.inner.waiters.since() else {
+                self.inner.waiters.begun.notified().await;
+                continue;
+            };
+            cursor = cursor.max(since);
             match self.store().events_after(cursor).await {
                 Ok(page) => {
                     let Some(last) = page.last() else {

@@ -41,6 +41,7 @@ async fn hear(hub: &InProcess, source: &Source, session: &Session, native_id: &s
         source: source.id.clone(),
         session: session.id.clone(),
         native_id: native_id.to_owned(),
+        is_new: false,
         road: "control".to_owned(),
         native: r#"{ "its":  "own words" }"#.to_owned(),
         ask: ask.complete().unwrap(),

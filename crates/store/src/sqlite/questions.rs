@@ -31,13 +31,13 @@ fn ask(tx: &mut Tx<'_>, new: NewQuestion, json: &str, asked_at: Option<Vec<Asked
         KeyUse::Repeated(found) => return Ok(Asked::Known(found.question)),
         KeyUse::Reused => return Ok(Asked::KeyReused),
     }
-    let (asker, source, native_id, native, road) = match new.origin {
-        Origin::Api { asker } => (Some(asker), None, None, None, None),
-        Origin::Agent { source, native_id, road, native } => {
-            (None, Some(source), Some(native_id), Some(native), Some(road))
+    let (asker, source, native_id, is_new, native, road) = match new.origin {
+        Origin::Api { asker } => (Some(asker), None, None, true, None, None),
+        Origin::Agent { source, native_id, is_new, road, native } => {
+            (None, Some(source), Some(native_id), is_new, Some(native), Some(road))
         }
     };
-    if let (Some(session), Some(native_id)) = (&new.ask.session_id, &native_id)
+    if let (Some(session), Some(native_id), false) = (&new.ask.session_id, &native_id, is_new)
         && let Some(id) = tx.named(session, native_id)?
         && let Some(known) = tx.record(&id)?
     {

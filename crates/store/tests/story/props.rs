@@ -59,6 +59,7 @@ impl Agent {
         let origin = Origin::Agent {
             source: self.source.clone(),
             native_id: format!("toolu_{n}"),
+            is_new: false,
             road: "control".to_owned(),
             native: format!("{{\"id\": {n},  \"spaces\":\t\"kept ü\"}}"),
         };

@@ -1,29 +1,22 @@
 //! The hub's side of a connection to a holder. In: a holder's folder, and commands. Out: a stream of events, in the order
-//! of the agent's lines. Both ways are bounded: a hub that does not take events stops reading the socket, and the holder
-//! then keeps the lines on its disk. Commands never wait for events, so one task may do both. Connecting again is the
-//! caller's work.
+//! of the agent's lines. Both ways are the socket itself, read and written by whoever calls: a hub that does not take events
+//! does not read, and the holder then keeps the lines on its disk. The holder always reads, so commands never wait for events,
+//! and one task may do both. Connecting again is the caller's work.
 
 use std::{
     collections::VecDeque,
-    io,
-    os::unix::net::UnixStream as StdStream,
-    pin::Pin,
-    task::{Context, Poll, ready},
+    io::{self, Write as _},
+    net::Shutdown,
+    os::unix::net::UnixStream,
     time::Duration,
 };
 
 use bytes::Bytes;
-use futures_util::Stream;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::{
-        UnixStream,
-        unix::{OwnedReadHalf, OwnedWriteHalf},
-    },
-    sync::mpsc,
-    time::timeout,
+    net::unix::pipe,
+    time::{Instant, timeout},
 };
-use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
     folder::{ExitRecord, Folder, FolderError},
@@ -33,14 +26,10 @@ use super::{
     },
 };
 
-/// Commands that wait for the socket. The holder always reads, so this is short.
-pub const COMMAND_QUEUE: usize = 64;
-/// Batches of events that wait for the hub; each is one read of the socket, or one long line.
-pub const EVENT_BATCHES: usize = 4;
 /// One read of the socket.
 const READ_BYTES: usize = 64 * 1024;
-/// Commands go to the holder together up to here.
-const WRITE_BYTES: usize = 64 * 1024;
+/// What nobody waits for is sent at the latest after this: the next answer or prompt often takes it along.
+const GATHERED_FOR: Duration = Duration::from_millis(1);
 /// A holder answers its socket at once; one that does not within this is stuck.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -126,58 +115,56 @@ pub struct Attached {
     pub events: HolderEvents,
 }
 
-/// The way of commands. When all clones are dropped the connection ends; the holder and its agent go on.
-#[derive(Debug, Clone)]
+/// The way of commands. When it is dropped the connection ends; the holder and its agent go on.
+#[derive(Debug)]
 pub struct HolderConnection {
-    commands: mpsc::Sender<Vec<u8>>,
+    writer: CommandWriter,
 }
 
 /// The way of events.
 #[derive(Debug)]
 pub struct HolderEvents {
-    batches: mpsc::Receiver<Vec<HolderEvent>>,
+    reader: EventReader,
     batch: VecDeque<HolderEvent>,
-    _reader: DropGuard,
+    closed: bool,
 }
 
 /// Becomes the hub of a holder and goes on after line `after`. An older connection is replaced.
 pub async fn attach(folder: &Folder, after: u64) -> Result<Attached, AttachError> {
-    let mut stream = connect(folder)?;
+    let (mut writer, mut reader) = connect(folder)?;
     let hello = Hello { version: PROTOCOL_VERSION, min_version: MIN_PROTOCOL_VERSION, after };
-    let mut decoder = FrameDecoder::of_holder();
-    let welcome = match ask(&mut stream, &mut decoder, &ToHolder::Hello(hello)).await? {
+    let welcome = match ask(&mut writer, &mut reader, &ToHolder::Hello(hello)).await? {
         ToHub::Welcome(welcome) => welcome,
         ToHub::Refused(refusal) => return Err(refusal.into()),
         other => return Err(nonsense(format!("{other:?} instead of a welcome"))),
     };
-    let (read, write) = stream.into_split();
-    let (commands, command_queue) = mpsc::channel(COMMAND_QUEUE);
-    let (batch_sender, batches) = mpsc::channel(EVENT_BATCHES);
-    let cancel = CancellationToken::new();
-    tokio::spawn(write_commands(write, command_queue));
-    tokio::spawn(cancel.clone().run_until_cancelled_owned(read_events(read, decoder, batch_sender)));
-    let events = HolderEvents { batches, batch: VecDeque::new(), _reader: cancel.drop_guard() };
-    Ok(Attached { welcome, connection: HolderConnection { commands }, events })
+    let events = HolderEvents { reader, batch: VecDeque::new(), closed: false };
+    Ok(Attached { welcome, connection: HolderConnection { writer }, events })
 }
 
 /// Asks a holder how it is, without taking the connection from its hub.
 pub async fn status(folder: &Folder) -> Result<StatusReport, AttachError> {
-    let mut stream = connect(folder)?;
-    match ask(&mut stream, &mut FrameDecoder::of_holder(), &ToHolder::Status).await? {
+    let (mut writer, mut reader) = connect(folder)?;
+    match ask(&mut writer, &mut reader, &ToHolder::Status).await? {
         ToHub::Status(report) => Ok(report),
         other => Err(nonsense(format!("{other:?} instead of a status"))),
     }
 }
 
 impl HolderConnection {
-    /// The hub keeps all lines up to this one: the holder may forget them.
-    pub async fn ack(&self, through: u64) -> Result<(), CommandError> {
-        self.send(&ToHolder::Ack { through }).await
+    /// The hub keeps all lines up to this one: the holder may forget them. Goes with the next command, or by `flush`.
+    pub fn ack(&mut self, through: u64) {
+        self.gather_number(&ToHolder::Ack { through });
     }
 
     /// Gives bytes to the agent; with a delivery at most once, however often it is called. `Written` with the same tag
     /// tells what became of it.
-    pub async fn write(&self, tag: u64, delivery: Option<&str>, bytes: Bytes) -> Result<(), CommandError> {
+    pub async fn write(
+        &mut self,
+        tag: u64,
+        delivery: Option<&str>,
+        bytes: Bytes,
+    ) -> Result<(), CommandError> {
         if !ToHolder::write_fits(delivery, &bytes) {
             return Err(CommandError::TooLong);
         }
@@ -185,97 +172,180 @@ impl HolderConnection {
     }
 
     /// Asks what became of a delivery; `Probed` is the answer.
-    pub async fn probe(&self, delivery: &str) -> Result<(), CommandError> {
+    pub async fn probe(&mut self, delivery: &str) -> Result<(), CommandError> {
         self.send(&ToHolder::Probe { delivery: delivery.to_owned() }).await
     }
 
-    /// An agent with an open question is never ended for want of a hub.
-    pub async fn set_open_questions(&self, count: u32) -> Result<(), CommandError> {
-        self.send(&ToHolder::SetOpenQuestions { count }).await
+    /// An agent with an open question is never ended for want of a hub. Goes with the next command, or by `flush`.
+    pub fn set_open_questions(&mut self, count: u32) {
+        self.gather_number(&ToHolder::SetOpenQuestions { count });
+    }
+
+    fn gather_number(&mut self, message: &ToHolder) {
+        // A number always fits.
+        let _ = self.writer.gather(message);
     }
 
     /// Ends the agent. The holder goes when it has told the end and all lines are acknowledged, or at once with
     /// `discard`. Also the answer to `Exited`: the holder is not needed any more.
-    pub async fn end(&self, grace: Option<Duration>, discard: bool) -> Result<(), CommandError> {
+    pub async fn end(&mut self, grace: Option<Duration>, discard: bool) -> Result<(), CommandError> {
         let grace_ms = grace.map(|grace| u64::try_from(grace.as_millis()).unwrap_or(u64::MAX));
         self.send(&ToHolder::End(End { grace_ms, discard })).await
     }
 
     /// `Status` is the answer.
-    pub async fn ask_status(&self) -> Result<(), CommandError> {
+    pub async fn ask_status(&mut self) -> Result<(), CommandError> {
         self.send(&ToHolder::Status).await
     }
 
     /// Any message, for tests and for what is to come.
-    pub async fn send(&self, message: &ToHolder) -> Result<(), CommandError> {
-        let mut frame = Vec::new();
-        message.encode(&mut frame).map_err(|_| CommandError::TooLong)?;
-        self.commands.send(frame).await.map_err(|_| CommandError::Closed)
+    pub async fn send(&mut self, message: &ToHolder) -> Result<(), CommandError> {
+        self.writer.gather(message)?;
+        self.writer.flush().await
+    }
+
+    /// Sends what was gathered, if anything.
+    pub async fn flush(&mut self) -> Result<(), CommandError> {
+        self.writer.flush().await
+    }
+
+    /// When `flush` should be called at the latest.
+    pub fn flush_by(&self) -> Option<Instant> {
+        self.writer.since.map(|since| since + GATHERED_FOR)
+    }
+}
+
+impl Drop for HolderConnection {
+    fn drop(&mut self) {
+        // What was gathered, as far as it goes at once. Somebody who still takes events finds the end; if the holder was faster, there
+        // is nothing left to end.
+        let CommandWriter { socket, gathered, .. } = &mut self.writer;
+        let _ = socket.write(gathered).and_then(|_| socket.shutdown(Shutdown::Write));
     }
 }
 
 impl HolderEvents {
     /// The next event; `None` after `Closed`.
     pub async fn next(&mut self) -> Option<HolderEvent> {
-        while self.batch.is_empty() {
-            self.batch = self.batches.recv().await?.into();
+        if self.batch.is_empty() {
+            self.batch = self.read_batch().await?.into();
         }
         self.batch.pop_front()
     }
 
-    /// All events that came together, at least one; for a hub that stores lines in batches.
+    /// All events that came together, at least one; for a hub that stores lines in batches. May be given up and called again.
     pub async fn next_batch(&mut self) -> Option<Vec<HolderEvent>> {
         if self.batch.is_empty() {
-            return self.batches.recv().await;
+            return self.read_batch().await;
         }
         Some(std::mem::take(&mut self.batch).into())
     }
-}
 
-impl Stream for HolderEvents {
-    type Item = HolderEvent;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<HolderEvent>> {
-        loop {
-            if let Some(event) = self.batch.pop_front() {
-                return Poll::Ready(Some(event));
-            }
-            match ready!(self.batches.poll_recv(context)) {
-                Some(batch) => self.batch = batch.into(),
-                None => return Poll::Ready(None),
+    async fn read_batch(&mut self) -> Option<Vec<HolderEvent>> {
+        let mut batch = Vec::new();
+        while batch.is_empty() && !self.closed {
+            let received = match decode_all(&mut self.reader.decoder, &mut batch) {
+                Ok(()) if batch.is_empty() => self.reader.receive().await,
+                decoded => decoded,
+            };
+            if let Err(end) = received {
+                self.closed = true;
+                batch.push(HolderEvent::Closed(end));
             }
         }
+        (!batch.is_empty()).then_some(batch)
     }
 }
 
-/// A Unix socket connects at once or not at all, so this does not wait.
-fn connect(folder: &Folder) -> Result<UnixStream, AttachError> {
-    let stream = folder.with_socket_path(|path| StdStream::connect(path))?.map_err(AttachError::Connect)?;
-    stream.set_nonblocking(true).and_then(|()| UnixStream::from_std(stream)).map_err(AttachError::Connect)
+/// Connects to a holder. A Unix socket does that at once or not at all, so this does not wait.
+fn connect(folder: &Folder) -> Result<(CommandWriter, EventReader), AttachError> {
+    let socket = folder.with_socket_path(|path| UnixStream::connect(path))?.map_err(AttachError::Connect)?;
+    let halves = || {
+        socket.set_nonblocking(true)?;
+        let read = pipe::Receiver::from_owned_fd_unchecked(socket.try_clone()?.into())?;
+        let writer = CommandWriter { socket, gathered: Vec::new(), since: None };
+        io::Result::Ok((writer, EventReader { read, decoder: FrameDecoder::of_holder() }))
+    };
+    halves().map_err(AttachError::Connect)
+}
+
+/// Writes by the caller's own hand: the holder is awake before another task would have been.
+#[derive(Debug)]
+struct CommandWriter {
+    socket: UnixStream,
+    /// Frames that are not sent yet, and since when.
+    gathered: Vec<u8>,
+    since: Option<Instant>,
+}
+
+impl CommandWriter {
+    fn gather(&mut self, message: &ToHolder) -> Result<(), CommandError> {
+        message.encode(&mut self.gathered).map_err(|_| CommandError::TooLong)?;
+        self.since.get_or_insert_with(Instant::now);
+        Ok(())
+    }
+
+    async fn flush(&mut self) -> Result<(), CommandError> {
+        self.since = None;
+        let frames = std::mem::take(&mut self.gathered);
+        self.write_all(&frames).await.map_err(|_| CommandError::Closed)
+    }
+
+    async fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.socket.write(bytes) {
+                Ok(written) => bytes = &bytes[written..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // The holder is behind.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let mut rest = pipe::Sender::from_owned_fd_unchecked(self.socket.try_clone()?.into())?;
+                    return rest.write_all(bytes).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The socket as the end of a pipe, which tokio watches for reading only: a Unix socket would also tell of every message that
+/// the other side has taken.
+#[derive(Debug)]
+struct EventReader {
+    read: pipe::Receiver,
+    decoder: FrameDecoder,
+}
+
+impl EventReader {
+    /// Reads once, at least a byte.
+    async fn receive(&mut self) -> Result<(), EndOfConnection> {
+        self.decoder.buffer().reserve(READ_BYTES);
+        match self.read.read_buf(self.decoder.buffer()).await {
+            Ok(0) => Err(EndOfConnection::Gone),
+            Ok(_) => Ok(()),
+            Err(error) => Err(end_by(&error)),
+        }
+    }
 }
 
 /// The first question of a connection, and its answer.
 async fn ask(
-    stream: &mut UnixStream,
-    decoder: &mut FrameDecoder,
+    writer: &mut CommandWriter,
+    reader: &mut EventReader,
     message: &ToHolder,
 ) -> Result<ToHub, AttachError> {
     let asked = async {
-        let mut frame = Vec::new();
-        message.encode(&mut frame).map_err(|error| nonsense(error.to_string()))?;
-        stream.write_all(&frame).await.map_err(|error| AttachError::Closed(end_by(&error)))?;
+        let gone = |_| AttachError::Closed(EndOfConnection::Gone);
+        writer.gather(message).map_err(gone)?;
+        writer.flush().await.map_err(gone)?;
         loop {
-            if let Some(frame) = decoder.pop().map_err(|error| nonsense(error.to_string()))? {
+            if let Some(frame) = reader.decoder.pop().map_err(|error| nonsense(error.to_string()))? {
                 match ToHub::decode(frame).map_err(|error| nonsense(error.to_string()))? {
                     Decoded::Known(answer) => return Ok(answer),
                     Decoded::Unknown { .. } => continue,
                 }
             }
-            match stream.read_buf(decoder.buffer()).await {
-                Ok(0) => return Err(AttachError::Closed(EndOfConnection::Gone)),
-                Ok(_) => {}
-                Err(error) => return Err(AttachError::Closed(end_by(&error))),
-            }
+            reader.receive().await.map_err(AttachError::Closed)?;
         }
     };
     timeout(ANSWER_PATIENCE, asked).await.unwrap_or(Err(AttachError::Silent))
@@ -290,45 +360,6 @@ fn end_by(error: &io::Error) -> EndOfConnection {
         io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => EndOfConnection::Gone,
         _ => EndOfConnection::Io(error.to_string()),
     }
-}
-
-async fn write_commands(mut write: OwnedWriteHalf, mut commands: mpsc::Receiver<Vec<u8>>) {
-    while let Some(mut frames) = commands.recv().await {
-        // What waits goes in one piece: the holder is woken once for it.
-        while frames.len() < WRITE_BYTES
-            && let Ok(frame) = commands.try_recv()
-        {
-            frames.extend_from_slice(&frame);
-        }
-        // The reader finds the end of the connection and tells it.
-        if write.write_all(&frames).await.is_err() {
-            return;
-        }
-    }
-}
-
-async fn read_events(
-    mut read: OwnedReadHalf,
-    mut decoder: FrameDecoder,
-    batches: mpsc::Sender<Vec<HolderEvent>>,
-) {
-    let end = loop {
-        let mut batch = Vec::new();
-        let end = decode_all(&mut decoder, &mut batch).err();
-        if !batch.is_empty() && batches.send(batch).await.is_err() {
-            return;
-        }
-        if let Some(end) = end {
-            break end;
-        }
-        decoder.buffer().reserve(READ_BYTES);
-        match read.read_buf(decoder.buffer()).await {
-            Ok(0) => break EndOfConnection::Gone,
-            Ok(_) => {}
-            Err(error) => break end_by(&error),
-        }
-    };
-    let _ = batches.send(vec![HolderEvent::Closed(end)]).await;
 }
 
 fn decode_all(decoder: &mut FrameDecoder, batch: &mut Vec<HolderEvent>) -> Result<(), EndOfConnection> {

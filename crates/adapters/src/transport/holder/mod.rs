@@ -27,8 +27,8 @@ mod stderr;
 mod stdin;
 
 pub use client::{
-    AttachError, Attached, COMMAND_QUEUE, CommandError, EVENT_BATCHES, EndOfConnection, HolderConnection,
-    HolderEvent, HolderEvents, attach, status,
+    AttachError, Attached, CommandError, EndOfConnection, HolderConnection, HolderEvent, HolderEvents,
+    attach, status,
 };
 pub use find::{FindError, HolderFound, Leftover, end_leftover, forget, leftover, list, look, probe_offline};
 pub use folder::{ExitRecord, ExitWhy, Folder, FolderError, MAX_SOCKET_PATH_BYTES, Running};

@@ -5,11 +5,11 @@
 
 use bytes::Bytes;
 
+use askd_adapters::Heard;
 use askd_adapters::agents::acp::asks;
 use askd_adapters::splice;
 use askd_adapters::transport::holder::HolderConnection;
 use askd_adapters::transport::jsonrpc::{Id, Message};
-use askd_adapters::{Asked, Heard};
 use askd_core::{Cause, Question};
 use askd_store::{AsksHere, NewEntry};
 
@@ -17,7 +17,7 @@ use super::ids::id_of;
 use super::notice;
 use super::relay::{Relayed, Response};
 use crate::engine::managed::{Attendant, ROAD, SERVED_ROAD, Stored};
-use crate::engine::{EngineError, now};
+use crate::engine::{AgentQuestion, EngineError, now};
 
 /// The voice of a response that the client has got as the answer to its request.
 pub(in crate::engine) const TAKEN: &str = "response";
@@ -82,8 +82,9 @@ impl Attendant {
         for value in heard {
             match value {
                 Heard::Asked(mut asked) => {
-                    self.name_question(&mut asked, Some(n)).await?;
-                    self.relay_asked(*asked, entry.take(), ROAD);
+                    let is_new = self.name_question(&mut asked, Some(n)).await?;
+                    let question = self.question_from(*asked, ROAD);
+                    self.relay_asked(AgentQuestion { is_new, ..question }, entry.take());
                 }
                 // The client is told by the response itself, and decides what comes next.
                 Heard::Failed { .. } => {}
@@ -106,7 +107,8 @@ impl Attendant {
             let known = self.engine.store().question_by_native(&session, &asked.native_id).await?;
             let raw = Some(asked.native.get().to_owned());
             let entry = NewEntry { raw, ..NewEntry::new(now(), "question") };
-            self.relay_asked(*asked, known.is_none().then_some(entry), SERVED_ROAD);
+            let question = self.question_from(*asked, SERVED_ROAD);
+            self.relay_asked(question, known.is_none().then_some(entry));
         }
         Ok(())
     }
@@ -120,11 +122,10 @@ impl Attendant {
     }
 
     /// A question, its line and what was said before it, in one transaction. Other lines of the batch may share the commit.
-    fn relay_asked(&mut self, asked: Asked, entry: Option<NewEntry>, road: &str) {
+    fn relay_asked(&mut self, question: AgentQuestion, entry: Option<NewEntry>) {
         let Some(stream) = self.relay.as_ref().map(|relay| relay.server.stream.clone()) else { return };
-        let native_id = asked.native_id.clone();
-        let request = id_of(asked.native.get());
-        let question = self.question_from(asked, road);
+        let native_id = question.native_id.clone();
+        let request = id_of(&question.native);
         let about = Some(question.session.clone());
         let asks = request
             .as_ref()
@@ -158,7 +159,7 @@ impl Attendant {
     pub(in crate::engine) async fn obey_relay(
         &mut self,
         relayed: Relayed,
-        connection: &HolderConnection,
+        connection: &mut HolderConnection,
     ) -> Result<(), EngineError> {
         let tag = self.new_tag();
         let Some(relay) = &mut self.relay else { return Ok(()) };

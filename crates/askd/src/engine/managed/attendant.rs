@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 
 use askd_adapters::transport::holder::{
     Attached, Folder, HolderConnection, HolderEvent, HolderEvents, attach,
@@ -188,7 +189,7 @@ impl Attendant {
         commands: &mpsc::Sender<Command>,
         wishes: &mut mpsc::Receiver<Command>,
     ) -> Result<Over, EngineError> {
-        let Attached { welcome, connection, mut events } = attached;
+        let Attached { welcome, mut connection, mut events } = attached;
         self.names.may_repeat_through(welcome.next_line.saturating_sub(1));
         self.told_open = None;
         self.apply_all(greeting, None).await?;
@@ -200,7 +201,7 @@ impl Attendant {
         if self.served.is_none() {
             self.apply_connected().await?;
         }
-        self.flush(&connection).await;
+        self.flush(&mut connection).await;
         let mut obeyed = 0;
         loop {
             // Wishes that wait go first: what they make the agent say then comes together and shares a commit.
@@ -208,28 +209,29 @@ impl Attendant {
                 && let Ok(command) = wishes.try_recv()
             {
                 obeyed += 1;
-                self.obey(command, &connection).await?;
+                self.obey(command, &mut connection).await?;
                 continue;
             }
             obeyed = 0;
             tokio::select! {
                 batch = events.next_batch(), if self.pipeline.has_room() => {
                     let Some(batch) = batch else {
-                        self.flush_all(&connection).await?;
+                        self.flush_all(&mut connection).await?;
                         return Ok(Over::Connection);
                     };
-                    if let Some(over) = self.take_batch(batch, &connection, &mut events).await? {
+                    if let Some(over) = self.take_batch(batch, &mut connection, &mut events).await? {
                         return Ok(over);
                     }
                 }
-                Some(command) = wishes.recv() => self.obey(command, &connection).await?,
+                Some(command) = wishes.recv() => self.obey(command, &mut connection).await?,
                 news = next_news(&mut self.served) => {
                     self.take_news(news, commands).await?;
-                    self.flush(&connection).await;
+                    self.flush(&mut connection).await;
                 }
+                () = at(connection.flush_by()) => drop(connection.flush().await),
                 () = self.pipeline.next_stored() => {
                     self.take_stored()?;
-                    self.flush(&connection).await;
+                    self.flush(&mut connection).await;
                 }
             }
         }
@@ -243,7 +245,7 @@ impl Attendant {
     async fn take_batch(
         &mut self,
         batch: Vec<HolderEvent>,
-        connection: &HolderConnection,
+        connection: &mut HolderConnection,
         events: &mut HolderEvents,
     ) -> Result<Option<Over>, EngineError> {
         for event in batch {
@@ -292,7 +294,7 @@ impl Attendant {
         Ok(None)
     }
 
-    async fn obey(&mut self, command: Command, connection: &HolderConnection) -> Result<(), EngineError> {
+    async fn obey(&mut self, command: Command, connection: &mut HolderConnection) -> Result<(), EngineError> {
         match command {
             Command::Speak { delivery, reply } => self.speak(&delivery, reply, connection).await?,
             Command::Carries { question, settlement, reply } => {
@@ -336,5 +338,13 @@ impl Attendant {
         let tag = self.next_tag;
         self.next_tag += 1;
         tag
+    }
+}
+
+/// Comes at this time, or never.
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
     }
 }

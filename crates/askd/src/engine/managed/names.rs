@@ -66,14 +66,14 @@ impl Names {
 }
 
 impl Attendant {
-    /// Gives a question another name where an earlier one that is over has the agent's own.
+    /// Gives a question another name where an earlier one that is over has the agent's own. Says whether nobody can have had it.
     pub(in crate::engine) async fn name_question(
         &mut self,
         asked: &mut Asked,
         line: Option<u64>,
-    ) -> Result<(), EngineError> {
+    ) -> Result<bool, EngineError> {
         let Some(line) = line.filter(|_| !self.questions.contains_key(&asked.native_id)) else {
-            return Ok(());
+            return Ok(false);
         };
         let session = self.session_of(asked.native_session.as_deref());
         let used = self.names.use_name(&session, &asked.native_id);
@@ -81,22 +81,22 @@ impl Attendant {
             || used == Used::Perhaps
                 && self.engine.store().question_by_native(&session, &asked.native_id).await?.is_none()
         {
-            return Ok(());
+            return Ok(used == Used::Never);
         }
         self.save().await?;
         let store = self.engine.store();
         let known = store.question_by_native(&session, &asked.native_id).await?;
-        let Some(earlier) = known.filter(|known| !known.question.is_open()) else { return Ok(()) };
+        let Some(earlier) = known.filter(|known| !known.question.is_open()) else { return Ok(false) };
         if self.names.may_repeat(line)
             && store.native(&earlier.question.id).await?.as_deref() == Some(asked.native.get())
         {
-            return Ok(());
+            return Ok(false);
         }
         let name = format!("{}~{line}", asked.native_id);
         if self.codec.rename(&asked.native_id, &name) {
             asked.native_id = name;
         }
-        Ok(())
+        Ok(false)
     }
 }
 

@@ -187,7 +187,7 @@ impl Attendant {
     }
 
     /// Gives the store what was said, and does what waited for what is stored.
-    pub(super) async fn flush(&mut self, connection: &HolderConnection) {
+    pub(super) async fn flush(&mut self, connection: &mut HolderConnection) {
         self.submit_said();
         self.pipeline.start().await;
         for following in std::mem::take(&mut self.pipeline.stored) {
@@ -196,13 +196,13 @@ impl Attendant {
     }
 
     /// The same, and waits until all is stored and done.
-    pub(super) async fn flush_all(&mut self, connection: &HolderConnection) -> Result<(), EngineError> {
+    pub(super) async fn flush_all(&mut self, connection: &mut HolderConnection) -> Result<(), EngineError> {
         self.save().await?;
         self.flush(connection).await;
         self.save().await
     }
 
-    async fn follow(&mut self, following: Following, connection: &HolderConnection) {
+    async fn follow(&mut self, following: Following, connection: &mut HolderConnection) {
         self.tell_responses(following.responses);
         if let Some(bytes) = following.first_prompt {
             let _ = connection.write(0, Some(FIRST_PROMPT), bytes).await;
@@ -213,10 +213,10 @@ impl Attendant {
         self.make_calls(following.to_call);
         let open = u32::try_from(self.questions.len()).unwrap_or(u32::MAX);
         if self.told_open.replace(open) != Some(open) {
-            let _ = connection.set_open_questions(open).await;
+            connection.set_open_questions(open);
         }
         if let Some(through) = following.through {
-            let _ = connection.ack(through).await;
+            connection.ack(through);
         }
         for waiting in following.caught_up {
             let _ = waiting.send(());

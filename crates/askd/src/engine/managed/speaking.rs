@@ -35,7 +35,7 @@ impl Attendant {
         &mut self,
         delivery: &ClaimedDelivery,
         reply: oneshot::Sender<Said>,
-        connection: &HolderConnection,
+        connection: &mut HolderConnection,
     ) -> Result<(), EngineError> {
         let refused = |error: String| Said::Failed { reason: FailReason::Refused, detail: error };
         let native = match RawValue::from_string(delivery.native.clone()) {
@@ -77,7 +77,7 @@ impl Attendant {
         delivery: &ClaimedDelivery,
         bytes: Bytes,
         reply: oneshot::Sender<Said>,
-        connection: &HolderConnection,
+        connection: &mut HolderConnection,
     ) {
         let tag = self.new_tag();
         self.writes.insert(tag, reply);

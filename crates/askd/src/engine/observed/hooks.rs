@@ -194,7 +194,7 @@ impl Engine {
         // Answers that were given while no hook was there are taken up now.
         let stop = self.stopping();
         loop {
-            let waiter = self.inner.waiters.register(id);
+            let waiter = self.inner.waiters.register(id, self.store().newest());
             if let Some(word) = self.word_now(report, id).await? {
                 return Ok(word);
             }

@@ -120,6 +120,7 @@ impl Engine {
             source: source.clone(),
             session: session.id.clone(),
             native_id,
+            is_new: false,
             road: if hook.is_some() { HOOK } else { "transcript" }.to_owned(),
             native: native(call.tool, call.input),
             ask,

@@ -82,7 +82,7 @@ async fn all_in_one_batch(writer: &Arc<Writer>, jobs: Vec<(Scope, TestJob)>) -> 
         let queued = Arc::clone(&writer);
         waiting.push(tokio::spawn(async move { writer.run(scope, job).await }));
         // One after the other, so that they are carried out in this order.
-        while queued.shared.waiting.load(Ordering::SeqCst) <= number {
+        while queued.jobs.max_capacity() - queued.jobs.capacity() <= number {
             tokio::task::yield_now().await;
         }
     }
