@@ -41,6 +41,11 @@ impl Redo {
             // Where there is no room, it is only slower.
             drop(file.write_all_at(&vec![0; missing], found.len() as u64).and_then(|()| file.sync_all()));
         }
+        if found.is_empty() {
+            // A file that was just made is lost without its name.
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+        }
         let used = found.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
         let (mut newest, mut changes, mut left) = (folded_through, Vec::new(), &found[..]);
         while let Some((record, after)) = next_record(left, newest + 1) {
