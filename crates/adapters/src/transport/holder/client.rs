@@ -115,46 +115,86 @@ pub struct Attached {
     pub events: HolderEvents,
 }
 
-/// The way of commands. When it is dropped the connection ends; the holder and its agent go on.
+/// The way of commands, written by the caller's own hand: the holder is awake before another task would have been. When it is dropped
+/// the connection ends; the holder and its agent go on.
 #[derive(Debug)]
 pub struct HolderConnection {
-    writer: CommandWriter,
+    socket: UnixStream,
+    /// Frames that are not sent yet, and since when.
+    gathered: Vec<u8>,
+    since: Option<Instant>,
 }
 
 /// The way of events.
 #[derive(Debug)]
 pub struct HolderEvents {
-    reader: EventReader,
+    /// The socket as the end of a pipe, which tokio watches for reading only: a Unix socket would also tell of every message that the
+    /// other side has taken.
+    socket: pipe::Receiver,
+    decoder: FrameDecoder,
     batch: VecDeque<HolderEvent>,
     closed: bool,
 }
 
 /// Becomes the hub of a holder and goes on after line `after`. An older connection is replaced.
 pub async fn attach(folder: &Folder, after: u64) -> Result<Attached, AttachError> {
-    let (mut writer, mut reader) = connect(folder)?;
+    let (mut connection, mut events) = connect(folder)?;
     let hello = Hello { version: PROTOCOL_VERSION, min_version: MIN_PROTOCOL_VERSION, after };
-    let welcome = match ask(&mut writer, &mut reader, &ToHolder::Hello(hello)).await? {
-        ToHub::Welcome(welcome) => welcome,
-        ToHub::Refused(refusal) => return Err(refusal.into()),
-        other => return Err(nonsense(format!("{other:?} instead of a welcome"))),
-    };
-    let events = HolderEvents { reader, batch: VecDeque::new(), closed: false };
-    Ok(Attached { welcome, connection: HolderConnection { writer }, events })
+    match ask(&mut connection, &mut events, &ToHolder::Hello(hello)).await? {
+        ToHub::Welcome(welcome) => Ok(Attached { welcome, connection, events }),
+        ToHub::Refused(refusal) => Err(refusal.into()),
+        other => Err(nonsense(format!("{other:?} instead of a welcome"))),
+    }
 }
 
 /// Asks a holder how it is, without taking the connection from its hub.
 pub async fn status(folder: &Folder) -> Result<StatusReport, AttachError> {
-    let (mut writer, mut reader) = connect(folder)?;
-    match ask(&mut writer, &mut reader, &ToHolder::Status).await? {
+    let (mut connection, mut events) = connect(folder)?;
+    match ask(&mut connection, &mut events, &ToHolder::Status).await? {
         ToHub::Status(report) => Ok(report),
         other => Err(nonsense(format!("{other:?} instead of a status"))),
     }
 }
 
+/// A Unix socket connects at once or not at all, so this does not wait.
+fn connect(folder: &Folder) -> Result<(HolderConnection, HolderEvents), AttachError> {
+    let socket = folder.with_socket_path(|path| UnixStream::connect(path))?.map_err(AttachError::Connect)?;
+    let watch = || {
+        socket.set_nonblocking(true)?;
+        pipe::Receiver::from_owned_fd_unchecked(socket.try_clone()?.into())
+    };
+    let watched = watch().map_err(AttachError::Connect)?;
+    let decoder = FrameDecoder::of_holder();
+    let events = HolderEvents { socket: watched, decoder, batch: VecDeque::new(), closed: false };
+    Ok((HolderConnection { socket, gathered: Vec::new(), since: None }, events))
+}
+
+/// The first question of a connection, and its answer.
+async fn ask(
+    connection: &mut HolderConnection,
+    events: &mut HolderEvents,
+    message: &ToHolder,
+) -> Result<ToHub, AttachError> {
+    let asked = async {
+        connection.send(message).await.map_err(|_| AttachError::Closed(EndOfConnection::Gone))?;
+        loop {
+            if let Some(frame) = events.decoder.pop().map_err(|error| nonsense(error.to_string()))? {
+                match ToHub::decode(frame).map_err(|error| nonsense(error.to_string()))? {
+                    Decoded::Known(answer) => return Ok(answer),
+                    Decoded::Unknown { .. } => continue,
+                }
+            }
+            events.receive().await.map_err(AttachError::Closed)?;
+        }
+    };
+    timeout(ANSWER_PATIENCE, asked).await.unwrap_or(Err(AttachError::Silent))
+}
+
 impl HolderConnection {
     /// The hub keeps all lines up to this one: the holder may forget them. Goes with the next command, or by `flush`.
     pub fn ack(&mut self, through: u64) {
-        self.gather_number(&ToHolder::Ack { through });
+        // A number always fits.
+        let _ = self.gather(&ToHolder::Ack { through });
     }
 
     /// Gives bytes to the agent; with a delivery at most once, however often it is called. `Written` with the same tag
@@ -178,12 +218,7 @@ impl HolderConnection {
 
     /// An agent with an open question is never ended for want of a hub. Goes with the next command, or by `flush`.
     pub fn set_open_questions(&mut self, count: u32) {
-        self.gather_number(&ToHolder::SetOpenQuestions { count });
-    }
-
-    fn gather_number(&mut self, message: &ToHolder) {
-        // A number always fits.
-        let _ = self.writer.gather(message);
+        let _ = self.gather(&ToHolder::SetOpenQuestions { count });
     }
 
     /// Ends the agent. The holder goes when it has told the end and all lines are acknowledged, or at once with
@@ -200,18 +235,42 @@ impl HolderConnection {
 
     /// Any message, for tests and for what is to come.
     pub async fn send(&mut self, message: &ToHolder) -> Result<(), CommandError> {
-        self.writer.gather(message)?;
-        self.writer.flush().await
+        self.gather(message)?;
+        self.flush().await
     }
 
-    /// Sends what was gathered, if anything.
-    pub async fn flush(&mut self) -> Result<(), CommandError> {
-        self.writer.flush().await
+    fn gather(&mut self, message: &ToHolder) -> Result<(), CommandError> {
+        message.encode(&mut self.gathered).map_err(|_| CommandError::TooLong)?;
+        self.since.get_or_insert_with(Instant::now);
+        Ok(())
     }
 
     /// When `flush` should be called at the latest.
     pub fn flush_by(&self) -> Option<Instant> {
-        self.writer.since.map(|since| since + GATHERED_FOR)
+        self.since.map(|since| since + GATHERED_FOR)
+    }
+
+    /// Sends what was gathered, if anything.
+    pub async fn flush(&mut self) -> Result<(), CommandError> {
+        self.since = None;
+        let frames = std::mem::take(&mut self.gathered);
+        self.write_all(&frames).await.map_err(|_| CommandError::Closed)
+    }
+
+    async fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.socket.write(bytes) {
+                Ok(written) => bytes = &bytes[written..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // The holder is behind.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let mut rest = pipe::Sender::from_owned_fd_unchecked(self.socket.try_clone()?.into())?;
+                    return rest.write_all(bytes).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 }
 
@@ -219,8 +278,7 @@ impl Drop for HolderConnection {
     fn drop(&mut self) {
         // What was gathered, as far as it goes at once. Somebody who still takes events finds the end; if the holder was faster, there
         // is nothing left to end.
-        let CommandWriter { socket, gathered, .. } = &mut self.writer;
-        let _ = socket.write(gathered).and_then(|_| socket.shutdown(Shutdown::Write));
+        let _ = self.socket.write(&self.gathered).and_then(|_| self.socket.shutdown(Shutdown::Write));
     }
 }
 
@@ -244,8 +302,8 @@ impl HolderEvents {
     async fn read_batch(&mut self) -> Option<Vec<HolderEvent>> {
         let mut batch = Vec::new();
         while batch.is_empty() && !self.closed {
-            let received = match decode_all(&mut self.reader.decoder, &mut batch) {
-                Ok(()) if batch.is_empty() => self.reader.receive().await,
+            let received = match decode_all(&mut self.decoder, &mut batch) {
+                Ok(()) if batch.is_empty() => self.receive().await,
                 decoded => decoded,
             };
             if let Err(end) = received {
@@ -255,100 +313,16 @@ impl HolderEvents {
         }
         (!batch.is_empty()).then_some(batch)
     }
-}
 
-/// Connects to a holder. A Unix socket does that at once or not at all, so this does not wait.
-fn connect(folder: &Folder) -> Result<(CommandWriter, EventReader), AttachError> {
-    let socket = folder.with_socket_path(|path| UnixStream::connect(path))?.map_err(AttachError::Connect)?;
-    let halves = || {
-        socket.set_nonblocking(true)?;
-        let read = pipe::Receiver::from_owned_fd_unchecked(socket.try_clone()?.into())?;
-        let writer = CommandWriter { socket, gathered: Vec::new(), since: None };
-        io::Result::Ok((writer, EventReader { read, decoder: FrameDecoder::of_holder() }))
-    };
-    halves().map_err(AttachError::Connect)
-}
-
-/// Writes by the caller's own hand: the holder is awake before another task would have been.
-#[derive(Debug)]
-struct CommandWriter {
-    socket: UnixStream,
-    /// Frames that are not sent yet, and since when.
-    gathered: Vec<u8>,
-    since: Option<Instant>,
-}
-
-impl CommandWriter {
-    fn gather(&mut self, message: &ToHolder) -> Result<(), CommandError> {
-        message.encode(&mut self.gathered).map_err(|_| CommandError::TooLong)?;
-        self.since.get_or_insert_with(Instant::now);
-        Ok(())
-    }
-
-    async fn flush(&mut self) -> Result<(), CommandError> {
-        self.since = None;
-        let frames = std::mem::take(&mut self.gathered);
-        self.write_all(&frames).await.map_err(|_| CommandError::Closed)
-    }
-
-    async fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        while !bytes.is_empty() {
-            match self.socket.write(bytes) {
-                Ok(written) => bytes = &bytes[written..],
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // The holder is behind.
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    let mut rest = pipe::Sender::from_owned_fd_unchecked(self.socket.try_clone()?.into())?;
-                    return rest.write_all(bytes).await;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The socket as the end of a pipe, which tokio watches for reading only: a Unix socket would also tell of every message that
-/// the other side has taken.
-#[derive(Debug)]
-struct EventReader {
-    read: pipe::Receiver,
-    decoder: FrameDecoder,
-}
-
-impl EventReader {
     /// Reads once, at least a byte.
     async fn receive(&mut self) -> Result<(), EndOfConnection> {
         self.decoder.buffer().reserve(READ_BYTES);
-        match self.read.read_buf(self.decoder.buffer()).await {
+        match self.socket.read_buf(self.decoder.buffer()).await {
             Ok(0) => Err(EndOfConnection::Gone),
             Ok(_) => Ok(()),
             Err(error) => Err(end_by(&error)),
         }
     }
-}
-
-/// The first question of a connection, and its answer.
-async fn ask(
-    writer: &mut CommandWriter,
-    reader: &mut EventReader,
-    message: &ToHolder,
-) -> Result<ToHub, AttachError> {
-    let asked = async {
-        let gone = |_| AttachError::Closed(EndOfConnection::Gone);
-        writer.gather(message).map_err(gone)?;
-        writer.flush().await.map_err(gone)?;
-        loop {
-            if let Some(frame) = reader.decoder.pop().map_err(|error| nonsense(error.to_string()))? {
-                match ToHub::decode(frame).map_err(|error| nonsense(error.to_string()))? {
-                    Decoded::Known(answer) => return Ok(answer),
-                    Decoded::Unknown { .. } => continue,
-                }
-            }
-            reader.receive().await.map_err(AttachError::Closed)?;
-        }
-    };
-    timeout(ANSWER_PATIENCE, asked).await.unwrap_or(Err(AttachError::Silent))
 }
 
 fn nonsense(what: String) -> AttachError {
