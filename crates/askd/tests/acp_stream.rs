@@ -103,6 +103,41 @@ fn a_question_that_the_hub_ends_is_ended_in_the_stream_too() {
     assert_eq!(questions(&hub, "requested"), [] as [Value; 0]);
 }
 
+#[test]
+fn every_stream_ends_when_its_token_is_revoked() {
+    let hub = hub();
+    let owner = Place::new(&hub, "revoked");
+    let session = owner.open("mock", "/tmp");
+    let wanted = json!({ "name": "phone", "rights": ["read"] });
+    let (_, made) = hub.http("POST", "/v1/tokens", Some(&wanted)).unwrap();
+    let phone = owner.with_token(made["token"].as_str().unwrap());
+    let paths = [
+        "/v1/acp/revoked".to_owned(),
+        "/v1/events?after=0".to_owned(),
+        format!("/v1/sessions/{session}/events/sse"),
+        format!("/v1/sessions/{}/transcript?raw=true", session_id(&hub, &session)),
+        "/opencode/global/event".to_owned(),
+    ];
+    let mut streams: Vec<Stream> = paths.iter().map(|path| phone.at(path).stream(None)).collect();
+    // The last begins now, and not at the beginning.
+    streams.last_mut().unwrap().next();
+    let mut own = owner.stream(None);
+    let first = owner.prompt(3, &session, "question");
+    let asked = own.request(EXTENSION);
+    for stream in &mut streams {
+        stream.until(|event| event.data.contains("Which option?"));
+    }
+    let path = format!("/v1/tokens/{}", made["id"].as_str().unwrap());
+    assert_eq!(hub.http("DELETE", &path, None).unwrap().0, 204);
+    let answer = json!({ "status": "answered", "answers": [["option-a"]] });
+    assert_eq!(owner.respond(&asked, &answer).0, 202);
+    first.join().unwrap();
+    for (path, mut stream) in paths.iter().zip(streams) {
+        let rest = stream.rest();
+        assert!(!rest.iter().any(|event| event.data.contains("answered")), "{path}: {rest:?}");
+    }
+}
+
 /// An agent that waits only so long for an answer, and says so.
 fn impatient_agent(folder: &std::path::Path) -> String {
     let path = folder.join("impatient.sh");

@@ -7,7 +7,6 @@ use axum::response::Response;
 use bytes::{BufMut, Bytes, BytesMut};
 use http::HeaderMap;
 use serde::Deserialize;
-use tokio::sync::watch;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -15,11 +14,10 @@ use askd_core::{Event, Right, Seq, SessionId, Status};
 use askd_store::LoggedEvent;
 
 use super::extract::Query;
-use super::limits::KEEP_ALIVE;
 use super::problem::Problem;
 use super::state::AppState;
-use super::stream::{HEARTBEAT, Reader, log_cursor, respond, take_place};
-use crate::engine::{Caller, Engine};
+use super::stream::{HEARTBEAT, LogFollower, LogNews, Reader, log_cursor, respond, take_place};
+use crate::engine::Caller;
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(events))
@@ -66,10 +64,9 @@ async fn events(
     caller.needs(Right::Read)?;
     let newest = state.engine.store().newest();
     let after = log_cursor(&headers, ("after", query.after), newest, newest)?;
-    let place = take_place(&state)?;
+    let place = take_place(&state, &caller)?;
     let trimmed = state.engine.store().trimmed_through().await?;
-    let reader =
-        LogReader { watch: state.engine.store().watch(), engine: state.engine, caller, query, cursor: after };
+    let reader = LogReader { log: LogFollower::new(&state.engine, after), query };
     let gap = (after < trimmed).then(|| trimmed_notice(after, trimmed));
     Ok(respond(place, gap, reader))
 }
@@ -81,43 +78,18 @@ fn trimmed_notice(after: Seq, trimmed: Seq) -> Bytes {
     ))
 }
 
-/// One reader's place in the log.
 struct LogReader {
-    engine: Engine,
-    caller: Caller,
-    watch: watch::Receiver<Seq>,
+    log: LogFollower,
     query: EventsQuery,
-    cursor: Seq,
 }
 
 impl Reader for LogReader {
-    /// The next bytes to send; ends when the hub stops, the token is revoked or the store fails.
     async fn next(&mut self) -> Option<Bytes> {
-        let stop = self.engine.stopping();
         loop {
-            self.watch.borrow_and_update();
-            if !self.engine.still_knows(&self.caller) {
-                return None;
-            }
-            let page = match self.engine.store().events_after(self.cursor).await {
-                Ok(page) => page,
-                Err(error) => {
-                    tracing::error!(%error, "a stream ends because the log cannot be read");
-                    return None;
-                }
-            };
-            if let Some(last) = page.last() {
-                self.cursor = last.seq;
-                let bytes = self.frames(&page);
-                if !bytes.is_empty() {
-                    return Some(bytes);
-                }
-                continue;
-            }
-            tokio::select! {
-                changed = self.watch.changed() => changed.ok()?,
-                () = tokio::time::sleep(KEEP_ALIVE) => return Some(HEARTBEAT),
-                () = stop.cancelled() => return None,
+            let LogNews::Events(page) = self.log.next().await? else { return Some(HEARTBEAT) };
+            let bytes = self.frames(&page);
+            if !bytes.is_empty() {
+                return Some(bytes);
             }
         }
     }

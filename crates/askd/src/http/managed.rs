@@ -151,11 +151,10 @@ async fn transcript(
         let message = format!("{after} is beyond the newest entry, {}", page.newest);
         return Err(Problem::field("after", "beyond_newest", message));
     }
-    let place = take_place(&state)?;
+    let place = take_place(&state, &caller)?;
     let reader = TranscriptReader {
         news: state.engine.store().watch_transcript(&transcript.id),
         engine: state.engine,
-        caller,
         session: id,
         transcript,
         raw: query.raw.unwrap_or(false),
@@ -166,7 +165,6 @@ async fn transcript(
 
 struct TranscriptReader {
     engine: Engine,
-    caller: Caller,
     news: watch::Receiver<()>,
     session: SessionId,
     transcript: Transcript,
@@ -179,9 +177,6 @@ impl Reader for TranscriptReader {
         let stop = self.engine.stopping();
         loop {
             self.news.borrow_and_update();
-            if !self.engine.still_knows(&self.caller) {
-                return None;
-            }
             let page = self.transcript.page(&self.engine, self.cursor).await.ok()?;
             let mut text = String::new();
             for piece in page.pieces(&mut self.cursor) {

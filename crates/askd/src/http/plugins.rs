@@ -33,7 +33,7 @@ async fn connect_plugin(
     Names(agent): Names<String>,
     Json(hello): Json<PluginHello>,
 ) -> Result<Response, Problem> {
-    let place = take_place(&state)?;
+    let place = take_place(&state, &caller)?;
     let calls = state.engine.link_plugin(&caller, &agent, hello).await?;
     Ok(respond(place, None, CallReader { engine: state.engine, calls }))
 }

@@ -8,7 +8,6 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
-use tokio::sync::watch;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -17,11 +16,10 @@ use askd_core::{Event, EventType, Question, Reply, Right, Seq, Session, Status, 
 use askd_store::LoggedEvent;
 
 use super::extract::{Json, Names, Query};
-use super::limits::KEEP_ALIVE;
 use super::problem::Problem;
 use super::state::AppState;
-use super::stream::{HEARTBEAT, Reader, log_cursor, respond, take_place, trimmed};
-use crate::engine::{Caller, Engine};
+use super::stream::{HEARTBEAT, LogFollower, LogNews, Reader, log_cursor, respond, take_place, trimmed};
+use crate::engine::Caller;
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(reply)).routes(routes!(reject)).routes(routes!(events))
@@ -137,38 +135,25 @@ async fn events(
     let session = state.engine.find_session(&session).await?;
     let store = state.engine.store();
     let cursor = log_cursor(&headers, ("offset", query.offset), 0, store.newest())?;
-    let place = take_place(&state)?;
+    let place = take_place(&state, &caller)?;
     let kept_after = store.trimmed_through().await?;
     let gap = (cursor < kept_after).then(|| Bytes::from(trimmed(cursor, kept_after)));
-    let reader = SessionReader { watch: store.watch(), engine: state.engine.clone(), session, cursor };
+    let reader = SessionReader { log: LogFollower::new(&state.engine, cursor), session };
     Ok(respond(place, gap, reader))
 }
 
 struct SessionReader {
-    engine: Engine,
-    watch: watch::Receiver<Seq>,
+    log: LogFollower,
     session: Session,
-    cursor: Seq,
 }
 
 impl Reader for SessionReader {
     async fn next(&mut self) -> Option<Bytes> {
-        let stop = self.engine.stopping();
         loop {
-            self.watch.borrow_and_update();
-            let page = self.engine.store().events_after(self.cursor).await.ok()?;
-            if let Some(last) = page.last() {
-                self.cursor = last.seq;
-                let text: String = page.iter().filter_map(|event| self.frame(event)).collect();
-                if !text.is_empty() {
-                    return Some(Bytes::from(text));
-                }
-                continue;
-            }
-            tokio::select! {
-                changed = self.watch.changed() => changed.ok()?,
-                () = tokio::time::sleep(KEEP_ALIVE) => return Some(HEARTBEAT),
-                () = stop.cancelled() => return None,
+            let LogNews::Events(page) = self.log.next().await? else { return Some(HEARTBEAT) };
+            let text: String = page.iter().filter_map(|event| self.frame(event)).collect();
+            if !text.is_empty() {
+                return Some(Bytes::from(text));
             }
         }
     }

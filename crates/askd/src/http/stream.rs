@@ -1,18 +1,26 @@
-//! What all streams of events share: a place among the streams, the cursor that a client brings, and the response.
+//! What all streams of events share: a place among the streams, the cursor that a client brings, the way along the log, and the
+//! response.
 //!
-//! In: a reader that knows its place in what is stored. Out: `text/event-stream`, with its first bytes at once.
+//! In: a reader that knows its place in what is stored. Out: `text/event-stream`, with its first bytes at once, until the reader, the
+//! hub or the client's token comes to its end.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, HeaderValue, header};
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 
+use askd_core::Seq;
+use askd_store::LoggedEvent;
+
+use super::limits::KEEP_ALIVE;
 use super::problem::{Code, Problem};
 use super::state::AppState;
+use crate::engine::{Caller, Engine};
 
 /// Sent when nothing else was for a while.
 pub const HEARTBEAT: Bytes = Bytes::from_static(b": still here\n\n");
@@ -29,10 +37,61 @@ pub fn trimmed(after: u64, through: u64) -> String {
     format!("event: trimmed\ndata: {{\"after\":{after},\"through\":{through}}}\n\n")
 }
 
-/// A place among the streams, kept as long as the stream lasts.
-pub fn take_place(state: &AppState) -> Result<OwnedSemaphorePermit, Problem> {
+/// A place among the streams, kept as long as the stream lasts, and who has it.
+pub struct Place {
+    engine: Engine,
+    caller: Caller,
+    _permit: OwnedSemaphorePermit,
+}
+
+pub fn take_place(state: &AppState, caller: &Caller) -> Result<Place, Problem> {
     let too_many = |_| Problem::new(Code::TooManyStreams, "close some streams, or try again a little later");
-    state.streams.clone().try_acquire_owned().map_err(too_many)
+    let permit = state.streams.clone().try_acquire_owned().map_err(too_many)?;
+    Ok(Place { engine: state.engine.clone(), caller: caller.clone(), _permit: permit })
+}
+
+/// A place in the log that moves on.
+pub struct LogFollower {
+    engine: Engine,
+    newest: watch::Receiver<Seq>,
+    pub cursor: Seq,
+}
+
+/// What comes next in the log.
+pub enum LogNews {
+    Events(Vec<Arc<LoggedEvent>>),
+    /// There was nothing for a while.
+    Quiet,
+}
+
+impl LogFollower {
+    pub fn new(engine: &Engine, cursor: Seq) -> Self {
+        Self { newest: engine.store().watch(), engine: engine.clone(), cursor }
+    }
+
+    /// `None` when the hub stops or the log cannot be read.
+    pub async fn next(&mut self) -> Option<LogNews> {
+        let stop = self.engine.stopping();
+        loop {
+            self.newest.borrow_and_update();
+            let page = match self.engine.store().events_after(self.cursor).await {
+                Ok(page) => page,
+                Err(error) => {
+                    tracing::error!(%error, "a stream ends because the log cannot be read");
+                    return None;
+                }
+            };
+            if let Some(last) = page.last() {
+                self.cursor = last.seq;
+                return Some(LogNews::Events(page));
+            }
+            tokio::select! {
+                changed = self.newest.changed() => changed.ok()?,
+                () = tokio::time::sleep(KEEP_ALIVE) => return Some(LogNews::Quiet),
+                () = stop.cancelled() => return None,
+            }
+        }
+    }
 }
 
 /// The number that a reconnecting client brings.
@@ -62,7 +121,7 @@ pub fn log_cursor(
 }
 
 /// The stream. `hello` goes out at once, so that the client knows that it is connected.
-pub fn respond(place: OwnedSemaphorePermit, hello: Option<Bytes>, reader: impl Reader) -> Response {
+pub fn respond(place: Place, hello: Option<Bytes>, reader: impl Reader) -> Response {
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
@@ -71,7 +130,7 @@ pub fn respond(place: OwnedSemaphorePermit, hello: Option<Bytes>, reader: impl R
     let body = stream::unfold(begin, |(hello, mut reader, place)| async {
         let bytes = match hello {
             Some(hello) => hello,
-            None => reader.next().await?,
+            None => reader.next().await.filter(|_| place.engine.still_knows(&place.caller))?,
         };
         Some((Ok::<_, Infallible>(bytes), (None, reader, place)))
     });

@@ -107,6 +107,11 @@ impl Place {
         Self { token: token.to_owned(), ..self.clone() }
     }
 
+    /// Another address of the same hub.
+    pub fn at(&self, path: &str) -> Self {
+        Self { path: path.to_owned(), ..self.clone() }
+    }
+
     fn connect(&self, method: &str, query: &str, headers: &str, body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(&self.host).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();

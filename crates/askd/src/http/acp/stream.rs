@@ -34,7 +34,7 @@ pub(super) async fn stream(
         let message = format!("{cursor} is beyond the newest event, {newest}");
         return Err(Problem::field("Last-Event-ID", "beyond_newest", message));
     }
-    let place = take_place(&state)?;
+    let place = take_place(&state, &caller)?;
     let reader = AcpReader { engine: state.engine, stream, cursor };
     Ok(respond(place, None, reader))
 }
