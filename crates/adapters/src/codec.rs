@@ -62,6 +62,11 @@ pub trait Codec: Send + Sync {
     /// interrupt ends too.
     fn delivered(&mut self, native_id: &str, settled: &Settlement) -> Vec<Heard>;
 
+    /// What was handed to the transport did not get to the agent: there is no evidence to look for yet.
+    fn undelivered(&mut self, native_id: &str) {
+        let _ = native_id;
+    }
+
     /// What another client of the same agent says with its own response to a question ([`Start::Observed`]).
     fn understand(&self, native: &RawValue, ask: &Ask, response: &str) -> Result<ClientSays, Unspeakable> {
         let _ = (native, ask, response);
@@ -132,7 +137,8 @@ pub enum Start {
     /// askd drives the agent and greets it.
     #[default]
     Fresh,
-    /// askd drove this agent before the hub was restarted. No second greeting; a greeting that was under way goes on.
+    /// askd drove this agent before the hub was restarted. One that has neither a session nor a question is greeted, perhaps again: the
+    /// transport gives it the first words once. A greeting that was under way goes on.
     Resumed,
     /// Somebody else drives the agent through askd: nothing is said but answers, nothing is refused for him.
     Observed,

@@ -65,6 +65,14 @@ fn an_agent_may_use_the_id_of_an_answered_question_again() {
         }
         let answer = json!({ "status": "answered", "answers": [[format!("answer {i}")]] });
         assert_eq!(place.respond(&json!({ "id": "q-1" }), &answer), (202, Value::Null));
+        if i == 2 {
+            // It asks the same again while no hub is there.
+            hub.kill().unwrap();
+            eventually("the third answer", || {
+                (std::fs::read_to_string(&heard).ok()?.lines().count() == 3).then_some(())
+            });
+            hub.restart().unwrap();
+        }
         ids.push(open["id"].clone());
     }
     let wanted: Vec<Value> = (0..4).map(|i| json!([[format!("answer {i}")]])).collect();
@@ -132,6 +140,9 @@ fn a_form_too_large_for_the_inbox_waits_for_a_client_that_can_show_it() {
             hub.restart().unwrap();
         }
         assert_eq!(place.post("", unknown).0, 202);
+        // Who may not answer leaves it to others.
+        let asker = place.with_token(&hub.ask_token().unwrap());
+        assert_eq!(asker.respond(&request, &json!({ "action": "decline" })).0, 403);
     }
     let mut replay = place.stream(None);
     for _ in 0..2 {
@@ -144,7 +155,7 @@ fn a_form_too_large_for_the_inbox_waits_for_a_client_that_can_show_it() {
         let heard = std::fs::read_to_string(&heard).unwrap();
         heard.contains("f99").then_some(heard)
     });
-    assert!(!lines.contains("-32601"), "{lines}");
+    assert!(!lines.contains("-32601") && !lines.contains("decline"), "{lines}");
 }
 
 #[test]

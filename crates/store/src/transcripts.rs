@@ -127,6 +127,9 @@ impl TranscriptPage {
 
 #[async_trait]
 pub trait Transcripts: Send + Sync {
+    /// The newest line that is stored; 0 if there is none.
+    async fn last_line(&self, transcript: &SessionId) -> StoreResult<u64>;
+
     /// Stores what was said; lines that are stored already are left out. All that one line says comes in one call.
     async fn append(&self, transcript: &SessionId, entries: Vec<NewEntry>) -> StoreResult<()>;
 

@@ -27,7 +27,9 @@ impl Engine {
         let Some(next) = self.store().next_deadline().await? else { return Ok(LONGEST_SLEEP) };
         let left = next.millis() - now().millis();
         if left <= 0 {
-            self.store().expire_due(now()).await?;
+            for expired in self.store().expire_due(now()).await? {
+                self.tell_over(&expired.id).await?;
+            }
             return Ok(Duration::ZERO);
         }
         Ok(Duration::from_millis(left.unsigned_abs()).min(LONGEST_SLEEP))

@@ -3,7 +3,7 @@
 //! In: mouths of connected sources, and a wake whenever an outcome was stored. Out: `sent` when the bytes were written, and
 //! `confirmed` or `failed` by evidence. A claim that a dead hub left behind is settled by the adapter's own rule.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use tokio::sync::Notify;
 
 use askd_core::delivery::{DeliveryInput, FailReason, Redeliver};
-use askd_core::{Question, Settlement, SourceId};
+use askd_core::{Question, QuestionId, Settlement, SourceId};
 use askd_store::{Claim, ClaimHolder, ClaimedDelivery, Record, StoreError};
 
 use super::{Engine, EngineError, now};
@@ -23,6 +23,8 @@ const CLAIM_MS: i64 = 60_000;
 /// Looks again at least this often, in case the system's clock was set, and at most this often, whatever seems due.
 const LONGEST_SLEEP: Duration = Duration::from_secs(30);
 const SHORTEST_SLEEP: Duration = Duration::from_millis(100);
+/// How long the way to an agent may take to find out what was written; another source's deliveries wait for it.
+const PROBE_PATIENCE: Duration = Duration::from_secs(2);
 /// Pause after the store has failed.
 const TRY_AGAIN: Duration = Duration::from_millis(500);
 /// Many agents show within this time that they have the answer; then that it was written needs no commit of its own.
@@ -62,6 +64,11 @@ pub trait Mouth: Send + Sync {
     }
 
     async fn speak(&self, delivery: &ClaimedDelivery) -> Said;
+
+    /// A question of this source is over without a word to its agent.
+    fn over(&self, question: &QuestionId) {
+        let _ = question;
+    }
 
     /// Whether this delivery was written before a crash, where that can be found out.
     async fn was_written(&self, delivery: &ClaimedDelivery) -> Option<bool>;
@@ -115,6 +122,16 @@ impl Engine {
             Carried::Yes => Ok(()),
             Carried::No(why) => Err(EngineError::Uncarried(why)),
         }
+    }
+
+    /// Tells the way to an agent that nothing will come for a question.
+    pub(super) async fn tell_over(&self, question: &QuestionId) -> Result<(), StoreError> {
+        let record = self.store().question(question).await?;
+        let source = record.and_then(|record| record.source);
+        if let Some(mouth) = source.and_then(|source| self.inner.mouths.get(&source)) {
+            mouth.over(question);
+        }
+        Ok(())
     }
 
     pub(super) async fn run_deliveries(self) {
@@ -195,9 +212,17 @@ impl Engine {
 
     /// Claims of a hub that is gone, or that took too long: never a second copy by guessing.
     async fn settle_lost_claims(&self) -> Result<(), StoreError> {
+        let mut silent = HashSet::new();
         for delivery in self.store().lost_claims(&self.inner.owner, now()).await? {
             let Some(mouth) = self.inner.mouths.get(&delivery.source) else { continue };
-            let written = mouth.was_written(&delivery).await;
+            if silent.contains(&delivery.source) {
+                continue;
+            }
+            let Ok(written) = tokio::time::timeout(PROBE_PATIENCE, mouth.was_written(&delivery)).await else {
+                tracing::warn!(source = %delivery.source, "an agent's holder does not say what it has written; asking again later");
+                silent.insert(delivery.source);
+                continue;
+            };
             let input = DeliveryInput::ClaimLost { redeliver: mouth.redeliver(), written };
             self.store().step(&delivery.question.id, input, now()).await?;
         }

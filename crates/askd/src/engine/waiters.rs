@@ -1,6 +1,7 @@
 //! Who waits for which question. Woken from the log, so that it does not matter who settled it. Nobody follows the log while nobody waits.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -18,7 +19,8 @@ pub(super) struct Waiters {
 
 #[derive(Default)]
 struct Waiting {
-    by_question: HashMap<QuestionId, Arc<Notify>>,
+    /// How many wait for each, and what wakes them.
+    by_question: HashMap<QuestionId, (usize, Arc<Notify>)>,
     /// The newest event when the first of them came.
     since: Seq,
 }
@@ -27,7 +29,6 @@ struct Waiting {
 pub(super) struct Waiter<'a> {
     waiters: &'a Waiters,
     id: QuestionId,
-    notify: Arc<Notify>,
     woken: std::pin::Pin<Box<tokio::sync::futures::OwnedNotified>>,
 }
 
@@ -43,14 +44,15 @@ impl Waiters {
             waiting.since = newest;
             self.begun.notify_one();
         }
-        let notify = Arc::clone(waiting.by_question.entry(id.clone()).or_default());
-        let mut woken = Box::pin(Arc::clone(&notify).notified_owned());
+        let (count, notify) = waiting.by_question.entry(id.clone()).or_default();
+        *count += 1;
+        let mut woken = Box::pin(Arc::clone(notify).notified_owned());
         woken.as_mut().enable();
-        Waiter { waiters: self, id: id.clone(), notify, woken }
+        Waiter { waiters: self, id: id.clone(), woken }
     }
 
     fn wake(&self, id: &QuestionId) {
-        if let Some(notify) = self.waiting().by_question.get(id) {
+        if let Some((_, notify)) = self.waiting().by_question.get(id) {
             notify.notify_waiters();
         }
     }
@@ -70,10 +72,11 @@ impl Waiter<'_> {
 
 impl Drop for Waiter<'_> {
     fn drop(&mut self) {
-        let mut waiting = self.waiters.waiting();
-        // The map's own copy, this one and the one inside `woken`: nobody else waits.
-        if Arc::strong_count(&self.notify) <= 3 {
-            waiting.by_question.remove(&self.id);
+        if let Entry::Occupied(mut waiting) = self.waiters.waiting().by_question.entry(self.id.clone()) {
+            waiting.get_mut().0 -= 1;
+            if waiting.get().0 == 0 {
+                waiting.remove();
+            }
         }
     }
 }

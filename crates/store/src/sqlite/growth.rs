@@ -64,6 +64,11 @@ impl Growth {
     pub(super) fn grew(&self, transcript: &SessionId, entries: Vec<Entry>) {
         let mut watched = self.watched();
         if let Some(watched) = watched.get_mut(transcript) {
+            if entries.is_empty() {
+                // They were stored when nobody watched: the tail has a hole at its end.
+                watched.tail.clear();
+                watched.bytes = 0;
+            }
             entries.into_iter().for_each(|entry| watched.push(entry));
             watched.news.send_replace(());
         }

@@ -136,8 +136,12 @@ impl Questions for SqliteStore {
         let asked_at = transcripts::first_places(&transcript, &new, &said);
         self.write_in(Scope::Commit, move |tx| {
             let asked = ask(tx, new, &json, asked_at)?;
-            let ends = if matches!(asked, Asked::New(_)) { Ends::NoneYet } else { Ends::Perhaps };
-            transcripts::append(tx, transcript, said, ends)?;
+            match asked {
+                Asked::New(_) => transcripts::append(tx, transcript, said, Ends::NoneYet)?,
+                Asked::Known(_) => transcripts::append(tx, transcript, said, Ends::Perhaps)?,
+                // Nobody is to see a question that is not stored.
+                Asked::KeyReused | Asked::TooManyOpen => {}
+            }
             Ok(asked)
         })
         .await

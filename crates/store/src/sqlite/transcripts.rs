@@ -200,6 +200,11 @@ fn trim(tx: &mut Tx<'_>, transcript: &str, head: &mut Head) -> StoreResult<()> {
 
 #[async_trait]
 impl Transcripts for SqliteStore {
+    async fn last_line(&self, transcript: &SessionId) -> StoreResult<u64> {
+        let transcript = transcript.clone();
+        self.read(move |conn| Ok(heads::read(conn, transcript.as_str())?.last_line)).await
+    }
+
     async fn append(&self, transcript: &SessionId, entries: Vec<NewEntry>) -> StoreResult<()> {
         let transcript = transcript.clone();
         self.write_in(Scope::Commit, move |tx| append(tx, transcript, entries, Ends::Perhaps)).await

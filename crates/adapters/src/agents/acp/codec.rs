@@ -127,13 +127,18 @@ impl Codec for AcpCodec {
         for open in begin.pending.iter().filter_map(Open::known) {
             self.open.push(open);
         }
+        let has_asked = !begin.pending.is_empty();
         match (self.start, self.sessions.main().map(|main| main.native_id.clone()), begin.prompt) {
             (Start::Fresh, _, prompt) => {
                 self.first_prompt = prompt;
                 vec![self.greet()]
             }
-            // Whether the earlier hub came to say it is not known here.
+            // Whether the earlier hub came to say it is not known here; the holder gives it to the agent once.
             (Start::Resumed, Some(main), Some(prompt)) => vec![self.first_prompt(&main, &prompt)],
+            (Start::Resumed, None, prompt) if !has_asked => {
+                self.first_prompt = prompt;
+                vec![self.greet()]
+            }
             (_, _, prompt) => {
                 self.first_prompt = prompt;
                 Vec::new()
@@ -278,6 +283,12 @@ impl Codec for AcpCodec {
     fn rename(&mut self, native_id: &str, name: &str) -> bool {
         let open = self.open.by_native_mut(native_id);
         open.map(|open| name.clone_into(&mut open.native_id)).is_some()
+    }
+
+    fn undelivered(&mut self, native_id: &str) {
+        if let Some(open) = self.open.by_native_mut(native_id) {
+            open.delivered = None;
+        }
     }
 
     fn forget(&mut self, native_id: &str) {

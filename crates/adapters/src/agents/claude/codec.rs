@@ -153,6 +153,12 @@ impl Codec for ClaudeCodec {
         Vec::new()
     }
 
+    fn undelivered(&mut self, native_id: &str) {
+        if let Some(open) = self.open.by_native_mut(native_id) {
+            open.delivered = None;
+        }
+    }
+
     fn forget(&mut self, native_id: &str) {
         self.open.take(|open| open.native_id == native_id);
     }

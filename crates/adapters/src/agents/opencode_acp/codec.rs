@@ -149,6 +149,10 @@ impl Codec for OpencodeAcpCodec {
         self.lines.rename(native_id, name)
     }
 
+    fn undelivered(&mut self, native_id: &str) {
+        self.lines.undelivered(native_id);
+    }
+
     fn forget(&mut self, native_id: &str) {
         self.lines.forget(native_id);
         self.server.forget(native_id);

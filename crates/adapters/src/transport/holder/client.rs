@@ -205,10 +205,21 @@ impl HolderConnection {
         delivery: Option<&str>,
         bytes: Bytes,
     ) -> Result<(), CommandError> {
+        self.gather_write(tag, delivery, bytes)?;
+        self.flush().await
+    }
+
+    /// The same, with the next command or by `flush`.
+    pub fn gather_write(
+        &mut self,
+        tag: u64,
+        delivery: Option<&str>,
+        bytes: Bytes,
+    ) -> Result<(), CommandError> {
         if !ToHolder::write_fits(delivery, &bytes) {
             return Err(CommandError::TooLong);
         }
-        self.send(&ToHolder::Write { tag, delivery: delivery.map(str::to_owned), bytes }).await
+        self.gather(&ToHolder::Write { tag, delivery: delivery.map(str::to_owned), bytes })
     }
 
     /// Asks what became of a delivery; `Probed` is the answer.
@@ -254,7 +265,12 @@ impl HolderConnection {
     pub async fn flush(&mut self) -> Result<(), CommandError> {
         self.since = None;
         let frames = std::mem::take(&mut self.gathered);
-        self.write_all(&frames).await.map_err(|_| CommandError::Closed)
+        let written = self.write_all(&frames).await;
+        written.map_err(|_| {
+            // Perhaps in the middle of a frame: nothing that comes after it would be understood.
+            let _ = self.socket.shutdown(Shutdown::Both);
+            CommandError::Closed
+        })
     }
 
     async fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
@@ -278,7 +294,8 @@ impl Drop for HolderConnection {
     fn drop(&mut self) {
         // What was gathered, as far as it goes at once. Somebody who still takes events finds the end; if the holder was faster, there
         // is nothing left to end.
-        let _ = self.socket.write(&self.gathered).and_then(|_| self.socket.shutdown(Shutdown::Write));
+        let _ = self.socket.write(&self.gathered);
+        let _ = self.socket.shutdown(Shutdown::Write);
     }
 }
 

@@ -118,6 +118,11 @@ impl Relay {
         (self.generation << GENERATION_BITS) | n
     }
 
+    /// The agent's own number of a stored line; 0 if it is an earlier agent's.
+    pub(in crate::engine) fn own_line(&self, stored: u64) -> u64 {
+        stored.saturating_sub(self.generation << GENERATION_BITS)
+    }
+
     /// Where and how a line that was too long is told.
     pub(in crate::engine) fn oversized(&self, n: u64, prefix: &str) -> (SessionId, u64, String) {
         let raw = serde_json::json!({ "oversized": prefix }).to_string();

@@ -37,13 +37,15 @@ impl Engine {
             None if server.asks(&request) && error_of(&body).is_some() => {
                 return self.cannot_show(caller, &server, &request, &body).await;
             }
-            None => match server.take_request(&request) {
-                Some(own) => {
-                    caller.needs(Right::Manage)?;
-                    return self.pass_on(&server, respelled(body, &request, &own)).await;
+            None if server.has_request(&request) => {
+                // Before it is taken: who may not answer leaves it to others.
+                caller.needs(Right::Manage)?;
+                match server.take_request(&request) {
+                    Some(own) => return self.pass_on(&server, respelled(body, &request, &own)).await,
+                    None => return Err(AcpError::UnknownRequest(request.to_string())),
                 }
-                None => self.question_of_request(&server.source, &request).await?,
-            },
+            }
+            None => self.question_of_request(&server.source, &request).await?,
         };
         if question.is_none()
             && let Some((own, method)) = self.waits_for(&server, &request).await?
@@ -51,8 +53,8 @@ impl Engine {
             if asks(&method) && error_of(&body).is_some() {
                 return self.cannot_show(caller, &server, &own, &body).await;
             }
+            caller.needs(Right::Manage)?;
             if server.take_earlier(&own) {
-                caller.needs(Right::Manage)?;
                 return self.pass_on(&server, respelled(body, &request, &own)).await;
             }
         }

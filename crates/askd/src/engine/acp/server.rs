@@ -113,6 +113,11 @@ impl AcpServer {
         }
     }
 
+    /// Whether a request that is no question waits for a response.
+    pub(super) fn has_request(&self, request: &Id) -> bool {
+        self.shared().requests.contains_key(request)
+    }
+
     /// A request that waits for this response, as the agent spells its id; it is taken only once.
     pub(super) fn take_request(&self, request: &Id) -> Option<Id> {
         let mut shared = self.shared();

@@ -3,7 +3,7 @@
 //! In: lines of the agent, wishes of others. Out: what the lines mean, told to the engine in their order, and bytes for the
 //! agent. A line is acknowledged to the holder only after everything it meant is durable, so a killed hub hears it again.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -45,6 +45,8 @@ pub(in crate::engine) struct Attendant {
     pub(in crate::engine) sessions: HashMap<String, SessionId>,
     /// Questions whose end the codec watches for, by the agent's own names.
     pub(in crate::engine) questions: HashMap<String, QuestionId>,
+    /// Questions that the agent took back while an answer was on its way: it is not said any more.
+    pub(super) taken_back: HashSet<QuestionId>,
     /// The names that its questions have had.
     pub(super) names: Names,
     /// What was said and is not yet stored, in order.
@@ -53,7 +55,8 @@ pub(in crate::engine) struct Attendant {
     pub(in crate::engine) pipeline: Pipeline,
     /// Why the agent is being ended, if it is.
     pub(in crate::engine) ending: Option<String>,
-    pub(super) writes: HashMap<u64, oneshot::Sender<Said>>,
+    /// Outcomes that are being written, by the agent's own names of their questions, and who waits for that.
+    pub(super) writes: HashMap<u64, (String, oneshot::Sender<Said>)>,
     pub(super) probes: HashMap<String, oneshot::Sender<Option<bool>>>,
     next_tag: u64,
     /// How many open questions the holder knows of.
@@ -90,6 +93,7 @@ impl Attendant {
             folder,
             sessions: HashMap::new(),
             questions: HashMap::new(),
+            taken_back: HashSet::new(),
             names: Names::default(),
             unsaved: Vec::new(),
             pipeline: Pipeline::default(),
@@ -190,7 +194,8 @@ impl Attendant {
         wishes: &mut mpsc::Receiver<Command>,
     ) -> Result<Over, EngineError> {
         let Attached { welcome, mut connection, mut events } = attached;
-        self.names.may_repeat_through(welcome.next_line.saturating_sub(1));
+        let heard_through = self.heard_through(welcome.next_line.saturating_sub(1)).await?;
+        self.names.may_repeat_through(heard_through);
         self.told_open = None;
         self.apply_all(greeting, None).await?;
         let opening = std::mem::take(&mut self.pipeline.following.to_write).concat();
@@ -263,8 +268,11 @@ impl Attendant {
                         relay.written(written.tag, &written.result);
                     }
                     if let Some(said) = said_of(&written.result)
-                        && let Some(reply) = self.writes.remove(&written.tag)
+                        && let Some((native_id, reply)) = self.writes.remove(&written.tag)
                     {
+                        if matches!(said, Said::NotNow(_)) {
+                            self.codec.undelivered(&native_id);
+                        }
                         drop(reply.send(said));
                     }
                 }
@@ -308,17 +316,15 @@ impl Attendant {
                 let _ = connection.probe(&delivery).await;
                 self.probes.insert(delivery, reply);
             }
-            Command::Prompt { session, text, reply } => {
-                let result = match self.codec.prompt(session.as_deref(), &text) {
-                    Ok(heard) => {
-                        self.note_prompt(session.as_deref(), text);
-                        self.apply_all(heard, None).await?;
-                        Ok(())
-                    }
-                    Err(error) => Err(error.to_string()),
-                };
-                drop(reply.send(result));
-            }
+            Command::Prompt { session, text, reply } => match self.codec.prompt(session.as_deref(), &text) {
+                Ok(heard) => {
+                    self.note_prompt(session.as_deref(), text);
+                    self.apply_all(heard, None).await?;
+                    self.pipeline.following.prompted.push(reply);
+                }
+                Err(error) => drop(reply.send(Err(error.to_string()))),
+            },
+            Command::Over { question } => self.forget_question(&question),
             Command::Relay(relayed) => self.obey_relay(relayed, connection).await?,
             Command::Close { session } => {
                 let heard = self.codec.close(Some(&session));

@@ -2,7 +2,7 @@
 
 use tokio::sync::oneshot;
 
-use askd_core::{Question, Settlement};
+use askd_core::{Question, QuestionId, Settlement};
 use askd_store::ClaimedDelivery;
 
 use crate::engine::acp::Relayed;
@@ -17,6 +17,8 @@ pub(in crate::engine) enum Command {
     Probe { delivery: String, reply: oneshot::Sender<Option<bool>> },
     /// Say something to a session of the agent.
     Prompt { session: Option<String>, text: String, reply: oneshot::Sender<Result<(), String>> },
+    /// A question is over without a word to the agent.
+    Over { question: QuestionId },
     /// Pass on a message of an ACP client.
     Relay(Relayed),
     /// End one session in the agent's own protocol.

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use askd_adapters::transport::holder::protocol::ToHub;
 use askd_adapters::{Asked, Heard, Speech};
-use askd_core::delivery::DeliveryInput;
+use askd_core::delivery::{Delivery, DeliveryInput, DeliveryState};
 use askd_core::{Question, QuestionId, SessionId, SourceState};
 use askd_store::SessionSeen;
 
@@ -81,7 +81,11 @@ impl Attendant {
             Heard::Asked(asked) => self.asked(*asked, line).await?,
             Heard::Withdrawn { native_id, cause } => {
                 if let Some(id) = self.questions.remove(&native_id) {
-                    self.engine.cancel(&id, cause).await?;
+                    let question = self.engine.cancel(&id, cause).await?;
+                    let is_queued = |delivery: &Delivery| delivery.state == DeliveryState::Queued;
+                    if question.delivery.as_ref().is_some_and(is_queued) {
+                        self.taken_back.insert(id);
+                    }
                 }
             }
             Heard::AnsweredElsewhere { native_id, how } => {
@@ -165,6 +169,15 @@ impl Attendant {
                 Ok(())
             }
             Err(error) => Err(error),
+        }
+    }
+
+    /// A question is over without a word to the agent.
+    pub(super) fn forget_question(&mut self, question: &QuestionId) {
+        let is_it = |(native_id, id): (&String, &QuestionId)| (id == question).then(|| native_id.clone());
+        if let Some(native_id) = self.questions.iter().find_map(is_it) {
+            self.questions.remove(&native_id);
+            self.codec.forget(&native_id);
         }
     }
 

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use tokio::sync::{mpsc, oneshot};
 
 use askd_core::delivery::Redeliver;
-use askd_core::{Answer, Question, Settlement};
+use askd_core::{Answer, Question, QuestionId, Settlement};
 use askd_store::{ClaimedDelivery, StoreError};
 
 use super::command::Command;
@@ -41,6 +41,11 @@ impl Mouth for HeldMouth {
         }
         // A dropped channel means that the connection was lost in the middle: the holder's journal will tell.
         said.await.unwrap_or(Said::Unknown)
+    }
+
+    fn over(&self, question: &QuestionId) {
+        // Who has no room for it at this moment only watches for longer than it has to.
+        drop(self.commands.try_send(Command::Over { question: question.clone() }));
     }
 
     async fn was_written(&self, delivery: &ClaimedDelivery) -> Option<bool> {

@@ -66,6 +66,14 @@ impl Names {
 }
 
 impl Attendant {
+    /// The newest line that may have been heard before, of those that the holder has. A server's stream has every line that was, each
+    /// stored together with the question that it asks.
+    pub(super) async fn heard_through(&mut self, newest: u64) -> Result<u64, EngineError> {
+        let Some(relay) = &self.relay else { return Ok(newest) };
+        let stored = self.engine.store().last_line(&relay.server.stream).await?;
+        Ok(newest.min(relay.own_line(stored)))
+    }
+
     /// Gives a question another name where an earlier one that is over has the agent's own. Says whether nobody can have had it.
     pub(in crate::engine) async fn name_question(
         &mut self,
@@ -94,6 +102,7 @@ impl Attendant {
         }
         let name = format!("{}~{line}", asked.native_id);
         if self.codec.rename(&asked.native_id, &name) {
+            self.names.use_name(&session, &name);
             asked.native_id = name;
         }
         Ok(false)

@@ -54,6 +54,8 @@ pub(in crate::engine) struct Following {
     /// Calls that the codec wants made.
     pub(in crate::engine) to_call: Vec<Call>,
     pub(in crate::engine) responses: Vec<Response>,
+    /// Who waits until the agent has what was said to it.
+    pub(in crate::engine) prompted: Vec<oneshot::Sender<Result<(), String>>>,
     /// Who waits until everything is known that was heard so far.
     pub(in crate::engine) caught_up: Vec<oneshot::Sender<()>>,
     /// The last line, which the holder may forget.
@@ -204,11 +206,11 @@ impl Attendant {
 
     async fn follow(&mut self, following: Following, connection: &mut HolderConnection) {
         self.tell_responses(following.responses);
-        if let Some(bytes) = following.first_prompt {
-            let _ = connection.write(0, Some(FIRST_PROMPT), bytes).await;
-        }
-        for bytes in following.to_write {
-            let _ = connection.write(0, None, bytes).await;
+        let first_prompt = following.first_prompt.map(|bytes| (Some(FIRST_PROMPT), bytes));
+        let words = first_prompt.into_iter().chain(following.to_write.into_iter().map(|bytes| (None, bytes)));
+        let mut speaks = false;
+        for (delivery, bytes) in words {
+            speaks |= connection.gather_write(0, delivery, bytes).is_ok();
         }
         self.make_calls(following.to_call);
         let open = u32::try_from(self.questions.len()).unwrap_or(u32::MAX);
@@ -217,6 +219,13 @@ impl Attendant {
         }
         if let Some(through) = following.through {
             connection.ack(through);
+        }
+        if speaks {
+            // Together with the leave to forget the lines that they come from: a hub that is killed says them once.
+            let _ = connection.flush().await;
+        }
+        for prompted in following.prompted {
+            let _ = prompted.send(Ok(()));
         }
         for waiting in following.caught_up {
             let _ = waiting.send(());

@@ -38,6 +38,11 @@ impl Attendant {
         connection: &mut HolderConnection,
     ) -> Result<(), EngineError> {
         let refused = |error: String| Said::Failed { reason: FailReason::Refused, detail: error };
+        if self.taken_back.remove(&delivery.question.id) {
+            let why = "the agent took its question back while the answer was on its way";
+            drop(reply.send(refused(why.to_owned())));
+            return Ok(());
+        }
         let native = match RawValue::from_string(delivery.native.clone()) {
             Ok(native) => native,
             Err(error) => {
@@ -80,7 +85,7 @@ impl Attendant {
         connection: &mut HolderConnection,
     ) {
         let tag = self.new_tag();
-        self.writes.insert(tag, reply);
+        self.writes.insert(tag, (delivery.native_id.clone(), reply));
         if connection.write(tag, Some(delivery.id.as_str()), bytes).await.is_err() {
             self.writes.remove(&tag);
         }
