@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 
-use askd_adapters::transport::holder::{HolderId, spawn};
+use askd_adapters::transport::holder::{HolderId, attach, spawn};
 use askd_adapters::{Adapter, AdapterError, Begin, Start};
 use askd_core::{Cause, FieldErrors, Right, Session, SessionId, Source};
 use askd_store::SessionSeen;
@@ -174,7 +174,16 @@ impl Engine {
             managed: true,
             at: now(),
         };
-        let session = self.see_session(seen).await?;
+        let session = match self.see_session(seen).await {
+            Ok(session) => session,
+            Err(error) => {
+                // Nobody would attend the agent.
+                if let Ok(mut attached) = attach(&handle.folder, 0).await {
+                    let _ = attached.connection.end(None, true).await;
+                }
+                return Err(error.into());
+            }
+        };
         let begin = Begin {
             start: if held.server.is_some() { Start::Observed } else { Start::Fresh },
             epoch: 0,
