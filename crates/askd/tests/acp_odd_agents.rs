@@ -157,12 +157,14 @@ fn only_the_version_that_was_seen_is_proven() {
     };
     put("claude-agent-acp", "0.42.0");
     put("codex-acp", "@agentclientprotocol/codex-acp 2.6.0");
+    put("opencode", "9.9.9");
     let path = format!("{}:/usr/bin:/bin", folder.path().display());
     let hub = acp::start(acp::builder().env("PATH", path));
-    let acp = |name: &str| {
+    let agent = |name: &str| {
         let (_, list) = hub.http("GET", "/v1/agents", None).unwrap();
-        list["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == name).unwrap()["acp"].clone()
+        list["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == name).unwrap().clone()
     };
+    let acp = |name: &str| agent(name)["acp"].clone();
     // A program that is slow to tell its version is listed without it at first.
     let claude = eventually("its version", || {
         Some(acp("claude")).filter(|acp| acp["found"][0]["version"] == "0.42.0")
@@ -175,6 +177,20 @@ fn only_the_version_that_was_seen_is_proven() {
     eventually("the version that was seen", || {
         (acp("codex")["questions"]["state"] == "proven").then_some(())
     });
+    let opencode = eventually("the version of both roads", || {
+        Some(agent("opencode")).filter(|agent| agent["acp"]["found"][0]["version"] == "9.9.9")
+    });
+    for road in [&opencode, &opencode["acp"]] {
+        assert_eq!(road["questions"]["state"], "declared", "{road}");
+        assert_eq!(road["found"][0]["version"], "9.9.9", "{road}");
+    }
+    let claude = agent("claude");
+    assert_eq!(claude["questions"]["state"], "no", "{claude}");
+    assert!(claude["questions"]["why"].as_str().unwrap().contains("npm install"), "{claude}");
+    assert!(
+        claude["capabilities"].as_array().unwrap().iter().all(|claim| claim["state"] == "no"),
+        "{claude}"
+    );
 }
 
 #[test]
