@@ -148,6 +148,55 @@ fn a_form_too_large_for_the_inbox_waits_for_a_client_that_can_show_it() {
 }
 
 #[test]
+fn a_request_that_the_inbox_cannot_show_is_said_to_be_none_of_its_questions() {
+    let folder = tempfile::tempdir().unwrap();
+    let (form, permission) = ("elicitation/create", "session/request_permission");
+    let fields = |fields: Value| json!({ "mode": "form", "requestedSchema": { "type": "object", "properties": fields } });
+    let many = |count: usize| (0..count).map(|i| format!("o{i}")).collect::<Vec<_>>();
+    let long = "m".repeat(2 << 20);
+    let requests = [
+        (EXTENSION, json!({ "options": [["a", "A"]] }), "without a prompt"),
+        (EXTENSION, json!({ "prompt": " " }), "questions[0].question: must not be empty"),
+        (EXTENSION, json!({ "prompt": "p", "options": [["a"]] }), "cannot be shown"),
+        (EXTENSION, json!({ "prompt": long }), "at most 1048576 are allowed"),
+        (form, fields(json!({ "a": { "enum": many(600) } })), "has 600 options, at most 512 are allowed"),
+        (
+            form,
+            fields(json!({ "a": { "type": "integer", "minimum": 5, "maximum": 1 } })),
+            "above the upper one",
+        ),
+        (form, fields(json!({ "": { "type": "string" }, "b": { "type": "string" } })), "must not be empty"),
+        (form, fields(many(65).iter().map(|key| (key.clone(), json!({}))).collect()), "at most 64"),
+        (form, json!({ "mode": "url" }), "needs the link"),
+        (permission, json!({ "options": [] }), "without options"),
+    ];
+    let line = |(i, (method, params, _)): (usize, &(&str, Value, &str))| json!({ "jsonrpc": "2.0", "id": i, "method": method, "params": params });
+    let lines: Vec<Value> = requests.iter().enumerate().map(line).collect();
+    let (mut hub, place, _) = asking(folder.path(), &lines);
+    let mut stream = eventually("the server", || {
+        let there = hub.http("GET", "/v1/holders", None).unwrap().1["holders"] != json!([]);
+        there.then(|| place.stream(None))
+    });
+    for (i, (method, _, why)) in requests.iter().enumerate() {
+        assert_eq!(stream.request(method)["id"], i);
+        let notice = stream.next().json();
+        assert_eq!(notice["method"], "_askd/question_not_taken", "{method} {why}");
+        assert_eq!(notice["params"]["requestId"], i);
+        let reason = notice["params"]["reason"].as_str().unwrap();
+        assert!(reason.contains(why), "{reason} has not {why}");
+    }
+    assert_eq!(questions(&hub, "requested"), Vec::<Value>::new());
+    hub.kill().unwrap();
+    hub.restart().unwrap();
+    let said = place.respond(&lines[9], &json!({ "outcome": { "outcome": "cancelled" } }));
+    assert_eq!(said, (202, Value::Null));
+    let mut replay = place.stream(None);
+    replay.until(|event| event.data.contains("_askd/request_answered"));
+    let notices = replay.seen.iter().filter(|event| event.data.contains("_askd/question_not_taken")).count();
+    assert_eq!(notices, requests.len(), "each is said once, also by two hubs");
+}
+
+#[test]
 fn only_the_version_that_was_seen_is_proven() {
     let folder = tempfile::tempdir().unwrap();
     let put = |program: &str, says: &str| {
