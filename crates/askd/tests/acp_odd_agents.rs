@@ -243,6 +243,32 @@ fn only_the_version_that_was_seen_is_proven() {
 }
 
 #[test]
+fn two_open_questions_of_one_name_are_answered_by_their_own_ids_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let ask = |id: u64| {
+        let params = json!({ "sessionId": "s", "questionId": "same", "prompt": format!("Asked as {id}") });
+        json!({ "jsonrpc": "2.0", "id": id, "method": EXTENSION, "params": params })
+    };
+    let (hub, _place, heard) = asking(folder.path(), &[ask(1), ask(2)]);
+    let open = eventually("both", || Some(questions(&hub, "requested")).filter(|open| open.len() == 2));
+    let session = open[0]["sessionId"].as_str().unwrap();
+    let post = |question: &str, what: &str, pick: &str| {
+        let path = format!("/v1/sessions/{session}/questions/{question}/{what}");
+        let (status, problem) = hub.http("POST", &path, Some(&json!({ "answers": [[pick]] }))).unwrap();
+        (status, problem["code"].as_str().map(str::to_owned))
+    };
+    let ambiguous = (409, Some("ambiguous_answer".to_owned()));
+    assert_eq!(post("same", "reply", "which"), ambiguous);
+    assert_eq!(post(open[0]["id"].as_str().unwrap(), "reply", "one"), (204, None));
+    assert_eq!(post("same", "reply", "one"), ambiguous, "sent again, it must not answer the other");
+    assert_eq!(post(open[1]["id"].as_str().unwrap(), "reply", "two"), (204, None));
+    eventually("both answers", || {
+        let heard = std::fs::read_to_string(&heard).unwrap_or_default();
+        (heard.contains("one") && heard.contains("two")).then_some(())
+    });
+}
+
+#[test]
 fn ids_that_look_alike_are_different_ids() {
     let folder = tempfile::tempdir().unwrap();
     let ids = [json!(1), json!("1"), Value::Null, json!(-1), json!(i64::MAX), json!("null")];
