@@ -25,13 +25,8 @@ pub trait Adapter: Send + Sync {
     /// A codec for one conversation; none where the adapter is not built.
     fn codec(&self) -> Result<Box<dyn Codec>, AdapterError>;
 
-    /// The argument with which its program says its version; none where nobody needs to know it.
+    /// The argument with which its program says its version, where its command line depends on that.
     fn version_argument(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// The version with which its questions were seen, where that is claimed of no other one; `--version` tells it.
-    fn seen_version(&self) -> Option<&'static str> {
         None
     }
 

@@ -13,10 +13,11 @@ use crate::capability::{Capability, CapabilityClaim, Claims};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ClaimState {
-    /// Seen working with this very program.
+    /// Seen working with this very program. In a list of agents: with the version that is on this machine.
     Proven,
-    /// The program, or its protocol, says so.
+    /// The program, or its protocol, says so; or it was seen with another version.
     Declared,
+    /// Not, for the reason that is given; in a list of agents also because the program is not on this machine.
     No,
 }
 
@@ -90,6 +91,9 @@ pub struct Descriptor {
     pub programs: Vec<String>,
     /// How a person gets it.
     pub install: Option<String>,
+    /// The versions of its program that were seen asking; the first is the one that the suite is played with.
+    #[serde(skip)]
+    pub seen: &'static [&'static str],
     /// The folder of scenarios that judges it.
     #[serde(skip)]
     pub suite: &'static str,
@@ -98,6 +102,17 @@ pub struct Descriptor {
 impl Descriptor {
     pub fn claim(&self, capability: Capability) -> Option<&CapabilityClaim> {
         self.capabilities.iter().find(|claim| claim.capability == capability)
+    }
+
+    /// What to tell a person where none of its programs is on this machine.
+    pub fn not_found(&self) -> String {
+        let programs = self.programs.join(" or ");
+        match &self.install {
+            Some(how) => format!("{programs} was not found; install it with: {how}"),
+            None => {
+                format!("{programs} was not found; it is the command that you registered for {}", self.name)
+            }
+        }
     }
 
     /// An agent whose name is known and whose adapter does not exist, with nothing claimed.
@@ -114,6 +129,7 @@ impl Descriptor {
             process_names: vec![name.to_owned()],
             programs: vec![name.to_owned()],
             install: install.map(str::to_owned),
+            seen: &[],
             suite: "",
         }
     }

@@ -10,6 +10,7 @@ pub mod capability;
 pub mod codec;
 pub mod descriptor;
 pub mod heard;
+mod here;
 pub mod process_names;
 pub mod registry;
 pub mod splice;

@@ -15,6 +15,7 @@ use crate::agents::opencode::OpencodeAgent;
 use crate::agents::opencode_acp::OpencodeAcpAgent;
 use crate::agents::unbuilt::Unbuilt;
 use crate::descriptor::{Claim, Descriptor, Road};
+use crate::here::Here;
 use crate::process_names;
 
 const CODEX: &str = "only behind /v1/acp, where the questions of codex-acp 2.6.0 were answered (docs/acp.md)";
@@ -98,7 +99,8 @@ impl Registry {
         self.adapters.iter()
     }
 
-    /// What is known of every agent, and which of its programs are on this machine: the content of `GET /v1/agents`.
+    /// What is known of every agent, and which of its programs are on this machine. What that is worth here is for [`Self::judge`]
+    /// to say, when the programs have told their versions.
     pub fn list(&self, path_var: &OsStr) -> Vec<AgentListing> {
         let listing = |adapter: &Arc<dyn Adapter>| AgentListing {
             descriptor: adapter.descriptor().clone(),
@@ -109,6 +111,17 @@ impl Registry {
                 .map(|acp| acp_listing(acp.as_ref(), path_var)),
         };
         self.adapters.iter().map(listing).collect()
+    }
+
+    /// Claims of the programs that were found what may be claimed of them: the content of `GET /v1/agents`.
+    pub fn judge(&self, listing: &mut AgentListing) {
+        if let (Some(acp), Some(adapter)) = (&mut listing.acp, self.acp(&listing.descriptor.name)) {
+            Here::look(adapter.as_ref(), &mut acp.found).limit(&mut acp.questions);
+        }
+        let Some(adapter) = self.get(&listing.descriptor.name) else { return };
+        let here = Here::look(adapter.as_ref(), &mut listing.found);
+        here.limit(&mut listing.descriptor.questions);
+        here.limit_all(&mut listing.descriptor.capabilities);
     }
 
     pub fn names(&self) -> Vec<&str> {

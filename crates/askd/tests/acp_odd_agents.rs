@@ -159,6 +159,55 @@ fn a_form_too_large_for_the_inbox_waits_for_a_client_that_can_show_it() {
 }
 
 #[test]
+fn a_request_that_the_inbox_cannot_show_is_said_to_be_none_of_its_questions() {
+    let folder = tempfile::tempdir().unwrap();
+    let (form, permission) = ("elicitation/create", "session/request_permission");
+    let fields = |fields: Value| json!({ "mode": "form", "requestedSchema": { "type": "object", "properties": fields } });
+    let many = |count: usize| (0..count).map(|i| format!("o{i}")).collect::<Vec<_>>();
+    let long = "m".repeat(2 << 20);
+    let requests = [
+        (EXTENSION, json!({ "options": [["a", "A"]] }), "without a prompt"),
+        (EXTENSION, json!({ "prompt": " " }), "questions[0].question: must not be empty"),
+        (EXTENSION, json!({ "prompt": "p", "options": [["a"]] }), "cannot be shown"),
+        (EXTENSION, json!({ "prompt": long }), "at most 1048576 are allowed"),
+        (form, fields(json!({ "a": { "enum": many(600) } })), "has 600 options, at most 512 are allowed"),
+        (
+            form,
+            fields(json!({ "a": { "type": "integer", "minimum": 5, "maximum": 1 } })),
+            "above the upper one",
+        ),
+        (form, fields(json!({ "": { "type": "string" }, "b": { "type": "string" } })), "must not be empty"),
+        (form, fields(many(65).iter().map(|key| (key.clone(), json!({}))).collect()), "at most 64"),
+        (form, json!({ "mode": "url" }), "needs the link"),
+        (permission, json!({ "options": [] }), "without options"),
+    ];
+    let line = |(i, (method, params, _)): (usize, &(&str, Value, &str))| json!({ "jsonrpc": "2.0", "id": i, "method": method, "params": params });
+    let lines: Vec<Value> = requests.iter().enumerate().map(line).collect();
+    let (mut hub, place, _) = asking(folder.path(), &lines);
+    let mut stream = eventually("the server", || {
+        let there = hub.http("GET", "/v1/holders", None).unwrap().1["holders"] != json!([]);
+        there.then(|| place.stream(None))
+    });
+    for (i, (method, _, why)) in requests.iter().enumerate() {
+        assert_eq!(stream.request(method)["id"], i);
+        let notice = stream.next().json();
+        assert_eq!(notice["method"], "_askd/question_not_taken", "{method} {why}");
+        assert_eq!(notice["params"]["requestId"], i);
+        let reason = notice["params"]["reason"].as_str().unwrap();
+        assert!(reason.contains(why), "{reason} has not {why}");
+    }
+    assert_eq!(questions(&hub, "requested"), Vec::<Value>::new());
+    hub.kill().unwrap();
+    hub.restart().unwrap();
+    let said = place.respond(&lines[9], &json!({ "outcome": { "outcome": "cancelled" } }));
+    assert_eq!(said, (202, Value::Null));
+    let mut replay = place.stream(None);
+    replay.until(|event| event.data.contains("_askd/request_answered"));
+    let notices = replay.seen.iter().filter(|event| event.data.contains("_askd/question_not_taken")).count();
+    assert_eq!(notices, requests.len(), "each is said once, also by two hubs");
+}
+
+#[test]
 fn only_the_version_that_was_seen_is_proven() {
     let folder = tempfile::tempdir().unwrap();
     let put = |program: &str, says: &str| {
@@ -168,12 +217,14 @@ fn only_the_version_that_was_seen_is_proven() {
     };
     put("claude-agent-acp", "0.42.0");
     put("codex-acp", "@agentclientprotocol/codex-acp 2.6.0");
+    put("opencode", "9.9.9");
     let path = format!("{}:/usr/bin:/bin", folder.path().display());
     let hub = acp::start(acp::builder().env("PATH", path));
-    let acp = |name: &str| {
+    let agent = |name: &str| {
         let (_, list) = hub.http("GET", "/v1/agents", None).unwrap();
-        list["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == name).unwrap()["acp"].clone()
+        list["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == name).unwrap().clone()
     };
+    let acp = |name: &str| agent(name)["acp"].clone();
     // A program that is slow to tell its version is listed without it at first.
     let claude = eventually("its version", || {
         Some(acp("claude")).filter(|acp| acp["found"][0]["version"] == "0.42.0")
@@ -185,6 +236,46 @@ fn only_the_version_that_was_seen_is_proven() {
     );
     eventually("the version that was seen", || {
         (acp("codex")["questions"]["state"] == "proven").then_some(())
+    });
+    let opencode = eventually("the version of both roads", || {
+        Some(agent("opencode")).filter(|agent| agent["acp"]["found"][0]["version"] == "9.9.9")
+    });
+    for road in [&opencode, &opencode["acp"]] {
+        assert_eq!(road["questions"]["state"], "declared", "{road}");
+        assert_eq!(road["found"][0]["version"], "9.9.9", "{road}");
+    }
+    let claude = agent("claude");
+    assert_eq!(claude["questions"]["state"], "no", "{claude}");
+    assert!(claude["questions"]["why"].as_str().unwrap().contains("npm install"), "{claude}");
+    assert!(
+        claude["capabilities"].as_array().unwrap().iter().all(|claim| claim["state"] == "no"),
+        "{claude}"
+    );
+}
+
+#[test]
+fn two_open_questions_of_one_name_are_answered_by_their_own_ids_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let ask = |id: u64| {
+        let params = json!({ "sessionId": "s", "questionId": "same", "prompt": format!("Asked as {id}") });
+        json!({ "jsonrpc": "2.0", "id": id, "method": EXTENSION, "params": params })
+    };
+    let (hub, _place, heard) = asking(folder.path(), &[ask(1), ask(2)]);
+    let open = eventually("both", || Some(questions(&hub, "requested")).filter(|open| open.len() == 2));
+    let session = open[0]["sessionId"].as_str().unwrap();
+    let post = |question: &str, what: &str, pick: &str| {
+        let path = format!("/v1/sessions/{session}/questions/{question}/{what}");
+        let (status, problem) = hub.http("POST", &path, Some(&json!({ "answers": [[pick]] }))).unwrap();
+        (status, problem["code"].as_str().map(str::to_owned))
+    };
+    let ambiguous = (409, Some("ambiguous_answer".to_owned()));
+    assert_eq!(post("same", "reply", "which"), ambiguous);
+    assert_eq!(post(open[0]["id"].as_str().unwrap(), "reply", "one"), (204, None));
+    assert_eq!(post("same", "reply", "one"), ambiguous, "sent again, it must not answer the other");
+    assert_eq!(post(open[1]["id"].as_str().unwrap(), "reply", "two"), (204, None));
+    eventually("both answers", || {
+        let heard = std::fs::read_to_string(&heard).unwrap_or_default();
+        (heard.contains("one") && heard.contains("two")).then_some(())
     });
 }
 

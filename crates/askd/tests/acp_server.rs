@@ -19,7 +19,7 @@ fn what_cannot_be_started_says_why_and_nothing_is_started_by_mistake() {
     for (query, status, wanted) in [
         ("", 404, "?agent=NAME"),
         ("?agent=nobody", 404, "mock, claude"),
-        ("?agent=absent", 409, "was not found"),
+        ("?agent=absent", 409, "no-such-program-anywhere was not found"),
         ("?agent=amp", 409, "Amp"),
         ("?agent=claude", 409, "npm install -g @agentclientprotocol/claude-agent-acp"),
     ] {
@@ -37,6 +37,7 @@ fn what_cannot_be_started_says_why_and_nothing_is_started_by_mistake() {
     let claude = agents["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == "claude").unwrap();
     assert_eq!(claude["acp"]["programs"], json!(["claude-agent-acp"]));
     assert_eq!(claude["acp"]["found"], json!([]));
+    assert_eq!(claude["acp"]["questions"]["state"], "no", "{claude}");
 }
 
 #[test]
@@ -53,7 +54,7 @@ fn agents_are_registered_by_the_command_line_and_by_a_file() {
     assert_eq!(programs("filed"), json!(["nowhere-to-be-found"]));
     assert_eq!(programs("both"), json!(["lost-on-the-line"]));
     let (status, body) = Place::new(&hub, "filed").post("?agent=filed", HELLO);
-    assert!(status == 409 && body.contains("was not found"), "{body}");
+    assert!(status == 409 && body.contains("nowhere-to-be-found was not found"), "{body}");
 }
 
 #[test]

@@ -70,7 +70,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The agents that askd knows. `proven` was seen working with that very program, `declared` is what it says of itself. */
+        /**
+         * The agents that askd knows, and what may be claimed of their programs on this machine.
+         * @description `proven` was seen working with the version that is here, `declared` was seen with another one or is what the program says of itself,
+         *     `no` has its reason; also that the program is not here, with how to get it.
+         */
         get: operations["listAgents"];
         put?: never;
         post?: never;

@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::OnceCell;
+use tokio::time::Instant;
 
-use askd_adapters::{AgentListing, Claim, ClaimState, FoundProgram};
+use askd_adapters::AgentListing;
 use askd_core::Right;
 
 use super::questions::Caller;
@@ -20,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const AT_ONCE: Duration = Duration::from_secs(3);
 /// Programs of one agent that are asked; the rest is listed without a version.
 const MAX_ASKED: usize = 4;
-/// What makes an ACP command say its version.
+/// What makes a program say its version.
 const SAY_VERSION: &str = "--version";
 /// Characters of what a program says.
 const MAX_VERSION: usize = 100;
@@ -37,44 +38,30 @@ impl Engine {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let registry = &self.inner.managed.settings.registry;
         let mut list = registry.list(&path);
-        for listing in &mut list {
-            let name = &listing.descriptor.name;
-            if let (Some(acp), Some(seen)) =
-                (&mut listing.acp, registry.acp(name).and_then(|adapter| adapter.seen_version()))
-            {
-                self.ask_versions(&mut acp.found, SAY_VERSION, &path).await;
-                acp.questions = claim_here(&acp.questions, seen, acp.found.first());
-            }
-            let Some(adapter) = registry.get(name) else { continue };
-            let Some(argument) = adapter.version_argument() else { continue };
-            self.ask_versions(&mut listing.found, argument, &path).await;
-            for found in &mut listing.found {
-                found.roads =
-                    found.version.as_deref().map(|version| adapter.roads_of(version)).unwrap_or_default();
-            }
-        }
+        self.ask_versions(&mut list, &path).await;
+        list.iter_mut().for_each(|listing| registry.judge(listing));
         Ok(list)
     }
 
-    async fn ask_versions(&self, programs: &mut [FoundProgram], argument: &'static str, path: &OsStr) {
-        for found in programs.iter_mut().take(MAX_ASKED) {
-            let (versions, program, path) =
-                (Arc::clone(&self.inner.versions), found.path.clone(), path.to_owned());
-            // It is asked to the end, also where this list does not wait for it.
-            let asking = tokio::spawn(async move { versions.of(&program, argument, &path).await });
-            found.version = tokio::time::timeout(AT_ONCE, asking).await.ok().and_then(Result::ok).flatten();
+    /// Asks every program that something is claimed of; the user's own commands are not run for a list.
+    async fn ask_versions(&self, list: &mut [AgentListing], path: &OsStr) {
+        let until = Instant::now() + AT_ONCE;
+        let mut asked = Vec::new();
+        for AgentListing { descriptor, found, acp } in list {
+            let own = found.iter_mut().filter(|_| !descriptor.seen.is_empty()).take(MAX_ASKED);
+            let by_acp = acp.iter_mut().flat_map(|acp| acp.found.iter_mut().take(MAX_ASKED));
+            for found in own.chain(by_acp).filter(|found| found.version.is_none()) {
+                let (versions, program, path) =
+                    (Arc::clone(&self.inner.versions), found.path.clone(), path.to_owned());
+                // It is asked to the end, also where this list does not wait for it.
+                let asking = tokio::spawn(async move { versions.of(&program, SAY_VERSION, &path).await });
+                asked.push((found, asking));
+            }
+        }
+        for (found, asking) in asked {
+            found.version = tokio::time::timeout_at(until, asking).await.ok().and_then(Result::ok).flatten();
         }
     }
-}
-
-/// What was seen with one version is only declared of another one, which is what would be started here.
-fn claim_here(claim: &Claim, seen: &str, here: Option<&FoundProgram>) -> Claim {
-    let Some(here) = here.filter(|_| claim.state == ClaimState::Proven) else { return claim.clone() };
-    let version = here.version.as_deref().unwrap_or("of an unknown version");
-    if version.split_whitespace().any(|word| word == seen) {
-        return claim.clone();
-    }
-    Claim::declared(&format!("{}; the one on this machine is {version}", claim.why))
 }
 
 impl Versions {

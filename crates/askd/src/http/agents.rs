@@ -23,7 +23,10 @@ struct AgentList {
     agents: Vec<AgentListing>,
 }
 
-/// The agents that askd knows. `proven` was seen working with that very program, `declared` is what it says of itself.
+/// The agents that askd knows, and what may be claimed of their programs on this machine.
+///
+/// `proven` was seen working with the version that is here, `declared` was seen with another one or is what the program says of itself,
+/// `no` has its reason; also that the program is not here, with how to get it.
 #[utoipa::path(get, path = "/v1/agents", operation_id = "listAgents", tag = "agents", responses((status = 200, body = AgentList)))]
 async fn agents(State(state): State<AppState>, caller: Caller) -> Result<Response, Problem> {
     Ok(json(StatusCode::OK, &AgentList { agents: state.engine.agents(&caller).await? }))

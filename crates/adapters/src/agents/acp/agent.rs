@@ -16,8 +16,6 @@ pub struct AcpAgent {
     pub(super) descriptor: Descriptor,
     /// Arguments that belong to the command.
     pub(super) args: Vec<String>,
-    /// The version of the program that was seen asking.
-    pub(super) seen: Option<&'static str>,
 }
 
 impl AcpAgent {
@@ -35,7 +33,7 @@ impl AcpAgent {
             descriptor(name, &format!("{name} (ACP)"), Claim::declared(why), ClaimState::Declared);
         descriptor.process_names.extend(program.rsplit('/').next().map(str::to_owned));
         descriptor.programs = vec![program];
-        Ok(Self { descriptor, args: words.collect(), seen: None })
+        Ok(Self { descriptor, args: words.collect() })
     }
 }
 
@@ -67,6 +65,7 @@ pub(crate) fn descriptor(name: &str, title: &str, questions: Claim, state: Claim
         process_names: vec![name.to_owned()],
         programs: Vec::new(),
         install: None,
+        seen: &[],
         suite: "acp",
     }
 }
@@ -83,10 +82,6 @@ impl Adapter for AcpAgent {
     fn launch(&self, request: &LaunchRequest) -> Result<Launch, AdapterError> {
         let args = self.args.iter().chain(&request.args).cloned().collect();
         Ok(Launch::new(&request.program, args))
-    }
-
-    fn seen_version(&self) -> Option<&'static str> {
-        self.seen
     }
 
     fn codec(&self) -> Result<Box<dyn Codec>, AdapterError> {

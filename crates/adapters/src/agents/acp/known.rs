@@ -17,24 +17,24 @@ pub(crate) fn known() -> Vec<AcpAgent> {
     );
     vec![
         AcpAgent::named("claude", "Claude Code (ACP)", claude, ClaimState::Declared)
-            .program("claude-agent-acp", "0.99.0")
+            .program("claude-agent-acp", &["0.99.0"])
             .install("npm install -g @agentclientprotocol/claude-agent-acp"),
         AcpAgent::named("codex", "Codex (ACP)", codex, ClaimState::Declared)
-            .program("codex-acp", "2.6.0")
+            .program("codex-acp", &["2.6.0"])
             .install("npm install -g @agentclientprotocol/codex-acp"),
     ]
 }
 
 impl AcpAgent {
     fn named(name: &str, title: &str, questions: Claim, state: ClaimState) -> Self {
-        Self { descriptor: descriptor(name, title, questions, state), args: Vec::new(), seen: None }
+        Self { descriptor: descriptor(name, title, questions, state), args: Vec::new() }
     }
 
-    /// The program, and the version of it that was seen.
-    fn program(mut self, program: &str, seen: &'static str) -> Self {
+    /// The program, and the versions of it that were seen.
+    fn program(mut self, program: &str, seen: &'static [&'static str]) -> Self {
         self.descriptor.programs = vec![program.to_owned()];
         self.descriptor.process_names.push(program.to_owned());
-        self.seen = Some(seen);
+        self.descriptor.seen = seen;
         self
     }
 

@@ -11,6 +11,8 @@ use crate::descriptor::{Claim, ClaimState, Descriptor, Road, RoadHere};
 
 const NAME: &str = "claude";
 const INSTALL: &str = "npm install -g @anthropic-ai/claude-code";
+/// The versions whose questions were answered; the forms of MCP servers with the first one only.
+const SEEN: [&str; 3] = ["2.1.325", "2.1.120", "2.0.76"];
 
 /// What makes it ask its host over its standard streams. The last option is hidden from its help.
 const HEADLESS: [&str; 8] = [
@@ -78,6 +80,7 @@ fn descriptor() -> Descriptor {
         process_names: vec![NAME.to_owned()],
         programs: vec![NAME.to_owned()],
         install: Some(INSTALL.to_owned()),
+        seen: &SEEN,
         suite: NAME,
     }
 }

@@ -35,6 +35,7 @@ impl MockAgent {
         }
         descriptor.process_names = vec!["askd-mock-agent".to_owned()];
         descriptor.install = Some("built in".to_owned());
+        descriptor.seen = &[env!("CARGO_PKG_VERSION")];
         Self { descriptor }
     }
 }

@@ -10,6 +10,8 @@ use crate::codec::Codec;
 use crate::descriptor::{Claim, ClaimState, Descriptor, Road};
 
 pub(crate) const NAME: &str = "opencode";
+/// The version that was seen asking, by each of its roads.
+pub(crate) const SEEN: &[&str] = &["1.18.33"];
 /// A server for this machine only; port 0 is 4096 or, if that is taken, any free one.
 const SERVE: [&str; 5] = ["serve", "--hostname", "127.0.0.1", "--port", "0"];
 
@@ -61,6 +63,7 @@ fn descriptor() -> Descriptor {
         process_names: vec![NAME.to_owned()],
         programs: vec![NAME.to_owned()],
         install: Some("npm install -g opencode-ai".to_owned()),
+        seen: SEEN,
         suite: NAME,
     }
 }

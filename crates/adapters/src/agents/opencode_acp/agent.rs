@@ -23,6 +23,7 @@ impl Default for OpencodeAcpAgent {
             acp::descriptor(opencode::NAME, "OpenCode (ACP)", questions, ClaimState::Declared);
         descriptor.roads.push(Road::Http);
         descriptor.programs = vec![opencode::NAME.to_owned()];
+        descriptor.seen = opencode::SEEN;
         descriptor.install = Some("npm install -g opencode-ai".to_owned());
         Self { descriptor }
     }

@@ -61,8 +61,44 @@ impl Attendant {
             && !heard.iter().any(|value| matches!(value, Heard::Asked(_)))
         {
             relay.server.add_request(id.clone(), asks(method));
+            if asks(method) {
+                return self.relay_not_taken(id, heard, entry, n).await;
+            }
         }
         self.relay_heard(heard, entry, n).await
+    }
+
+    /// A request that asks and is no question of the inbox. That is said with the line, once: whoever waits must not wait unseen.
+    async fn relay_not_taken(
+        &mut self,
+        request: &Id,
+        heard: Vec<Heard>,
+        entry: NewEntry,
+        n: u64,
+    ) -> Result<(), EngineError> {
+        let (line, about) = (entry.line, entry.about.clone());
+        self.push_entry(Some(entry));
+        for value in heard {
+            let Heard::Unrecognised { why } = value else {
+                self.apply_all(vec![value], Some(n)).await?;
+                continue;
+            };
+            let raw = Some(self.not_taken(request, &why));
+            self.push_entry(Some(NewEntry {
+                line,
+                about: about.clone(),
+                raw,
+                ..NewEntry::new(now(), "other")
+            }));
+        }
+        Ok(())
+    }
+
+    /// Tells whoever runs the hub that a question is not in the inbox; gives what its clients are told.
+    fn not_taken(&self, request: &Id, why: &str) -> String {
+        let (agent, request_id) = (&self.source.agent, request.as_str());
+        tracing::warn!(agent, request_id, why, "an agent asks something that the inbox cannot show");
+        notice::not_taken(request, why)
     }
 
     /// Gives responses that are stored to those who wait for them; of somebody who went just now, it is for the stream.
@@ -145,12 +181,20 @@ impl Attendant {
     }
 
     /// The clients' name of a question that was stored, or could not be.
-    pub(in crate::engine) fn relay_took(&self, request: Option<Id>, taken: &Result<Question, EngineError>) {
+    pub(in crate::engine) fn relay_took(
+        &mut self,
+        request: Option<Id>,
+        taken: &Result<Question, EngineError>,
+    ) {
         let (Some(relay), Some(request)) = (&self.relay, request) else { return };
         match taken {
             Ok(question) => relay.server.add_question(request, question.id.clone()),
             // It cannot be shown in the inbox; its clients can still answer it.
-            Err(EngineError::Invalid(_)) => relay.server.add_request(request, true),
+            Err(EngineError::Invalid(errors)) => {
+                relay.server.add_request(request.clone(), true);
+                let text = self.not_taken(&request, &errors.to_string());
+                self.push_notice(text);
+            }
             Err(_) => {}
         }
     }

@@ -1,11 +1,13 @@
 //! Sessions and questions by askd's ids or by the agent's own, for surfaces that know only those.
 
+use askd_adapters::splice;
 use askd_core::{QuestionId, Right, Session, SessionId};
+use askd_store::{Order, QuestionFilter};
 
 use crate::engine::questions::Caller;
 use crate::engine::{Engine, EngineError};
 
-/// Sessions that are looked through for the agent's own name, the newest first.
+/// Sessions, and open questions of one, that are looked through for the agent's own name, the newest first.
 const LOOK_BACK: usize = 10_000;
 
 impl Engine {
@@ -37,15 +39,33 @@ impl Engine {
         }
         let mut found = None;
         for session in sessions {
-            let record = self.store().question_by_native(&session.id, name).await?;
-            // Not even if one of them is over: an answer that is sent again must not go to the other.
-            if let Some(record) = record
-                && found.replace(record.question.id).is_some()
-            {
-                return Err(EngineError::Ambiguous("question"));
+            for question in self.questions_named(&session.id, name).await? {
+                // Not even if one of them is over: an answer that is sent again must not go to the other.
+                if found.replace(question).is_some() {
+                    return Err(EngineError::Ambiguous("question"));
+                }
             }
         }
         found.ok_or(EngineError::NotFound("question"))
+    }
+
+    /// The question that is stored under an agent's own name, and the open ones that it has called the same.
+    async fn questions_named(&self, session: &SessionId, name: &str) -> Result<Vec<QuestionId>, EngineError> {
+        let stored = self.store().question_by_native(session, name).await?;
+        let mut named: Vec<QuestionId> = stored.into_iter().map(|record| record.question.id).collect();
+        let open =
+            QuestionFilter { session: Some(session.clone()), settled: Some(false), ..Default::default() };
+        for question in self.store().list(open, Order::Desc, None, LOOK_BACK).await?.questions {
+            if named.contains(&question.id) {
+                continue;
+            }
+            let native = self.store().native(&question.id).await?.unwrap_or_default();
+            let own = splice::at(&native, &["params", "questionId"]);
+            if own.and_then(|own| serde_json::from_str::<String>(own).ok()).as_deref() == Some(name) {
+                named.push(question.id);
+            }
+        }
+        Ok(named)
     }
 
     /// The session with an id of askd, or those that their agents call so: agents number their sessions, and those that live are

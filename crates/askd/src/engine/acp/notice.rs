@@ -8,10 +8,18 @@ use askd_core::{Cause, QuestionId};
 
 pub(super) const ENDED: &str = "_askd/agent_ended";
 pub(super) const ANSWERED: &str = "_askd/request_answered";
+/// Characters of a reason: what a person reads of a form that is wrong in each of its fields.
+const MAX_REASON: usize = 1000;
 
 /// A question is over; whoever has it on a screen can take it away. `end` is what the store tells of it.
 pub(super) fn resolved(end: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","method":"_askd/question_resolved","params":{end}}}"#)
+}
+
+/// A request that asks and that the inbox cannot show: only a client can answer it.
+pub(super) fn not_taken(request: &Id, why: &str) -> String {
+    let reason: String = why.chars().take(MAX_REASON).collect();
+    about(request, "_askd/question_not_taken", &json!({ "reason": reason }).to_string())
 }
 
 /// A client said that it cannot show a question; it is open for everybody else.

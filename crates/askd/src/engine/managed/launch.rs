@@ -62,10 +62,9 @@ impl Engine {
     ) -> Result<Launch, StartError> {
         let given = request.env.get("PATH").map(OsString::from);
         let path = given.or_else(|| std::env::var_os("PATH")).unwrap_or_default();
-        let program = adapter.find(&path).into_iter().next().ok_or_else(|| {
-            let install =
-                adapter.descriptor().install.clone().unwrap_or_else(|| "its maker's instructions".to_owned());
-            StartError::NotInstalled { agent: request.agent.clone(), install }
+        let program = adapter.find(&path).into_iter().next().ok_or_else(|| StartError::NotInstalled {
+            agent: request.agent.clone(),
+            why: adapter.descriptor().not_found(),
         })?;
         let mut wish = LaunchRequest {
             cwd: cwd.to_owned(),

@@ -41,8 +41,8 @@ pub enum StartError {
     UnknownAgent { name: String, known: String },
     #[error("{0}")]
     NotBuilt(AdapterError),
-    #[error("the program of {agent} was not found; install it with: {install}")]
-    NotInstalled { agent: String, install: String },
+    #[error("cannot start {agent}: {why}")]
+    NotInstalled { agent: String, why: String },
     /// This version cannot be started by askd, with what to do.
     #[error("{0}")]
     Unsupported(AdapterError),
