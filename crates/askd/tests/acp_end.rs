@@ -62,7 +62,9 @@ fn whoever_was_told_of_the_end_can_start_another_agent_at_once() {
     let place = Place::new(&hub, "again");
     for _ in 0..3 {
         let (status, body) = place.post("?agent=broken", HELLO);
-        assert!(status == 200 && body.contains("code 7") && body.contains("sorry"), "{status} {body}");
+        // It may be gone before it could be asked anything.
+        let told = body.contains("code 7") && body.contains("sorry");
+        assert!(matches!(status, 200 | 409) && told, "{status} {body}");
     }
     for _ in 0..3 {
         let session = place.open("mock", "/tmp");
