@@ -31,7 +31,7 @@ export interface ReplyOptions extends WriteOptions {
 export interface RejectOptions extends WriteOptions, Rejection {}
 
 export interface FindByCallOptions extends CallOptions {
-  /** The session that made the call; ids of calls are unique within one. */
+  /** The session that made the call. Only within one are ids of calls unique, so only this makes the search exact. */
   session?: string | undefined;
   /** Seconds to wait for the question, which may come a moment after the call is seen elsewhere. */
   wait?: number | undefined;
@@ -107,14 +107,20 @@ export class Questions {
     }
   }
 
-  /** The question that a tool call asks: the open one, else the newest; `null` if there is none (after `wait` seconds). */
+  /**
+   * The question that a tool call asks: the open one, else the newest; `null` if there is none (after `wait` seconds). Several
+   * open ones, or ones of several sessions, open or settled, are an error (`ambiguous_call`): name the session.
+   */
   async byCall(callId: string, options: FindByCallOptions = {}): Promise<Question | null> {
     const { session, wait = 0, signal } = options;
     const filter = session === undefined ? { callId } : { callId, session };
     const page = await this.list({ ...filter, limit: 500 }, { signal }).page();
     const open = page.questions.filter((question) => question.status === "requested");
-    if (open.length > 1) {
-      const message = `${open.length} open questions have the call id ${JSON.stringify(callId)}; name the session`;
+    // Agents count their calls from one: an id that several sessions have used says nothing about whose question is meant.
+    const sessions = new Set(page.questions.map((question) => question.sessionId ?? null)).size;
+    if (open.length > 1 || sessions > 1) {
+      const what = sessions > 1 ? `questions of ${sessions} sessions` : `${open.length} open questions`;
+      const message = `${what} have the call id ${JSON.stringify(callId)}; name the session`;
       throw new AskdError(message, { code: "ambiguous_call" });
     }
     const found = open[0] ?? page.questions[0];
