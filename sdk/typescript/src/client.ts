@@ -26,7 +26,7 @@ export interface AskdClientOptions extends HttpOptions {
   token?: string | undefined;
   /** What outcomes say about where they were given: `api` unless told. */
   surface?: "web" | "terminal" | "cli" | "api" | "notification" | undefined;
-  /** Another `fetch` than the global one. */
+  /** Another `fetch` than the global one. Its rejections count as a hub that cannot be reached; what it throws at the call is passed on. */
   fetch?: typeof fetch | undefined;
 }
 

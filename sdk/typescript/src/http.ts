@@ -83,9 +83,13 @@ export class Http {
     }
     if (options.idempotencyKey !== undefined) headers.set("idempotency-key", options.idempotencyKey);
     if (options.signal) init.signal = options.signal;
+    // Called without a receiver, because browsers refuse to run theirs as somebody's method. And outside of the `try`: a network
+    // failure is a rejection, so what is thrown here is a fault of the given function, which no second try would mend.
+    const fetch = this.#fetch;
+    const request = fetch(this.base + path + queryText(options.query), init);
     let response: Response;
     try {
-      response = await this.#fetch(this.base + path + queryText(options.query), init);
+      response = await request;
     } catch (cause) {
       throw this.#broken(cause, options.signal);
     }

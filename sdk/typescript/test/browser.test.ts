@@ -49,7 +49,7 @@ const SCRIPT = `
   try {
     const { AskdClient, AlreadySettledError, UnauthorizedError } = await import("/dist/index.js");
     const [url, code] = decodeURIComponent(location.hash.slice(1)).split(" ");
-    const page = new AskdClient({ url });
+    const page = new AskdClient({ url, fetch: window.fetch });
     told.push((await page.health()).status);
     told.push((await page.questions.list().page().catch((error) => error)) instanceof UnauthorizedError);
     const client = new AskdClient({ url, token: await page.logIn(code), surface: "web" });

@@ -106,6 +106,31 @@ test("token_surface_and_key_go_as_headers_and_cookies_never", async () => {
   assert.equal(sent.body, '{"answers":[["a"]]}');
 });
 
+test("a_given_fetch_is_called_as_a_function_and_what_it_throws_is_not_tried_again", async () => {
+  const receivers: unknown[] = [];
+  const client = new AskdClient({
+    url: "http://hub.test",
+    fetch: function (this: unknown) {
+      receivers.push(this);
+      return Promise.resolve(Response.json({ status: "ok", version: "1" }));
+    },
+  });
+  await client.health();
+  assert.deepEqual(receivers, [undefined]);
+  let calls = 0;
+  const fault = new TypeError("not a function");
+  const broken = new AskdClient({
+    url: "http://hub.test",
+    fetch: () => {
+      calls += 1;
+      throw fault;
+    },
+  });
+  assert.equal(await failure(broken.ask({ questions: [{ question: "?" }] })), fault);
+  assert.equal(await failure(broken.events({ after: 0 }).next()), fault);
+  assert.equal(calls, 2);
+});
+
 test("an_id_without_data_moves_the_cursor_and_a_told_trim_is_not_told_again", async () => {
   const asked: (string | null)[] = [];
   const streams = [
