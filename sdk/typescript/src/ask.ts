@@ -5,18 +5,23 @@
  * asking the same question, and the wait is taken up again.
  */
 
-import { untilReached } from "./backoff.js";
-import { AskdError } from "./errors.js";
+import { orAborted, untilReached } from "./backoff.js";
 import type { Http } from "./http.js";
 import type { Questions } from "./questions.js";
 import type { Answers, AskInput, Cause, Outcome, Question, RejectMode } from "./types.js";
+
+/** How long a hub that is away is tried before a question that was to be taken back is left open: more than a restart. */
+const TAKE_BACK_MS = 60_000;
 
 export interface AskOptions {
   /** Seconds to wait; after that the result is `requested` and the question stays open. Without it there is no limit. */
   wait?: number | undefined;
   /** Ends the waiting with the signal's reason. The question stays open unless `withdrawOnAbort`. */
   signal?: AbortSignal | undefined;
-  /** Takes the question back when the signal ends the waiting. */
+  /**
+   * Takes the question back when the signal ends the waiting. The rejection comes at once; the hub is told in the background, with
+   * new tries for up to a minute if it cannot be reached. A Node process that has nothing else to do does not stay for those.
+   */
   withdrawOnAbort?: boolean | undefined;
   /** Asking again with the same key (also from a new process) takes up the same question. Random unless given. */
   idempotencyKey?: string | undefined;
@@ -74,25 +79,41 @@ export async function ask(
 ): Promise<AskResult | StillOpen> {
   const { signal, wait } = options;
   const idempotencyKey = options.idempotencyKey ?? randomKey();
-  // Whoever wants to take the question back must learn its id: that request is not cut off.
-  const during = options.withdrawOnAbort ? undefined : signal;
-  const post = () => http.json<Question>("POST", "/v1/questions", { body: input, idempotencyKey, signal: during });
-  const asked = await untilReached(post, signal);
-  options.onAsked?.(asked);
+  const post: Post = (during) =>
+    http.json("POST", "/v1/questions", { body: input, idempotencyKey, signal: during });
+  let sent: Promise<Question> | undefined;
+  // Whoever wants to take the question back must learn its id: that request is not cut off, but nobody waits for it any longer.
+  const store = () => orAborted((sent = post(options.withdrawOnAbort ? undefined : signal)), signal);
   try {
+    const asked = await untilReached(store, { signal });
+    options.onAsked?.(asked);
     return resultOf(await questions.untilSettled(asked.id, { wait, signal }));
   } catch (error) {
-    if (signal?.aborted && options.withdrawOnAbort) await withdrawQuietly(questions, asked.id);
+    if (signal?.aborted && options.withdrawOnAbort && sent) void takeBack(questions, sent, post);
     throw error;
   }
 }
 
-/** The caller is told that it gave up, whether or not the hub still heard of it. */
-async function withdrawQuietly(questions: Questions, id: string): Promise<void> {
+type Post = (signal: AbortSignal | undefined) => Promise<Question>;
+
+/**
+ * Takes a question back behind the back of the caller, who has been told that it gave up whether or not the hub still hears of it.
+ * If the last request does not say what became of it, the same question is asked again, because its key then gives its id.
+ */
+async function takeBack(questions: Questions, sent: Promise<Question>, post: Post): Promise<void> {
+  const signal = AbortSignal.timeout(TAKE_BACK_MS);
+  const patience = { signal, idle: true };
+  let last: Promise<Question> | undefined = sent;
+  const store = () => {
+    const asked = last ?? post(signal);
+    last = undefined;
+    return asked;
+  };
   try {
-    await questions.withdraw(id);
-  } catch (error) {
-    if (!(error instanceof AskdError)) throw error;
+    const { id } = await untilReached(store, patience);
+    await untilReached(() => questions.withdraw(id, { signal }), patience);
+  } catch {
+    // It is settled, it was never accepted, or the hub stayed away.
   }
 }
 

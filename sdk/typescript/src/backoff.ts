@@ -28,19 +28,21 @@ export class Backoff {
   }
 
   /** Waits before the next try. Rejects with the signal's reason if that comes first. */
-  async pause(signal: AbortSignal | undefined, floor = 0): Promise<void> {
-    await sleep(this.next(floor), signal);
+  async pause(signal: AbortSignal | undefined, floor = 0, idle = false): Promise<void> {
+    await sleep(this.next(floor), signal, idle);
   }
 }
 
-/** Resolves after `ms`; rejects with the signal's reason if that comes first. */
-export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+/** Resolves after `ms`; rejects with the signal's reason if that comes first. An `idle` sleep does not keep Node from ending. */
+export function sleep(ms: number, signal?: AbortSignal, idle = false): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
     const timer = setTimeout(() => {
       release();
       resolve();
     }, ms);
+    // A browser's timer is a number and has no such thing.
+    if (idle) (timer as unknown as { unref?: () => void }).unref?.();
     const release = onAbort(signal, () => {
       clearTimeout(timer);
       reject(signal?.reason);
@@ -48,8 +50,14 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
+export interface Patience {
+  signal?: AbortSignal | undefined;
+  /** Whether a Node process may end during a pause. */
+  idle?: boolean | undefined;
+}
+
 /** Does `work` until it succeeds or fails for good. Only for work that may be done twice without harm. */
-export async function untilReached<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+export async function untilReached<T>(work: () => Promise<T>, { signal, idle }: Patience = {}): Promise<T> {
   const backoff = new Backoff();
   for (;;) {
     signal?.throwIfAborted();
@@ -58,8 +66,22 @@ export async function untilReached<T>(work: () => Promise<T>, signal?: AbortSign
     } catch (error) {
       signal?.throwIfAborted();
       if (!isRetryable(error)) throw error;
-      await backoff.pause(signal, error.retryAfter);
+      await backoff.pause(signal, error.retryAfter, idle);
     }
+  }
+}
+
+/** The promise, or the signal's reason if that comes first. What the promise does after that is passed over. */
+export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  let release = (): void => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    if (signal?.aborted) reject(signal.reason);
+    release = onAbort(signal, () => reject(signal?.reason));
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    release();
   }
 }
 

@@ -44,7 +44,7 @@ export function onQuestion(
       const { answers, ...rest } = Array.isArray(reaction) ? { answers: reaction } : reaction;
       // The same answer again gets the same success, so a broken connection may be tried again. Unsubscribing ends the
       // tries, but not an answer that is on its way.
-      await untilReached(() => questions.reply(question.id, answers, dropNulls(rest)), signal);
+      await untilReached(() => questions.reply(question.id, answers, dropNulls(rest)), { signal });
     } catch (error) {
       fail(error, question);
     }

@@ -13,7 +13,7 @@ import {
   UnavailableError,
 } from "askd";
 
-import { failure } from "./support/tools.js";
+import { eventually, failure } from "./support/tools.js";
 
 type Answer = (url: URL, init: RequestInit) => Response | Promise<Response>;
 
@@ -73,7 +73,45 @@ test("an_abort_before_the_hub_has_answered_still_takes_the_question_back", async
   });
   const options = { signal: controller.signal, withdrawOnAbort: true };
   assert.match(String(await failure(client.ask({ questions: [{ question: "?" }] }, options))), /enough/);
+  await eventually(() => paths.length >= 2);
   assert.deepEqual(paths, ["/v1/questions", "/v1/questions/que_x/withdraw"]);
+});
+
+test("an_abort_does_not_wait_for_a_silent_hub_and_nothing_is_unhandled", async () => {
+  const unhandled: unknown[] = [];
+  const note = (error: unknown) => unhandled.push(error);
+  process.on("unhandledRejection", note);
+  const paths: string[] = [];
+  const keys = new Set<string | null>();
+  let answer: (response: Response | Error) => void = () => undefined;
+  const client = clientOf(async (url, init) => {
+    paths.push(url.pathname);
+    if (url.pathname === "/v1/questions") keys.add(new Headers(init.headers).get("idempotency-key"));
+    const response = await new Promise<Response | Error>((resolve) => (answer = resolve));
+    if (response instanceof Error) throw response;
+    return response;
+  });
+  const controller = new AbortController();
+  const options = { signal: controller.signal, withdrawOnAbort: true };
+  const asking = failure(client.ask({ questions: [{ question: "?" }] }, options));
+  await eventually(() => paths.length === 1);
+  const reason = new Error("enough");
+  controller.abort(reason);
+  assert.equal(await asking, reason, "while the hub has not said a word");
+  // The connection breaks, so nobody knows whether the question was stored; and so does the withdrawal's.
+  answer(new TypeError("fetch failed"));
+  await eventually(() => paths.length === 2);
+  answer(Response.json({ id: "que_x", status: "requested", questions: [], outcome: null }));
+  await eventually(() => paths.length === 3);
+  answer(new TypeError("fetch failed"));
+  await eventually(() => paths.length === 4);
+  answer(Response.json(problem("not_found", 404), { status: 404 }));
+  await new Promise((resolve) => setImmediate(resolve));
+  const withdrawal = "/v1/questions/que_x/withdraw";
+  assert.deepEqual(paths, ["/v1/questions", "/v1/questions", withdrawal, withdrawal]);
+  assert.equal(keys.size, 1);
+  process.off("unhandledRejection", note);
+  assert.deepEqual(unhandled, []);
 });
 
 test("a_base_path_of_a_proxy_is_kept_and_bad_addresses_are_refused", async () => {
