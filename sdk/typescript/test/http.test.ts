@@ -10,6 +10,7 @@ import {
   isRetryable,
   NotFoundError,
   type Problem,
+  type Question,
   UnavailableError,
 } from "askd";
 
@@ -112,6 +113,54 @@ test("an_abort_does_not_wait_for_a_silent_hub_and_nothing_is_unhandled", async (
   assert.equal(keys.size, 1);
   process.off("unhandledRejection", note);
   assert.deepEqual(unhandled, []);
+});
+
+/** The frame of an event that says that a question is open. */
+function requested(seq: number, id: string): string {
+  return `id: ${seq}\ndata: ${JSON.stringify({ seq, type: "question.requested", question: { id, status: "requested" } })}\n\n`;
+}
+
+/** A stream that goes on for ever. */
+function streamOf(...pieces: string[]): Response {
+  const encoder = new TextEncoder();
+  const start = (to: ReadableStreamDefaultController) => pieces.forEach((piece) => to.enqueue(encoder.encode(piece)));
+  return new Response(new ReadableStream({ start }), { headers: { "content-type": "text/event-stream" } });
+}
+
+test("a_question_that_was_settled_before_the_stream_told_of_it_is_not_handed_over", async () => {
+  const asked: string[] = [];
+  const client = clientOf((url) => {
+    if (url.pathname === "/v1/questions") return Response.json({ questions: [], nextCursor: null, seq: 0 });
+    // The boundary of what was read at once lies between the question and its end, which is not told yet.
+    if (url.pathname === "/v1/events") return streamOf(requested(1, "que_old"), requested(2, "que_new"));
+    asked.push(url.pathname);
+    return Response.json({ id: url.pathname.slice(14), status: url.pathname.endsWith("new") ? "requested" : "answered" });
+  });
+  const calls: string[] = [];
+  const stop = client.onQuestion((question) => void calls.push(question.id));
+  await eventually(() => calls.length > 0);
+  stop();
+  assert.deepEqual(calls, ["que_new"]);
+  assert.deepEqual(asked, ["/v1/questions/que_old", "/v1/questions/que_new"]);
+});
+
+test("an_answer_that_cannot_be_sent_after_the_end_is_told", async () => {
+  const client = clientOf((url) => {
+    if (url.pathname.endsWith("/reply")) throw new TypeError("fetch failed");
+    if (url.pathname === "/v1/events") return streamOf(": connected\n\n");
+    return Response.json({ questions: [{ id: "que_x", status: "requested" }], nextCursor: null, seq: 0 });
+  });
+  const errors: [unknown, string | undefined][] = [];
+  const onError = (error: unknown, question: Question | null) => errors.push([error, question?.id]);
+  const handler = async () => {
+    await new Promise((resolve) => setImmediate(resolve));
+    stop();
+    return [["A"]];
+  };
+  const stop = client.onQuestion(handler, { onError });
+  await eventually(() => errors.length > 0);
+  assert.ok(errors[0]?.[0] instanceof ConnectionError);
+  assert.deepEqual([errors.length, errors[0][1]], [1, "que_x"]);
 });
 
 test("a_base_path_of_a_proxy_is_kept_and_bad_addresses_are_refused", async () => {
