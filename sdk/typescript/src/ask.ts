@@ -6,15 +6,21 @@
  */
 
 import { orAborted, untilReached } from "./backoff.js";
+import { isRetryable } from "./errors.js";
 import type { Http } from "./http.js";
-import type { Questions } from "./questions.js";
+import { endOf, type Questions, timeUntil } from "./questions.js";
 import type { Answers, AskInput, Cause, Outcome, Question, RejectMode } from "./types.js";
 
+/** An ask that does not wait for the outcome still tries this long: a connection that broke while nobody used it is no reason to give up. */
+const SHORTEST_TRY_MS = 1_000;
 /** How long a hub that is away is tried before a question that was to be taken back is left open: more than a restart. */
 const TAKE_BACK_MS = 60_000;
 
 export interface AskOptions {
-  /** Seconds to wait; after that the result is `requested` and the question stays open. Without it there is no limit. */
+  /**
+   * Seconds to wait (whole ones); after that the result is `requested` and the question stays open. If the hub could not be reached
+   * until then to store the question, that is a `ConnectionError`. Without it there is no limit.
+   */
   wait?: number | undefined;
   /** Ends the waiting with the signal's reason. The question stays open unless `withdrawOnAbort`. */
   signal?: AbortSignal | undefined;
@@ -63,7 +69,7 @@ export interface Expired {
   question: Question;
 }
 
-/** Still open when the `wait` was over. */
+/** Still open when the `wait` was over, as far as is known: if the hub cannot be reached then, `question` is as it was stored. */
 export interface StillOpen {
   status: "requested";
   question: Question;
@@ -77,20 +83,31 @@ export async function ask(
   input: AskInput,
   options: AskOptions,
 ): Promise<AskResult | StillOpen> {
-  const { signal, wait } = options;
+  const { signal } = options;
   const idempotencyKey = options.idempotencyKey ?? randomKey();
+  const end = endOf(options.wait);
   const post: Post = (during) =>
-    http.json("POST", "/v1/questions", { body: input, idempotencyKey, signal: during });
+    http.json("POST", "/v1/questions", { body: input, idempotencyKey, patience: timeUntil(end), signal: during });
   let sent: Promise<Question> | undefined;
   // Whoever wants to take the question back must learn its id: that request is not cut off, but nobody waits for it any longer.
   const store = () => orAborted((sent = post(options.withdrawOnAbort ? undefined : signal)), signal);
   try {
-    const asked = await untilReached(store, { signal });
+    const asked = await untilReached(store, { signal, end: Math.max(end, Date.now() + SHORTEST_TRY_MS) });
     options.onAsked?.(asked);
-    return resultOf(await questions.untilSettled(asked.id, { wait, signal }));
+    return resultOf(await settledBy(end, questions, asked, signal));
   } catch (error) {
     if (signal?.aborted && options.withdrawOnAbort && sent) void takeBack(questions, sent, post);
     throw error;
+  }
+}
+
+/** The question when it is settled or the end has come; if the hub cannot be heard then, as it was stored. */
+async function settledBy(end: number, questions: Questions, asked: Question, signal?: AbortSignal): Promise<Question> {
+  try {
+    return await questions.untilSettled(asked.id, { wait: (end - Date.now()) / 1000, signal });
+  } catch (error) {
+    if (signal?.aborted || !isRetryable(error)) throw error;
+    return asked;
   }
 }
 

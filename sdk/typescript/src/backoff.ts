@@ -27,10 +27,19 @@ export class Backoff {
     return Math.max(floor, ceiling / 2 + Math.random() * (ceiling / 2));
   }
 
-  /** Waits before the next try. Rejects with the signal's reason if that comes first. */
-  async pause(signal: AbortSignal | undefined, floor = 0, idle = false): Promise<void> {
-    await sleep(this.next(floor), signal, idle);
+  /** Waits before the next try, at least `floor` milliseconds but not past the end. Rejects with the signal's reason if that comes first. */
+  async pause({ signal, end = Infinity, idle }: Patience, floor = 0): Promise<void> {
+    await sleep(Math.min(this.next(floor), Math.max(0, end - Date.now())), signal, idle);
   }
+}
+
+/** How long somebody waits. */
+export interface Patience {
+  signal?: AbortSignal | undefined;
+  /** When the last try is made, as `Date.now()` counts. Never unless given. */
+  end?: number | undefined;
+  /** Whether a Node process may end during a pause. */
+  idle?: boolean | undefined;
 }
 
 /** Resolves after `ms`; rejects with the signal's reason if that comes first. An `idle` sleep does not keep Node from ending. */
@@ -50,14 +59,9 @@ export function sleep(ms: number, signal?: AbortSignal, idle = false): Promise<v
   });
 }
 
-export interface Patience {
-  signal?: AbortSignal | undefined;
-  /** Whether a Node process may end during a pause. */
-  idle?: boolean | undefined;
-}
-
-/** Does `work` until it succeeds or fails for good. Only for work that may be done twice without harm. */
-export async function untilReached<T>(work: () => Promise<T>, { signal, idle }: Patience = {}): Promise<T> {
+/** Does `work` until it succeeds or fails for good, or the end has come. Only for work that may be done twice without harm. */
+export async function untilReached<T>(work: () => Promise<T>, patience: Patience = {}): Promise<T> {
+  const { signal, end = Infinity } = patience;
   const backoff = new Backoff();
   for (;;) {
     signal?.throwIfAborted();
@@ -65,8 +69,8 @@ export async function untilReached<T>(work: () => Promise<T>, { signal, idle }: 
       return await work();
     } catch (error) {
       signal?.throwIfAborted();
-      if (!isRetryable(error)) throw error;
-      await backoff.pause(signal, error.retryAfter, idle);
+      if (!isRetryable(error) || Date.now() >= end) throw error;
+      await backoff.pause(patience, error.retryAfter);
     }
   }
 }

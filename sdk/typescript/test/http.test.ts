@@ -163,6 +163,74 @@ test("an_answer_that_cannot_be_sent_after_the_end_is_told", async () => {
   assert.deepEqual([errors.length, errors[0][1]], [1, "que_x"]);
 });
 
+const ASKED = { id: "que_x", status: "requested", questions: [], outcome: null };
+const away = (): never => {
+  throw new TypeError("fetch failed");
+};
+
+/** How a promise ended, and after how many milliseconds. */
+async function timed<T>(promise: Promise<T>): Promise<[T | unknown, number]> {
+  const started = Date.now();
+  const end = await promise.catch((error: unknown) => error);
+  return [end, Date.now() - started];
+}
+
+test("an_ask_holds_its_wait_when_the_hub_is_away_from_the_start", async () => {
+  const input = { questions: [{ question: "?" }] };
+  const [error, took] = await timed(clientOf(away).ask(input, { wait: 2 }));
+  assert.ok(error instanceof ConnectionError);
+  assert.ok(took >= 1_900 && took < 4_000, `${took} ms`);
+  // Without time to wait it still gets over one broken connection.
+  let tries = 0;
+  const flaky = clientOf(() => ((tries += 1) === 1 ? away() : Response.json(ASKED)));
+  assert.equal((await flaky.ask(input, { wait: 0 })).status, "requested");
+});
+
+test("an_ask_whose_hub_dies_during_the_wait_says_in_time_that_the_question_is_open", async () => {
+  const client = clientOf((_, init) => (init.method === "POST" ? Response.json(ASKED) : away()));
+  const [result, took] = await timed(client.ask({ questions: [{ question: "?" }] }, { wait: 2 }));
+  assert.deepEqual(result, { status: "requested", question: ASKED });
+  assert.ok(took >= 1_900 && took < 4_000, `${took} ms`);
+  const [error] = await timed(client.questions.untilSettled("que_x", { wait: 0 }));
+  assert.ok(error instanceof ConnectionError);
+});
+
+test("an_ask_with_a_wait_gives_a_silent_hub_a_few_seconds_more", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout", "Date"] });
+  let requests = 0;
+  const client = clientOf((_, init) => {
+    requests += 1;
+    return new Promise((_, reject) => init.signal?.addEventListener("abort", () => reject(init.signal?.reason as Error)));
+  });
+  const asking = failure(client.ask({ questions: [{ question: "?" }] }, { wait: 2 }));
+  await new Promise((resolve) => setImmediate(resolve));
+  t.mock.timers.tick(7_000);
+  const error = await asking;
+  assert.ok(error instanceof ConnectionError && /silent/.test(error.message));
+  assert.equal(requests, 1);
+});
+
+test("every_wait_goes_to_the_hub_in_whole_seconds_of_at_most_a_day", async () => {
+  const waits: (string | null)[] = [];
+  const client = clientOf((url, init) => {
+    if (init.method === "GET") waits.push(url.searchParams.get("wait"));
+    return Response.json({ ...ASKED, status: "rejected", outcome: { status: "rejected" } });
+  });
+  for (const wait of [3e6, 0.5, 0, -1, Number.NaN, Infinity]) await client.questions.get("que_x", { wait });
+  await client.questions.get("que_x");
+  assert.deepEqual(waits.splice(0), ["86400", "1", "0", "0", "0", "86400", null]);
+  for (const wait of [3e6, 0.5, 0, -1]) await client.ask({ questions: [{ question: "?" }] }, { wait });
+  assert.deepEqual(waits, ["55", "1", "0", "0"]);
+});
+
+test("a_call_is_not_said_to_be_unknown_while_the_hub_is_away", async () => {
+  const client = clientOf((url) =>
+    url.pathname === "/v1/events" ? away() : Response.json({ questions: [], nextCursor: null, seq: 0 }),
+  );
+  assert.ok((await failure(client.replyByCall("call-1", [["A"]], { wait: 0.3 }))) instanceof ConnectionError);
+  assert.ok((await failure(client.questions.byCall("call-1", { wait: 0.3 }))) instanceof ConnectionError);
+});
+
 test("a_base_path_of_a_proxy_is_kept_and_bad_addresses_are_refused", async () => {
   const seen: string[] = [];
   const client = clientOf((url, init) => {
