@@ -6,6 +6,7 @@
  * Agents' text is only ever set as text, never as HTML. Importing this module defines the element.
  */
 
+import { untilReached } from "./backoff.js";
 import { AskdClient } from "./client.js";
 import { AlreadySettledError, AskdError, ConnectionError, InvalidRequestError } from "./errors.js";
 import type { Question } from "./types.js";
@@ -92,9 +93,10 @@ export class AskdQuestionElement extends Base {
     const hub = this.#hub();
     if (!hub) return;
     try {
-      // The cursor first, the question after it: what happens in between is heard, not lost.
-      const { seq } = await hub.questions.list({ limit: 1 }, { signal }).page();
-      const question = await this.#find(hub, signal);
+      // A hub that is away when the page is opened is waited for, as one that goes away later. The cursor first, the question after
+      // it: what happens in between is heard, not lost.
+      const { seq } = await untilReached(() => hub.questions.list({ limit: 1 }, { signal }).page(), { signal });
+      const question = await untilReached(() => this.#find(hub, signal), { signal });
       if (!question) return;
       this.#take(question);
       const filter = question.sessionId ? { session: question.sessionId } : {};
