@@ -37,6 +37,7 @@ export interface AskOptions {
 
 export interface Answered {
   status: "answered";
+  /** One array per item. An empty one was skipped, unless `outcome.withheld` has its index: a secret that can no longer be read. */
   answers: Answers;
   /** One per item. */
   notes: (string | null)[];

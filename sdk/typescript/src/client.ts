@@ -90,7 +90,10 @@ export class AskdClient {
     return watchOpen(this.#http, this.questions, listener, options);
   }
 
-  /** Events in order, none lost, none repeated, over any number of reconnects. Ends when the signal says so. */
+  /**
+   * Events in order, none lost, none repeated, over any number of reconnects. Ends when the signal says so. Without `after` they
+   * start with the first `next()`, not with this call.
+   */
   async *events(options: EventOptions = {}): AsyncGenerator<AskdEvent, void, void> {
     for await (const events of eventBatches(this.#http, options)) {
       for (const event of events) {
