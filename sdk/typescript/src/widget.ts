@@ -8,7 +8,7 @@
 
 import { untilReached } from "./backoff.js";
 import { AskdClient } from "./client.js";
-import { AlreadySettledError, AskdError, ConnectionError, InvalidRequestError } from "./errors.js";
+import { AlreadySettledError, AskdError, ConnectionError, InvalidRequestError, isRetryable } from "./errors.js";
 import type { Question } from "./types.js";
 import { element } from "./widget-dom.js";
 import { QuestionForm, type Given } from "./widget-form.js";
@@ -93,10 +93,7 @@ export class AskdQuestionElement extends Base {
     const hub = this.#hub();
     if (!hub) return;
     try {
-      // A hub that is away when the page is opened is waited for, as one that goes away later. The cursor first, the question after
-      // it: what happens in between is heard, not lost.
-      const { seq } = await untilReached(() => hub.questions.list({ limit: 1 }, { signal }).page(), { signal });
-      const question = await untilReached(() => this.#find(hub, signal), { signal });
+      const { seq, question } = await untilReached(() => this.#start(hub, signal), { signal });
       if (!question) return;
       this.#take(question);
       const filter = question.sessionId ? { session: question.sessionId } : {};
@@ -106,6 +103,20 @@ export class AskdQuestionElement extends Base {
       }
     } catch (error) {
       if (!signal.aborted) this.#fail(error);
+    }
+  }
+
+  /** The question, and a cursor from before it was read: what happens in between is heard, not lost. */
+  async #start(hub: AskdClient, signal: AbortSignal): Promise<{ seq: number; question: Question | null }> {
+    try {
+      const { seq } = await hub.questions.list({ limit: 1 }, { signal }).page();
+      if (this.state === "failed") this.#show("hidden");
+      return { seq, question: await this.#find(hub, signal) };
+    } catch (error) {
+      // A hub that is away when the page is opened is tried again, but somebody should know: a browser does not tell it from one that
+      // does not allow this page.
+      if (!signal.aborted && isRetryable(error) && this.state !== "failed") this.#fail(error);
+      throw error;
     }
   }
 

@@ -75,9 +75,6 @@ const SCRIPT = `
 /** Also in the page: the element is there before the hub is. */
 const WIDGET = `
   const [url, token, id] = decodeURIComponent(location.hash.slice(1)).split(" ");
-  const fetch = window.fetch;
-  let refused = 0;
-  window.fetch = (...request) => fetch(...request).catch((error) => ((refused += 1), Promise.reject(error)));
   await import("/dist/widget.js");
   const element = document.createElement("askd-question");
   for (const [name, value] of Object.entries({ hub: url, token, "question-id": id })) element.setAttribute(name, value);
@@ -85,10 +82,10 @@ const WIDGET = `
   const until = async (look) => {
     while (!look()) await new Promise((resolve) => setTimeout(resolve, 20));
   };
-  await until(() => refused > 0);
-  await fetch("/refused", { method: "POST", body: element.state });
   await until(() => element.state !== "hidden");
-  await fetch("/shown", { method: "POST", body: element.state });
+  await fetch("/away", { method: "POST", body: element.state });
+  await until(() => element.state !== "failed" && element.state !== "hidden");
+  await fetch("/back", { method: "POST", body: element.state });
 `;
 
 /** Opens a page for as long as something is done. */
@@ -127,8 +124,8 @@ test("an_element_that_is_there_before_the_hub_shows_its_question_when_the_hub_is
   const words = [hub.url, hub.token, id];
   await hub.killHard();
   await withPage("/widget", words, async () => {
-    assert.equal(await eventually(() => posted.get("/refused")), "hidden");
+    assert.equal(await eventually(() => posted.get("/away")), "failed");
     await hub.restart();
-    assert.equal(await eventually(() => posted.get("/shown")), "asking");
+    assert.equal(await eventually(() => posted.get("/back")), "asking");
   });
 });
