@@ -5,18 +5,29 @@
  * asking the same question, and the wait is taken up again.
  */
 
-import { untilReached } from "./backoff.js";
-import { AskdError } from "./errors.js";
+import { orAborted, untilReached } from "./backoff.js";
+import { isRetryable } from "./errors.js";
 import type { Http } from "./http.js";
-import type { Questions } from "./questions.js";
+import { endOf, type Questions, timeUntil } from "./questions.js";
 import type { Answers, AskInput, Cause, Outcome, Question, RejectMode } from "./types.js";
 
+/** An ask that does not wait for the outcome still tries this long: a connection that broke while nobody used it is no reason to give up. */
+const SHORTEST_TRY_MS = 1_000;
+/** How long a hub that is away is tried before a question that was to be taken back is left open: more than a restart. */
+const TAKE_BACK_MS = 60_000;
+
 export interface AskOptions {
-  /** Seconds to wait; after that the result is `requested` and the question stays open. Without it there is no limit. */
+  /**
+   * Seconds to wait (whole ones); after that the result is `requested` and the question stays open. If the hub could not be reached
+   * until then to store the question, that is a `ConnectionError`. Without it there is no limit.
+   */
   wait?: number | undefined;
   /** Ends the waiting with the signal's reason. The question stays open unless `withdrawOnAbort`. */
   signal?: AbortSignal | undefined;
-  /** Takes the question back when the signal ends the waiting. */
+  /**
+   * Takes the question back when the signal ends the waiting. The rejection comes at once; the hub is told in the background, with
+   * new tries for up to a minute if it cannot be reached. A Node process that has nothing else to do does not stay for those.
+   */
   withdrawOnAbort?: boolean | undefined;
   /** Asking again with the same key (also from a new process) takes up the same question. Random unless given. */
   idempotencyKey?: string | undefined;
@@ -26,6 +37,7 @@ export interface AskOptions {
 
 export interface Answered {
   status: "answered";
+  /** One array per item. An empty one was skipped, unless `outcome.withheld` has its index: a secret that can no longer be read. */
   answers: Answers;
   /** One per item. */
   notes: (string | null)[];
@@ -58,7 +70,7 @@ export interface Expired {
   question: Question;
 }
 
-/** Still open when the `wait` was over. */
+/** Still open when the `wait` was over, as far as is known: if the hub cannot be reached then, `question` is as it was stored. */
 export interface StillOpen {
   status: "requested";
   question: Question;
@@ -72,27 +84,54 @@ export async function ask(
   input: AskInput,
   options: AskOptions,
 ): Promise<AskResult | StillOpen> {
-  const { signal, wait } = options;
+  const { signal } = options;
   const idempotencyKey = options.idempotencyKey ?? randomKey();
-  // Whoever wants to take the question back must learn its id: that request is not cut off.
-  const during = options.withdrawOnAbort ? undefined : signal;
-  const post = () => http.json<Question>("POST", "/v1/questions", { body: input, idempotencyKey, signal: during });
-  const asked = await untilReached(post, signal);
-  options.onAsked?.(asked);
+  const end = endOf(options.wait);
+  const post: Post = (during) =>
+    http.json("POST", "/v1/questions", { body: input, idempotencyKey, patience: timeUntil(end), signal: during });
+  let sent: Promise<Question> | undefined;
+  // Whoever wants to take the question back must learn its id: that request is not cut off, but nobody waits for it any longer.
+  const store = () => orAborted((sent = post(options.withdrawOnAbort ? undefined : signal)), signal);
   try {
-    return resultOf(await questions.untilSettled(asked.id, { wait, signal }));
+    const asked = await untilReached(store, { signal, end: Math.max(end, Date.now() + SHORTEST_TRY_MS) });
+    options.onAsked?.(asked);
+    return resultOf(await settledBy(end, questions, asked, signal));
   } catch (error) {
-    if (signal?.aborted && options.withdrawOnAbort) await withdrawQuietly(questions, asked.id);
+    if (signal?.aborted && options.withdrawOnAbort && sent) void takeBack(questions, sent, post);
     throw error;
   }
 }
 
-/** The caller is told that it gave up, whether or not the hub still heard of it. */
-async function withdrawQuietly(questions: Questions, id: string): Promise<void> {
+/** The question when it is settled or the end has come; if the hub cannot be heard then, as it was stored. */
+async function settledBy(end: number, questions: Questions, asked: Question, signal?: AbortSignal): Promise<Question> {
   try {
-    await questions.withdraw(id);
+    return await questions.untilSettled(asked.id, { wait: (end - Date.now()) / 1000, signal });
   } catch (error) {
-    if (!(error instanceof AskdError)) throw error;
+    if (signal?.aborted || !isRetryable(error)) throw error;
+    return asked;
+  }
+}
+
+type Post = (signal: AbortSignal | undefined) => Promise<Question>;
+
+/**
+ * Takes a question back behind the back of the caller, who has been told that it gave up whether or not the hub still hears of it.
+ * If the last request does not say what became of it, the same question is asked again, because its key then gives its id.
+ */
+async function takeBack(questions: Questions, sent: Promise<Question>, post: Post): Promise<void> {
+  const signal = AbortSignal.timeout(TAKE_BACK_MS);
+  const patience = { signal, idle: true };
+  let last: Promise<Question> | undefined = sent;
+  const store = () => {
+    const asked = last ?? post(signal);
+    last = undefined;
+    return asked;
+  };
+  try {
+    const { id } = await untilReached(store, patience);
+    await untilReached(() => questions.withdraw(id, { signal }), patience);
+  } catch {
+    // It is settled, it was never accepted, or the hub stayed away.
   }
 }
 

@@ -27,20 +27,31 @@ export class Backoff {
     return Math.max(floor, ceiling / 2 + Math.random() * (ceiling / 2));
   }
 
-  /** Waits before the next try. Rejects with the signal's reason if that comes first. */
-  async pause(signal: AbortSignal | undefined, floor = 0): Promise<void> {
-    await sleep(this.next(floor), signal);
+  /** Waits before the next try, at least `floor` milliseconds but not past the end. Rejects with the signal's reason if that comes first. */
+  async pause({ signal, end = Infinity, idle }: Patience, floor = 0): Promise<void> {
+    await sleep(Math.min(this.next(floor), Math.max(0, end - Date.now())), signal, idle);
   }
 }
 
-/** Resolves after `ms`; rejects with the signal's reason if that comes first. */
-export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+/** How long somebody waits. */
+export interface Patience {
+  signal?: AbortSignal | undefined;
+  /** When the last try is made, as `Date.now()` counts. Never unless given. */
+  end?: number | undefined;
+  /** Whether a Node process may end during a pause. */
+  idle?: boolean | undefined;
+}
+
+/** Resolves after `ms`; rejects with the signal's reason if that comes first. An `idle` sleep does not keep Node from ending. */
+export function sleep(ms: number, signal?: AbortSignal, idle = false): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
     const timer = setTimeout(() => {
       release();
       resolve();
     }, ms);
+    // A browser's timer is a number and has no such thing.
+    if (idle) (timer as unknown as { unref?: () => void }).unref?.();
     const release = onAbort(signal, () => {
       clearTimeout(timer);
       reject(signal?.reason);
@@ -48,8 +59,9 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** Does `work` until it succeeds or fails for good. Only for work that may be done twice without harm. */
-export async function untilReached<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+/** Does `work` until it succeeds or fails for good, or the end has come. Only for work that may be done twice without harm. */
+export async function untilReached<T>(work: () => Promise<T>, patience: Patience = {}): Promise<T> {
+  const { signal, end = Infinity } = patience;
   const backoff = new Backoff();
   for (;;) {
     signal?.throwIfAborted();
@@ -57,9 +69,23 @@ export async function untilReached<T>(work: () => Promise<T>, signal?: AbortSign
       return await work();
     } catch (error) {
       signal?.throwIfAborted();
-      if (!isRetryable(error)) throw error;
-      await backoff.pause(signal, error.retryAfter);
+      if (!isRetryable(error) || Date.now() >= end) throw error;
+      await backoff.pause(patience, error.retryAfter);
     }
+  }
+}
+
+/** The promise, or the signal's reason if that comes first. What the promise does after that is passed over. */
+export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  let release = (): void => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    if (signal?.aborted) reject(signal.reason);
+    release = onAbort(signal, () => reject(signal?.reason));
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    release();
   }
 }
 

@@ -26,7 +26,7 @@ export interface AskdClientOptions extends HttpOptions {
   token?: string | undefined;
   /** What outcomes say about where they were given: `api` unless told. */
   surface?: "web" | "terminal" | "cli" | "api" | "notification" | undefined;
-  /** Another `fetch` than the global one. */
+  /** Another `fetch` than the global one. Its rejections count as a hub that cannot be reached; what it throws at the call is passed on. */
   fetch?: typeof fetch | undefined;
 }
 
@@ -90,7 +90,10 @@ export class AskdClient {
     return watchOpen(this.#http, this.questions, listener, options);
   }
 
-  /** Events in order, none lost, none repeated, over any number of reconnects. Ends when the signal says so. */
+  /**
+   * Events in order, none lost, none repeated, over any number of reconnects. Ends when the signal says so. Without `after` they
+   * start with the first `next()`, not with this call.
+   */
   async *events(options: EventOptions = {}): AsyncGenerator<AskdEvent, void, void> {
     for await (const events of eventBatches(this.#http, options)) {
       for (const event of events) {

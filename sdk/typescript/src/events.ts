@@ -10,7 +10,7 @@ import { dataOf, follow, type FollowOptions, type Stored } from "./stream.js";
 import type { AskdEvent, EventFilter, QuestionPage } from "./types.js";
 
 export interface EventOptions extends FollowOptions {
-  /** Go on after this event. Without it the stream starts now. */
+  /** Go on after this event. Without it the stream starts now, which is when the first event is asked for. */
   after?: number | undefined;
   filter?: EventFilter | undefined;
 }

@@ -21,6 +21,8 @@ export interface RequestOptions {
   idempotencyKey?: string | undefined;
   /** Seconds that the hub may wait before it answers. */
   wait?: number | undefined;
+  /** Milliseconds after the `wait` in which the hub must have answered, if less than it would get. */
+  patience?: number | undefined;
   signal?: AbortSignal | undefined;
 }
 
@@ -55,7 +57,8 @@ export class Http {
     const { controller, release } = linkedController(options.signal);
     const { signal } = controller;
     const silent = () => controller.abort(new ConnectionError("the hub is silent", { code: "connection_failed" }));
-    const timer = setTimeout(silent, PATIENCE_MS + (options.wait ?? 0) * 1000);
+    const patience = Math.min(PATIENCE_MS, options.patience ?? PATIENCE_MS);
+    const timer = setTimeout(silent, patience + (options.wait ?? 0) * 1000);
     try {
       const query = { ...options.query, wait: options.wait };
       const response = await this.send(method, path, "application/json", { ...options, query, signal });
@@ -83,9 +86,13 @@ export class Http {
     }
     if (options.idempotencyKey !== undefined) headers.set("idempotency-key", options.idempotencyKey);
     if (options.signal) init.signal = options.signal;
+    // Called without a receiver, because browsers refuse to run theirs as somebody's method. And outside of the `try`: a network
+    // failure is a rejection, so what is thrown here is a fault of the given function, which no second try would mend.
+    const fetch = this.#fetch;
+    const request = fetch(this.base + path + queryText(options.query), init);
     let response: Response;
     try {
-      response = await this.#fetch(this.base + path + queryText(options.query), init);
+      response = await request;
     } catch (cause) {
       throw this.#broken(cause, options.signal);
     }

@@ -5,7 +5,7 @@
  */
 
 import { linkedController, untilReached } from "./backoff.js";
-import { AlreadySettledError } from "./errors.js";
+import { AlreadySettledError, isRetryable } from "./errors.js";
 import type { Http } from "./http.js";
 import type { Questions } from "./questions.js";
 import type { Answers, Question, Reply } from "./types.js";
@@ -18,8 +18,9 @@ export type QuestionHandler = (question: Question) => QuestionReaction | Promise
 
 export interface OnQuestionOptions extends WatchOptions {
   /**
-   * Told when the handler throws, when its answer is refused, and when the hub cannot be followed any more (then without a question).
-   * Without it, errors are unhandled rejections; only that somebody else answered first is then passed over.
+   * Told when the handler throws, when its answer is refused or (after the end of the subscription) cannot be sent, and when the hub cannot be followed any more (then without a question).
+   * Without it, errors are unhandled rejections; only that somebody else answered first, and that the hub could not be reached
+   * after the end of the subscription, is then passed over.
    */
   onError?: ((error: unknown, question: Question | null) => void) | undefined;
 }
@@ -32,33 +33,58 @@ export function onQuestion(
 ): () => void {
   const { controller, release } = linkedController(options.signal);
   const { signal } = controller;
+  const unsubscribed = (error: unknown) => signal.aborted && error === signal.reason;
   const fail = (error: unknown, question: Question | null) => {
-    if (signal.aborted && error === signal.reason) return;
-    if (options.onError) options.onError(error, question);
-    else if (!(error instanceof AlreadySettledError)) throw error;
+    if (unsubscribed(error)) return;
+    if (options.onError) return options.onError(error, question);
+    const lateAndLost = signal.aborted && isRetryable(error);
+    if (!lateAndLost && !(error instanceof AlreadySettledError)) throw error;
   };
+  /** The same where nobody waits: what is thrown is then an unhandled rejection. */
+  const report = (error: unknown, question: Question | null) => void (async () => fail(error, question))();
   const handle = async (question: Question) => {
     try {
       const reaction = await handler(question);
       if (!reaction) return;
       const { answers, ...rest } = Array.isArray(reaction) ? { answers: reaction } : reaction;
-      // The same answer again gets the same success, so a broken connection may be tried again. Unsubscribing ends the
-      // tries, but not an answer that is on its way.
-      await untilReached(() => questions.reply(question.id, answers, dropNulls(rest)), signal);
+      const send = () => questions.reply(question.id, answers, dropNulls(rest));
+      // The same answer again gets the same success, so a broken connection may be tried again.
+      await untilReached(send, { signal }).catch((error: unknown) => {
+        if (!unsubscribed(error)) throw error;
+        // Unsubscribing ends the tries, but what the handler has decided is not dropped: it is sent once more, or for the first time.
+        return send();
+      });
     } catch (error) {
       fail(error, question);
     }
   };
+  /** One after the other, what the stream has told: after a gap it tells of long ago, and what is settled by now is left out. */
+  const handleIfOpen = async (told: Question[]) => {
+    for (const question of told) {
+      if (signal.aborted) return;
+      // What the stream itself has settled meanwhile costs no request.
+      if (!open.has(question.id)) continue;
+      try {
+        const now = await untilReached(() => questions.get(question.id, { signal }), { signal });
+        if (now.status === "requested" && !signal.aborted) void handle(now);
+      } catch (error) {
+        report(error, question);
+      }
+    }
+  };
   // A question that has left the state was settled and never comes back: nothing older needs to be remembered.
-  let handled = new Set<string>();
+  let open = new Set<string>();
+  let turn = Promise.resolve();
   const stop = watchOpen(
     http,
     questions,
-    (state) => {
-      if (state.connection === "stopped") void (async () => fail(state.error, null))();
-      const fresh = [...state.questions.values()].filter((question) => !handled.has(question.id));
-      handled = new Set(state.questions.keys());
-      for (const question of fresh) void handle(question);
+    (state, events) => {
+      if (state.connection === "stopped") report(state.error, null);
+      const fresh = [...state.questions.values()].filter((question) => !open.has(question.id));
+      open = new Set(state.questions.keys());
+      // A list is the hub's word of this moment.
+      if (events.length === 0) for (const question of fresh) void handle(question);
+      else if (fresh.length > 0) turn = turn.then(() => handleIfOpen(fresh));
     },
     { filter: options.filter, signal },
   );

@@ -8,6 +8,7 @@ import { Backoff, linkedController } from "./backoff.js";
 import { AskdError, InvalidAnswerError, InvalidRequestError, isRetryable, NotFoundError } from "./errors.js";
 import { eventBatches } from "./events.js";
 import { type Http, segment } from "./http.js";
+import type { Connection } from "./stream.js";
 import type { Answers, Question, QuestionFilter, QuestionPage, Rejection } from "./types.js";
 
 export interface CallOptions {
@@ -31,12 +32,16 @@ export interface ReplyOptions extends WriteOptions {
 export interface RejectOptions extends WriteOptions, Rejection {}
 
 export interface FindByCallOptions extends CallOptions {
-  /** The session that made the call; ids of calls are unique within one. */
+  /** The session that made the call. Only within one are ids of calls unique, so only this makes the search exact. */
   session?: string | undefined;
   /** Seconds to wait for the question, which may come a moment after the call is seen elsewhere. */
   wait?: number | undefined;
 }
 
+/** The longest wait that the hub takes for one request: a day. */
+const LONGEST_WAIT_SECONDS = 86_400;
+/** A hub that is connected but slow gets this long past the end of a limited wait: what it is about to say is worth that. */
+const GRACE_MS = 5_000;
 /** One request waits this long: under the minute after which many a proxy closes what is quiet. */
 const WAIT_SECONDS = 55;
 /** Timers cannot count further. */
@@ -71,9 +76,11 @@ export class Questions {
     };
   }
 
-  /** One question; with `wait` the hub answers when it is settled, or after so many seconds (at most a day). */
+  /** One question; with `wait` the hub answers when it is settled, or after so many seconds (whole ones, at most a day). */
   async get(id: string, options: CallOptions & { wait?: number | undefined } = {}): Promise<Question> {
-    return this.#http.json("GET", `/v1/questions/${segment(id)}`, options);
+    const { wait, signal } = options;
+    const seconds = wait === undefined ? undefined : wholeSeconds(wait);
+    return this.#http.json("GET", `/v1/questions/${segment(id)}`, { wait: seconds, signal });
   }
 
   /** The agent's own words for a question; `null` for one that came through the API. */
@@ -81,19 +88,23 @@ export class Questions {
     return this.#http.json("GET", `/v1/questions/${segment(id)}/native`, options);
   }
 
-  /** The question when it is settled, however long that takes, over broken connections and restarts of the hub. */
+  /**
+   * The question when it is settled, however long that takes, over broken connections and restarts of the hub. With `wait` it comes as it
+   * is after so many seconds (whole ones); a hub that cannot be reached then is an error.
+   */
   async untilSettled(id: string, options: CallOptions & { wait?: number | undefined } = {}): Promise<Question> {
     const { signal } = options;
-    const end = options.wait === undefined ? Infinity : Date.now() + options.wait * 1000;
+    const end = endOf(options.wait);
     const backoff = new Backoff();
     for (;;) {
       signal?.throwIfAborted();
       const started = Date.now();
-      const wait = Math.max(0, Math.min(WAIT_SECONDS, Math.ceil((end - started) / 1000)));
+      const wait = Math.min(WAIT_SECONDS, wholeSeconds((end - started) / 1000));
       let question: Question | undefined;
       let retryAfter = 0;
       try {
-        question = await this.get(id, { wait, signal });
+        const patience = timeUntil(end) - wait * 1000;
+        question = await this.#http.json<Question>("GET", `/v1/questions/${segment(id)}`, { wait, patience, signal });
       } catch (error) {
         signal?.throwIfAborted();
         if (!isRetryable(error) || Date.now() >= end) throw error;
@@ -103,29 +114,41 @@ export class Questions {
       const waited = Date.now() - started >= wait * 1000;
       if (question && waited) backoff.reset();
       // A hub that is away, or that answers before its time because it is stopping, is given a moment.
-      else await backoff.pause(signal, retryAfter);
+      else await backoff.pause({ signal, end }, retryAfter);
     }
   }
 
-  /** The question that a tool call asks: the open one, else the newest; `null` if there is none (after `wait` seconds). */
+  /**
+   * The question that a tool call asks: the open one, else the newest; `null` if there is none (after `wait` seconds). Several
+   * open ones, or ones of several sessions, open or settled, are an error (`ambiguous_call`): name the session. So is a hub that is
+   * away when the `wait` is over.
+   */
   async byCall(callId: string, options: FindByCallOptions = {}): Promise<Question | null> {
     const { session, wait = 0, signal } = options;
     const filter = session === undefined ? { callId } : { callId, session };
     const page = await this.list({ ...filter, limit: 500 }, { signal }).page();
     const open = page.questions.filter((question) => question.status === "requested");
-    if (open.length > 1) {
-      const message = `${open.length} open questions have the call id ${JSON.stringify(callId)}; name the session`;
+    // Agents count their calls from one: an id that several sessions have used says nothing about whose question is meant.
+    const sessions = new Set(page.questions.map((question) => question.sessionId ?? null)).size;
+    if (open.length > 1 || sessions > 1) {
+      const what = sessions > 1 ? `questions of ${sessions} sessions` : `${open.length} open questions`;
+      const message = `${what} have the call id ${JSON.stringify(callId)}; name the session`;
       throw new AskdError(message, { code: "ambiguous_call" });
     }
     const found = open[0] ?? page.questions[0];
     if (found || wait <= 0) return found ?? null;
     const { controller, release } = linkedController(signal);
     const timer = setTimeout(() => controller.abort(), Math.min(wait * 1000, LONGEST_TIMER_MS));
+    // Who cannot hear the hub does not know that there is no question.
+    let away: unknown = null;
+    const onConnection = (connection: Connection, error?: unknown) => (away = connection === "lost" ? error : null);
+    const following = { after: page.seq, filter, signal: controller.signal, onConnection };
     try {
-      for await (const events of eventBatches(this.#http, { after: page.seq, filter, signal: controller.signal })) {
+      for await (const events of eventBatches(this.#http, following)) {
         for (const event of events) if ("question" in event) return event.question;
       }
       signal?.throwIfAborted();
+      if (away) throw away;
       return null;
     } finally {
       clearTimeout(timer);
@@ -166,6 +189,21 @@ export class Questions {
     const { reason, signal } = options;
     return this.#http.json("POST", `/v1/questions/${segment(id)}/withdraw`, { body: { reason }, signal });
   }
+}
+
+/** Seconds as the hub takes them: whole, rounded up, not less than none. */
+function wholeSeconds(seconds: number): number {
+  return seconds > 0 ? Math.min(Math.ceil(seconds), LONGEST_WAIT_SECONDS) : 0;
+}
+
+/** When a wait of so many seconds that begins now is over. */
+export function endOf(wait: number | undefined): number {
+  return wait === undefined ? Infinity : Date.now() + (wait > 0 ? wait : 0) * 1000;
+}
+
+/** How long a request that begins now may take if somebody waits until `end`. */
+export function timeUntil(end: number): number {
+  return Math.max(0, end - Date.now()) + GRACE_MS;
 }
 
 /** Says of an answer that does not fit that it is the answer. */

@@ -60,7 +60,7 @@ export async function* follow<T>(
         if (signal.aborted) return;
         if (!isRetryable(error)) throw error;
         options.onConnection?.("lost", error);
-        await backoff.pause(signal, error.retryAfter).catch(() => undefined);
+        await backoff.pause({ signal }, error.retryAfter).catch(() => undefined);
       }
     }
   } finally {

@@ -70,7 +70,7 @@ class Watch {
         const listAgain = error instanceof CursorLostError;
         if (!listAgain && !isRetryable(error)) return this.#change({ connection: "stopped", error });
         this.#change({ connection: "lost", error });
-        await backoff.pause(this.signal, error.retryAfter).catch(() => undefined);
+        await backoff.pause({ signal: this.signal }, error.retryAfter).catch(() => undefined);
       }
     }
   }

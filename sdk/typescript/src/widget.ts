@@ -6,8 +6,9 @@
  * Agents' text is only ever set as text, never as HTML. Importing this module defines the element.
  */
 
+import { untilReached } from "./backoff.js";
 import { AskdClient } from "./client.js";
-import { AlreadySettledError, AskdError, ConnectionError, InvalidRequestError } from "./errors.js";
+import { AlreadySettledError, AskdError, ConnectionError, InvalidRequestError, isRetryable } from "./errors.js";
 import type { Question } from "./types.js";
 import { element } from "./widget-dom.js";
 import { QuestionForm, type Given } from "./widget-form.js";
@@ -92,9 +93,7 @@ export class AskdQuestionElement extends Base {
     const hub = this.#hub();
     if (!hub) return;
     try {
-      // The cursor first, the question after it: what happens in between is heard, not lost.
-      const { seq } = await hub.questions.list({ limit: 1 }, { signal }).page();
-      const question = await this.#find(hub, signal);
+      const { seq, question } = await untilReached(() => this.#start(hub, signal), { signal });
       if (!question) return;
       this.#take(question);
       const filter = question.sessionId ? { session: question.sessionId } : {};
@@ -104,6 +103,20 @@ export class AskdQuestionElement extends Base {
       }
     } catch (error) {
       if (!signal.aborted) this.#fail(error);
+    }
+  }
+
+  /** The question, and a cursor from before it was read: what happens in between is heard, not lost. */
+  async #start(hub: AskdClient, signal: AbortSignal): Promise<{ seq: number; question: Question | null }> {
+    try {
+      const { seq } = await hub.questions.list({ limit: 1 }, { signal }).page();
+      if (this.state === "failed") this.#show("hidden");
+      return { seq, question: await this.#find(hub, signal) };
+    } catch (error) {
+      // A hub that is away when the page is opened is tried again, but somebody should know: a browser does not tell it from one that
+      // does not allow this page.
+      if (!signal.aborted && isRetryable(error) && this.state !== "failed") this.#fail(error);
+      throw error;
     }
   }
 

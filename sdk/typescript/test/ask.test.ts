@@ -1,12 +1,15 @@
 /** Asking as one promise, with every way in which it can end. */
 
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { after, before, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
+import { promisify } from "node:util";
 
 import { type AskdClient, AskdError, InvalidRequestError, type Question } from "askd";
 
 import { Hub } from "./support/hub.js";
+import { reservePort } from "./support/port.js";
 import { BadLine } from "./support/proxy.js";
 import { ask, eventually, failure, WHICH } from "./support/tools.js";
 
@@ -84,12 +87,29 @@ test("an_abort_ends_the_waiting_and_withdraws_only_if_told", async () => {
     const reason = new Error("enough");
     controller.abort(reason);
     assert.equal(await promise, reason);
-    assert.equal((await client.questions.get(id)).status, withdrawOnAbort ? "cancelled" : "requested");
+    // The withdrawal comes a moment after the rejection.
+    const { status } = await client.questions.get(id, { wait: withdrawOnAbort ? 30 : 0 });
+    assert.equal(status, withdrawOnAbort ? "cancelled" : "requested");
   }
   const before = (await client.questions.list({ limit: 1 }).page()).seq;
   const aborted = AbortSignal.abort();
   assert.equal(await failure(client.ask(WHICH, { signal: aborted })), aborted.reason);
   assert.equal((await client.questions.list({ limit: 1 }).page()).seq, before);
+});
+
+test("a_program_that_is_done_does_not_stay_to_take_its_question_back", async () => {
+  const nobody = await reservePort();
+  const program = `
+    import { AskdClient } from "askd";
+    const signal = AbortSignal.timeout(300);
+    const client = new AskdClient({ url: "http://127.0.0.1:${nobody.port}", token: "t" });
+    setTimeout(() => undefined, 600);
+    await client.ask({ questions: [{ question: "?" }] }, { signal, withdrawOnAbort: true }).catch((error) => console.log(error.name));
+  `;
+  const args = ["--input-type=module", "-e", program];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 30_000 });
+  nobody.release();
+  assert.equal(stdout.trim(), "TimeoutError");
 });
 
 test("the_same_key_takes_up_the_same_question", async () => {

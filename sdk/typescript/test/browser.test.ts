@@ -9,14 +9,15 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { Hub } from "./support/hub.js";
+import { askedId, eventually } from "./support/tools.js";
 
 const CHROMIUM = process.env["ASKD_CHROMIUM"] ?? "chromium";
 
 let hub: Hub;
 let server: Server;
 let origin: string;
-let tellResult: (result: string) => void;
-const result = new Promise<string>((resolve) => (tellResult = resolve));
+/** What a page has posted, by path. */
+const posted = new Map<string, string>();
 
 before(async () => {
   server = createServer((request, response) => {
@@ -24,11 +25,12 @@ before(async () => {
     if (request.method === "POST") {
       let body = "";
       request.on("data", (piece: Buffer) => (body += piece.toString()));
-      request.on("end", () => (tellResult(body), response.end()));
+      request.on("end", () => (posted.set(path, body), response.end()));
     } else if (/^\/dist\/[a-z-]+\.js$/.test(path)) {
       response.setHeader("content-type", "text/javascript").end(readFileSync(`.${path}`));
     } else {
-      response.setHeader("content-type", "text/html").end(`<!doctype html><script type="module">${SCRIPT}</script>`);
+      const script = path === "/widget" ? WIDGET : SCRIPT;
+      response.setHeader("content-type", "text/html").end(`<!doctype html><body><script type="module">${script}</script>`);
     }
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -49,7 +51,7 @@ const SCRIPT = `
   try {
     const { AskdClient, AlreadySettledError, UnauthorizedError } = await import("/dist/index.js");
     const [url, code] = decodeURIComponent(location.hash.slice(1)).split(" ");
-    const page = new AskdClient({ url });
+    const page = new AskdClient({ url, fetch: window.fetch });
     told.push((await page.health()).status);
     told.push((await page.questions.list().page().catch((error) => error)) instanceof UnauthorizedError);
     const client = new AskdClient({ url, token: await page.logIn(code), surface: "web" });
@@ -70,15 +72,42 @@ const SCRIPT = `
   await fetch("/result", { method: "POST", body: JSON.stringify(told) });
 `;
 
-test("it_asks_answers_and_follows_in_a_page_of_another_origin", async () => {
-  const { code } = await hub.client().tokens.loginCode();
+/** Also in the page: the element is there before the hub is. */
+const WIDGET = `
+  const [url, token, id] = decodeURIComponent(location.hash.slice(1)).split(" ");
+  await import("/dist/widget.js");
+  const element = document.createElement("askd-question");
+  for (const [name, value] of Object.entries({ hub: url, token, "question-id": id })) element.setAttribute(name, value);
+  document.body.append(element);
+  const until = async (look) => {
+    while (!look()) await new Promise((resolve) => setTimeout(resolve, 20));
+  };
+  await until(() => element.state !== "hidden");
+  await fetch("/away", { method: "POST", body: element.state });
+  await until(() => element.state !== "failed" && element.state !== "hidden");
+  await fetch("/back", { method: "POST", body: element.state });
+`;
+
+/** Opens a page for as long as something is done. */
+async function withPage(path: string, words: string[], work: () => Promise<void>): Promise<void> {
   const profile = mkdtempSync(join(tmpdir(), "askd-sdk-chromium-"));
-  const address = `${origin}/#${encodeURIComponent(`${hub.url} ${code}`)}`;
+  const address = `${origin}${path}#${encodeURIComponent(words.join(" "))}`;
   const args = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", `--user-data-dir=${profile}`, address];
   const browser = spawn(CHROMIUM, args, { stdio: "ignore", detached: true });
   const missing = new Promise<never>((_, reject) => browser.once("error", reject));
   try {
-    assert.deepEqual(JSON.parse(await Promise.race([result, missing])), [
+    await Promise.race([work(), missing]);
+  } finally {
+    // Its helpers are in its process group.
+    if (browser.pid !== undefined) process.kill(-browser.pid, "SIGKILL");
+    rmSync(profile, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
+  }
+}
+
+test("it_asks_answers_and_follows_in_a_page_of_another_origin", async () => {
+  const { code } = await hub.client().tokens.loginCode();
+  await withPage("/", [hub.url, code], async () => {
+    assert.deepEqual(JSON.parse(await eventually(() => posted.get("/result"))), [
       "ok",
       true,
       "answered",
@@ -87,9 +116,16 @@ test("it_asks_answers_and_follows_in_a_page_of_another_origin", async () => {
       "browser",
       ["question.requested", "question.resolved"],
     ]);
-  } finally {
-    // Its helpers are in its process group.
-    if (browser.pid !== undefined) process.kill(-browser.pid, "SIGKILL");
-    rmSync(profile, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
-  }
+  });
+});
+
+test("an_element_that_is_there_before_the_hub_shows_its_question_when_the_hub_is", async () => {
+  const id = await askedId(hub.client());
+  const words = [hub.url, hub.token, id];
+  await hub.killHard();
+  await withPage("/widget", words, async () => {
+    assert.equal(await eventually(() => posted.get("/away")), "failed");
+    await hub.restart();
+    assert.equal(await eventually(() => posted.get("/back")), "asking");
+  });
 });

@@ -84,6 +84,25 @@ test("terminal-inbox", async () => {
   assert.equal(await example.ended, 0);
 });
 
+test("terminal-inbox_is_safe_from_agents_text_asks_again_and_ends_with_its_input", async () => {
+  for await (const left of client.questions.list({ status: "requested" })) await client.rejectQuestion(left.id);
+  const evil = "\u001b]52;c;cm0gLXJm\u0007\u001b[2J\u202e";
+  const id = await askedId(client, {
+    questions: [{ question: `Which?${evil}`, options: [{ label: `A${evil}`, value: "a", description: evil }], custom: false }],
+  });
+  const example = new Example("terminal-inbox.mjs");
+  await example.says("1. A");
+  example.child.stdin?.write("nonsense\n");
+  await eventually(() => example.output.split("1. A").length === 3);
+  example.child.stdin?.write("1\n");
+  await example.says("answered");
+  assert.deepEqual((await client.questions.get(id)).outcome?.answers, [["a"]]);
+  // Nothing is asked now.
+  example.child.stdin?.end();
+  assert.equal(await example.ended, 0);
+  assert.doesNotMatch(example.output, /[\u001b\u0007\u202e]/);
+});
+
 test("log", async () => {
   const folder = mkdtempSync(join(tmpdir(), "askd-sdk-log-"));
   const cursor = join(folder, "cursor.txt");

@@ -38,17 +38,26 @@ test("the_lock_file_names_no_registry", () => {
 });
 
 test("the_packed_files_are_the_built_ones", () => {
+  // With its scripts: one of them brings the licences, which lie at the root of the repository.
   const packed = JSON.parse(
-    execFileSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], {
+    execFileSync("npm", ["pack", "--dry-run", "--json", "--silent"], {
       encoding: "utf8",
       stdio: ["ignore", "pipe", "ignore"],
     }),
   ) as { files: { path: string }[] }[];
   const paths = packed[0]?.files.map((file) => file.path) ?? [];
-  for (const wanted of ["dist/index.js", "dist/index.d.ts", "README.md", "package.json"])
+  for (const wanted of ["dist/index.js", "dist/index.d.ts", "LICENSE-APACHE", "LICENSE-MIT", "README.md", "package.json"])
     assert.ok(paths.includes(wanted), wanted);
   assert.deepEqual(
-    paths.filter((path) => !/^(dist\/[a-z-]+\.(js|d\.ts)|README\.md|package\.json)$/.test(path)),
+    paths.filter((path) => !/^(dist\/[a-z-]+\.(js|d\.ts)|LICENSE-(APACHE|MIT)|README\.md|package\.json)$/.test(path)),
     [],
+  );
+  for (const licence of ["LICENSE-APACHE", "LICENSE-MIT"])
+    assert.equal(readFileSync(licence, "utf8"), readFileSync(`../../${licence}`, "utf8"));
+  const links = [...readFileSync("README.md", "utf8").matchAll(/\]\(([^)]+)\)/g)].map((found) => found[1] ?? "");
+  assert.deepEqual(
+    links.filter((link) => !paths.includes(link)),
+    [],
+    "what the README points to is in the package",
   );
 });

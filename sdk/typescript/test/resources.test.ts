@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 
 import {
+  AlreadySettledError,
   type AskdClient,
   AskdError,
   ForbiddenError,
@@ -121,6 +122,30 @@ test("an_agent_is_started_asks_is_answered_and_ends", async () => {
   );
   assert.equal((await client.sessions.get(session.id)).live, false);
   assert.ok((await client.sessions.list({ live: false })).some((one) => one.id === session.id));
+});
+
+test("a_call_id_of_two_sessions_is_not_guessed_at_and_the_session_makes_it_exact", async () => {
+  const sessions = await Promise.all([1, 2].map(() => client.sessions.start({ agent: "mock", prompt: "question" })));
+  const questionOf = (session = "") =>
+    eventually(async () => (await client.questions.list({ session }).page()).questions[0]);
+  const [first, second] = [await questionOf(sessions[0]?.id), await questionOf(sessions[1]?.id)];
+  const callId = first.tool?.callId ?? "";
+  assert.equal(second.tool?.callId, callId);
+  const [pick = "", other = ""] = first.questions[0]?.options.map((option) => option.value) ?? [];
+  await client.replyQuestion(first.id, [[pick]]);
+  for (const wait of [undefined, 5]) {
+    const error = await failure(client.replyByCall(callId, [[other]], { wait }));
+    assert.ok(error instanceof AskdError && error.code === "ambiguous_call", String(error));
+  }
+  assert.equal((await client.questions.get(second.id)).status, "requested");
+  const late = await failure(client.replyByCall(callId, [[other]], { session: sessions[0]?.id }));
+  assert.ok(late instanceof AlreadySettledError && late.question.id === first.id);
+  const settled = await client.replyByCall(callId, [[other]], { session: sessions[1]?.id });
+  assert.deepEqual([settled.id, settled.outcome?.answers], [second.id, [[other]]]);
+  for (const session of sessions) await client.sessions.end(session.id);
+  // Also when nothing with the id is open any more, and the next session has not stored its question yet.
+  const error = await failure(client.questions.byCall(callId, { wait: 5 }));
+  assert.ok(error instanceof AskdError && error.code === "ambiguous_call");
 });
 
 test("a_detached_source_ends_its_session_and_cancels_its_question", async () => {

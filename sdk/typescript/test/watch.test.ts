@@ -178,3 +178,14 @@ test("after_unsubscribing_no_call_comes", async () => {
   await delay(150);
   assert.equal(calls, 2);
 });
+
+test("what_a_handler_returns_after_the_end_is_still_sent", async () => {
+  const id = await askedId(client, { ...WHICH, agent: "q6" });
+  const handler = async () => {
+    await delay(20);
+    stop();
+    return [["A"]];
+  };
+  const stop = kept(client.onQuestion(handler, { filter: { agent: "q6" } }));
+  assert.equal((await client.questions.untilSettled(id, { wait: 30 })).status, "answered");
+});
