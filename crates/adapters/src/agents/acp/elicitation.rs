@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use askd_core::ask::OPENED;
-use askd_core::question::{Body, BodyFormat, Input};
+use askd_core::question::{Body, BodyFormat, Choice, Input, Item};
 use askd_core::{Answer, Ask, Kind, RejectMode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -81,15 +81,14 @@ pub(crate) fn ask(agent: &str, params: &Params, raw: &RawValue) -> Ask {
     match params.mode.as_deref() {
         Some("form") | None => ask_form(agent, params),
         Some("url") => {
-            let mut item = draft::item(params.message().to_owned());
+            let mut item = consent_item(params, draft::choice(OPENED, "I opened it"));
             item.input = Some(Input::Url);
             item.url.clone_from(&params.url);
-            item.options = vec![draft::choice(OPENED, "I opened it")];
             draft::ask(agent, Kind::Form, vec![item], &MODES)
         }
         Some(other) => {
-            let mut item = draft::item(params.message().to_owned());
-            item.options = vec![draft::choice(ACCEPT, &format!("Accept (mode {other:?}, unknown to askd)"))];
+            let label = format!("Accept (mode {other:?}, unknown to askd)");
+            let item = consent_item(params, draft::choice(ACCEPT, &label));
             let mut ask = draft::ask(agent, Kind::Form, vec![item], &MODES);
             ask.body = Some(Body { format: BodyFormat::Text, text: raw.get().to_owned() });
             ask
@@ -97,12 +96,19 @@ pub(crate) fn ask(agent: &str, params: &Params, raw: &RawValue) -> Ask {
     }
 }
 
+/// The item of a request whose only answer is consent: it must be picked, because a skip is none.
+fn consent_item(params: &Params, consent: Choice) -> Item {
+    let mut item = draft::item(params.message().to_owned());
+    item.options = vec![consent];
+    item.required = true;
+    item
+}
+
 fn ask_form(agent: &str, params: &Params) -> Ask {
     let fields = params.fields();
     let preface = params.preface(&fields);
     if fields.is_empty() {
-        let mut item = draft::item(params.message().to_owned());
-        item.options = vec![draft::choice(ACCEPT, "Accept")];
+        let item = consent_item(params, draft::choice(ACCEPT, "Accept"));
         return draft::ask(agent, Kind::Form, vec![item], &MODES);
     }
     let choices = fields.iter().all(|field| field.dialect != Dialect::Plain);
@@ -125,13 +131,22 @@ pub(crate) fn outcome(params: &Params, settled: &Settlement) -> Result<Value, Un
                 let (content, left) = content(&params.fields(), answer)?;
                 (json!({ "action": "accept", "content": content }), left)
             }
-            Some(_) => (json!({ "action": "accept" }), notes_meta(&answer.notes)),
+            Some(_) => {
+                needs_consent(answer)?;
+                (json!({ "action": "accept" }), notes_meta(&answer.notes))
+            }
         },
     };
     if let (Some(meta), Some(result)) = (meta, result.as_object_mut()) {
         result.insert("_meta".to_owned(), json!({ "askd": meta }));
     }
     Ok(result)
+}
+
+/// A skip is no consent, also where an earlier askd stored the item as one that may be skipped.
+fn needs_consent(answer: &Answer) -> Result<(), Unspeakable> {
+    let given = answer.answers.iter().any(|picks| !picks.is_empty());
+    given.then_some(()).ok_or(Unspeakable::CannotCarry("a skip where consent is the only answer"))
 }
 
 fn notes_meta(notes: &[Option<String>]) -> Option<Value> {
@@ -143,6 +158,7 @@ fn content(fields: &[Field], answer: &Answer) -> Result<(Map<String, Value>, Opt
     let mut content = Map::new();
     let mut left = answer.notes.clone();
     if fields.is_empty() {
+        needs_consent(answer)?;
         return Ok((content, notes_meta(&left)));
     }
     if answer.answers.len() != fields.len() {

@@ -104,6 +104,7 @@ pub(crate) fn ask(agent: &str, params: &Params, known_title: Option<&str>) -> Re
     let title = params.title.as_deref().or(call.title.as_deref()).or(known_title);
     let title = title.filter(|title| !title.trim().is_empty());
     let mut item = draft::item(title.unwrap_or("May the agent do this?").to_owned());
+    item.required = true;
     let modes = params.reject_modes();
     if let (Some(plan), Some(approving)) = (params.plan(), params.approving()) {
         let others = params.options.iter().filter(|o| o.allows() && o.option_id != approving.option_id);

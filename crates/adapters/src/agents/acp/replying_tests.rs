@@ -33,10 +33,24 @@ fn round_trip(method: &str, params: &Value, result: &Value) -> Result<Value, Str
         }
         ClientSays::Failed(why) => return Err(why),
     };
-    let Ok(Speech::Bytes(bytes)) = AcpCodec::new("a").speak(&native, &ask, &settled) else {
-        return Err("unspeakable".to_owned());
-    };
-    Ok(serde_json::from_slice::<Value>(&bytes).unwrap()["result"].clone())
+    spoken(&native, &ask, &settled)
+}
+
+/// What the agent hears.
+fn spoken(native: &RawValue, ask: &Ask, settled: &Settlement) -> Result<Value, String> {
+    match AcpCodec::new("a").speak(native, ask, settled) {
+        Ok(Speech::Bytes(bytes)) => Ok(serde_json::from_slice::<Value>(&bytes).unwrap()["result"].clone()),
+        Ok(_) => Err("not written".to_owned()),
+        Err(error) => Err(format!("unspeakable: {error}")),
+    }
+}
+
+/// A reply from the inbox, checked and spoken. What passes the check must be speakable.
+fn from_inbox(method: &str, params: &Value, reply: &Value) -> Result<Value, String> {
+    let (native, ask) = asked(method, params);
+    let reply: Reply = serde_json::from_value(reply.clone()).unwrap();
+    let answer = reply.check(&ask).map_err(|error| error.to_string())?;
+    Ok(spoken(&native, &ask, &Settlement::Answered(answer)).unwrap())
 }
 
 fn same(method: &str, params: &Value, results: &[Value]) {
@@ -295,4 +309,47 @@ fn a_pattern_that_askd_cannot_check_is_shown_and_said_so() {
     let (_, ask) = asked("elicitation/create", &params);
     assert_eq!(ask.questions[0].question, "Which key? (askd cannot check the pattern of this field)");
     assert_eq!(ask.body, None);
+}
+
+#[test]
+fn a_skip_is_neither_permission_nor_consent() {
+    let skip = json!({ "answers": [[]] });
+    let options = json!([{ "optionId": "once", "name": "Yes", "kind": "allow_once" }]);
+    let permission = json!({ "sessionId": "s", "toolCall": { "toolCallId": "t" }, "options": options });
+    let plan = json!({ "sessionId": "s", "options": options,
+        "toolCall": { "toolCallId": "t", "kind": "switch_mode", "rawInput": { "plan": "1. Do it" } } });
+    let link = json!({ "mode": "url", "sessionId": "s", "message": "m", "url": "https://x.example" });
+    let unknown = json!({ "mode": "_voice", "sessionId": "s", "message": "m" });
+    let empty = json!({ "mode": "form", "sessionId": "s", "message": "m" });
+    let accepted = json!({ "action": "accept" });
+    let selected = json!({ "outcome": { "outcome": "selected", "optionId": "once" } });
+    for (method, params, pick, heard) in [
+        ("session/request_permission", permission, "once", selected.clone()),
+        ("session/request_permission", plan, "approve", selected),
+        ("elicitation/create", link, "opened", accepted.clone()),
+        ("elicitation/create", unknown, "accept", accepted),
+        ("elicitation/create", empty, "accept", json!({ "action": "accept", "content": {} })),
+    ] {
+        assert_eq!(
+            from_inbox(method, &params, &skip),
+            Err("answers[0]: this question must be answered".to_owned())
+        );
+        assert_eq!(from_inbox(method, &params, &json!({ "answers": [[pick]] })), Ok(heard));
+        // A question that an earlier askd let people skip.
+        let (native, mut ask) = asked(method, &params);
+        ask.questions[0].required = false;
+        let skipped = Reply { answers: vec![vec![]], ..Reply::default() }.check(&ask).unwrap();
+        assert!(spoken(&native, &ask, &Settlement::Answered(skipped)).is_err(), "{params}");
+    }
+}
+
+#[test]
+fn only_a_turn_of_a_session_can_be_interrupted() {
+    let modes = |method: &str, params: Value| asked(method, &params).1.reject_modes;
+    use RejectMode::{Cancel, Decline, Interrupt};
+    assert_eq!(
+        modes("elicitation/create", json!({ "sessionId": "s", "message": "m" })),
+        [Decline, Cancel, Interrupt]
+    );
+    assert_eq!(modes("elicitation/create", json!({ "requestId": 1, "message": "m" })), [Decline, Cancel]);
 }
