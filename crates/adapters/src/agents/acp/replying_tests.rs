@@ -353,3 +353,58 @@ fn only_a_turn_of_a_session_can_be_interrupted() {
     );
     assert_eq!(modes("elicitation/create", json!({ "requestId": 1, "message": "m" })), [Decline, Cancel]);
 }
+
+#[test]
+fn a_list_is_not_taken_for_an_object() {
+    let form = json!({ "mode": "form", "sessionId": "s", "message": "m",
+        "requestedSchema": { "type": "object", "properties": { "f": { "type": "string" } } } });
+    let question = json!({ "sessionId": "s", "prompt": "?", "options": ["a"] });
+    let permission = json!({ "sessionId": "s", "toolCall": { "toolCallId": "t" },
+        "options": [{ "optionId": "once", "name": "Yes", "kind": "allow_once" }] });
+    for (method, params, result) in [
+        ("elicitation/create", &form, json!(["accept", { "f": "x" }, null])),
+        ("elicitation/create", &form, json!(["decline"])),
+        ("elicitation/create", &form, json!({ "action": "decline", "_meta": [{ "reason": "r" }] })),
+        ("elicitation/create", &form, json!({ "action": "decline", "_meta": { "askd": ["r"] } })),
+        ("_sandboxagent/session/request_question", &question, json!(["answered", [["a"]]])),
+        ("_sandboxagent/session/request_question", &question, json!(["rejected", null, null])),
+        ("session/request_permission", &permission, json!({ "outcome": ["selected", "once"] })),
+        ("session/request_permission", &permission, json!([{ "outcome": "selected", "optionId": "once" }])),
+    ] {
+        let refused = round_trip(method, params, &result).unwrap_err();
+        assert!(refused.contains("invalid type: sequence, expected a JSON object"), "{result}: {refused}");
+    }
+}
+
+#[test]
+fn a_client_gives_values_and_a_title_is_none() {
+    let accept = |content: Value| json!({ "action": "accept", "content": content });
+    let titled = json!([{ "const": "pg", "title": "Postgres" }, { "const": "lite", "title": "SQLite" }]);
+    let schema = json!({ "type": "object", "properties": {
+        "f": { "type": "string", "oneOf": titled }, "g": { "type": "array", "items": { "anyOf": titled } } } });
+    let form = json!({ "mode": "form", "sessionId": "s", "message": "m", "requestedSchema": schema });
+    let question = json!({ "sessionId": "s", "prompt": "?", "options": [["a", "Alpha"], ["b", "Beta"]] });
+    let options = json!([{ "optionId": "once", "name": "Allow once", "kind": "allow_once" },
+        { "optionId": "no", "name": "Reject", "kind": "reject_once" }]);
+    let permission = json!({ "sessionId": "s", "toolCall": { "toolCallId": "t" }, "options": options });
+    let plan = json!({ "sessionId": "s", "options": options,
+        "toolCall": { "toolCallId": "t", "kind": "switch_mode", "rawInput": { "plan": "1. Do it" } } });
+    let selected = |id: &str| json!({ "outcome": { "outcome": "selected", "optionId": id } });
+    let answered = |pick: &str| json!({ "status": "answered", "answers": [[pick]] });
+    let extension = "_sandboxagent/session/request_question";
+    for (method, params, given, choices) in [
+        ("elicitation/create", &form, accept(json!({ "f": "Postgres" })), "pg, lite"),
+        ("elicitation/create", &form, accept(json!({ "g": ["pg", "SQLite"] })), "pg, lite"),
+        (extension, &question, answered("Alpha"), "a, b"),
+        ("session/request_permission", &permission, selected("Allow once"), "once, no"),
+        ("session/request_permission", &plan, selected("Allow once"), "once, no"),
+        ("session/request_permission", &plan, selected("approve"), "once, no"),
+    ] {
+        let refused = round_trip(method, params, &given).unwrap_err();
+        assert!(refused.ends_with(&format!("one of: {choices}")), "{given}: {refused}");
+    }
+    same(extension, &question, &[answered("b"), answered("own words")]);
+    // A person who answers in the inbox means the option by its label.
+    let by_label = json!({ "answers": [["Alpha"]] });
+    assert_eq!(from_inbox(extension, &question, &by_label), Ok(answered("a")));
+}
