@@ -1,12 +1,14 @@
 //! The schema of an elicitation form, read into fields: each becomes one item, and each knows how its answer is written back.
 //!
-//! In: `requestedSchema` as JSON. Out: [`Field`]s in the order of the schema. Companion fields (`question_0_custom` of
-//! claude-agent-acp, `<id>_note` with `_meta.codex` of codex-acp) are folded into the field that they accompany, so that a
-//! person sees one question with "own words" and a note, and they are unfolded again in the answer.
+//! In: `requestedSchema` as JSON. Out: [`Field`]s in the order of the schema. A companion (see `companion`) is folded into the
+//! field that it accompanies, so that a person sees one question with "own words" and a note, and is unfolded again in the answer.
 
-use askd_core::question::{Choice, Input, Item};
+use std::collections::HashSet;
+
+use askd_core::question::{Bounds, Choice, Input, Item};
 use serde_json::{Map, Value};
 
+use super::companion::{Companion, companions, is_claude_key};
 use super::draft;
 use super::value::{Type, text_of};
 
@@ -27,8 +29,7 @@ pub(crate) struct Field {
     pub(crate) dialect: Dialect,
     /// Whether the content must have the key. Of a list that may be empty that is no duty of the human.
     pub(crate) needed: bool,
-    /// The key of the field that takes own words and notes.
-    pub(crate) companion: Option<String>,
+    pub(crate) companion: Option<Companion>,
     /// The option that stands for "see the note" (codex-acp); it is shown as own words, not as an option.
     pub(crate) none_of_these: Option<String>,
     /// What askd cannot do for whoever answers.
@@ -36,6 +37,17 @@ pub(crate) struct Field {
 }
 
 impl Field {
+    /// Whether it takes only what it offers, so that own words belong to its companion.
+    pub(crate) fn offers(&self) -> bool {
+        !self.item.options.is_empty() || self.none_of_these.is_some()
+    }
+
+    /// How long own words may be; those of the option that stands for them always fit.
+    fn longest_words(&self) -> Option<usize> {
+        let max = self.companion.as_ref().and_then(|companion| companion.max_length)?;
+        Some(max.max(self.none_of_these.as_ref().map_or(0, |none| none.chars().count())))
+    }
+
     /// Whether an empty list is an answer.
     pub(crate) fn takes_none(&self) -> bool {
         self.item.multiple && self.item.bounds.min_items.is_none_or(|min| min == 0)
@@ -72,53 +84,40 @@ pub(crate) fn fields(schema: Option<&Value>, message: &str) -> Vec<Field> {
         .and_then(Value::as_array)
         .map(|names| names.iter().filter_map(Value::as_str).collect())
         .unwrap_or_default();
-    let companions: Vec<(&str, &str)> =
-        properties.iter().filter_map(|(key, schema)| companion_of(key, schema, properties)).collect();
+    let companions = companions(properties, &required);
+    let folded: HashSet<&str> = companions.values().map(|companion| companion.key.as_str()).collect();
     let shown: Vec<(&String, &Value)> =
-        properties.iter().filter(|(key, _)| companions.iter().all(|(own, _)| own != key)).collect();
+        properties.iter().filter(|(key, _)| !folded.contains(key.as_str())).collect();
     let alone = shown.len() == 1;
     shown
         .into_iter()
         .map(|(key, schema)| {
-            let companion = companions.iter().find(|(_, base)| base == key).map(|(own, _)| (*own).to_owned());
+            let companion = companions.get(key.as_str()).cloned();
             let mut field = field(key, schema, companion, alone.then_some(message));
             field.needed = required.contains(&key.as_str());
             field.item.required = field.needed && !field.takes_none();
+            if field.item.required && field.offers() && field.none_of_these.is_none() {
+                // Own words alone would leave it out.
+                field.item.custom = false;
+            }
             field
         })
         .collect()
 }
 
-/// The field that `key` accompanies.
-fn companion_of<'a>(
-    key: &'a str,
-    schema: &'a Value,
-    properties: &'a Map<String, Value>,
-) -> Option<(&'a str, &'a str)> {
-    if schema.get("type").and_then(Value::as_str) != Some("string") || has_options(schema) {
-        return None;
-    }
-    let codex = schema.pointer("/_meta/codex");
-    let base = match codex.and_then(|meta| meta.get("role")).and_then(Value::as_str) {
-        Some("user_note") => codex.and_then(|meta| meta.get("questionId")).and_then(Value::as_str)?,
-        _ => key.strip_suffix("_custom").filter(|base| is_claude_key(base))?,
-    };
-    (base != key && properties.contains_key(base)).then_some((key, base))
-}
-
-fn is_claude_key(key: &str) -> bool {
-    key.strip_prefix("question_").is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
-}
-
-fn has_options(schema: &Value) -> bool {
+pub(super) fn has_options(schema: &Value) -> bool {
     ["oneOf", "anyOf", "enum"].iter().any(|key| schema.get(key).is_some())
 }
 
-fn text<'a>(schema: &'a Value, key: &str) -> Option<&'a str> {
+pub(super) fn text<'a>(schema: &'a Value, key: &str) -> Option<&'a str> {
     schema.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
 }
 
-fn field(key: &str, schema: &Value, companion: Option<String>, message: Option<&str>) -> Field {
+pub(super) fn size(schema: &Value, key: &str) -> Option<usize> {
+    schema.get(key).and_then(Value::as_u64).map(|n| usize::try_from(n).unwrap_or(usize::MAX))
+}
+
+fn field(key: &str, schema: &Value, companion: Option<Companion>, message: Option<&str>) -> Field {
     let dialect = if schema.pointer("/_meta/codex").is_some() {
         Dialect::Codex
     } else if companion.is_some() && is_claude_key(key) {
@@ -155,20 +154,25 @@ fn field(key: &str, schema: &Value, companion: Option<String>, message: Option<&
         Dialect::Claude | Dialect::Plain => companion.is_some(),
     };
     item.custom = item.options.is_empty() || own_words;
-    Field { key: key.to_owned(), item, value_type, dialect, needed: false, companion, none_of_these, remark }
+    let key = key.to_owned();
+    let mut field = Field { key, item, value_type, dialect, needed: false, companion, none_of_these, remark };
+    if field.companion.is_some() && field.offers() {
+        let Bounds { min_items, max_items, .. } = field.item.bounds;
+        field.item.bounds =
+            Bounds { min_items, max_items, max_length: field.longest_words(), ..Bounds::default() };
+    }
+    field
 }
 
 /// Fills in options, input and bounds, and says how the answer is written.
 fn shape(schema: &Value, item: &mut Item) -> Type {
     let number = |key: &str| schema.get(key).and_then(Value::as_f64);
-    let size =
-        |key: &str| schema.get(key).and_then(Value::as_u64).map(|n| usize::try_from(n).unwrap_or(usize::MAX));
     item.bounds.minimum = number("minimum");
     item.bounds.maximum = number("maximum");
-    item.bounds.min_length = size("minLength");
-    item.bounds.max_length = size("maxLength");
-    item.bounds.min_items = size("minItems");
-    item.bounds.max_items = size("maxItems");
+    item.bounds.min_length = size(schema, "minLength");
+    item.bounds.max_length = size(schema, "maxLength");
+    item.bounds.min_items = size(schema, "minItems");
+    item.bounds.max_items = size(schema, "maxItems");
     item.bounds.pattern = text(schema, "pattern").map(str::to_owned);
     item.multiple = type_of(schema) == Some("array");
     let one = if item.multiple { schema.get("items").unwrap_or(&Value::Null) } else { schema };
@@ -204,7 +208,7 @@ fn shape(schema: &Value, item: &mut Item) -> Type {
     value_type
 }
 
-fn type_of(schema: &Value) -> Option<&str> {
+pub(super) fn type_of(schema: &Value) -> Option<&str> {
     schema.get("type").and_then(Value::as_str)
 }
 

@@ -408,3 +408,94 @@ fn a_client_gives_values_and_a_title_is_none() {
     let by_label = json!({ "answers": [["Alpha"]] });
     assert_eq!(from_inbox(extension, &question, &by_label), Ok(answered("a")));
 }
+
+#[test]
+fn a_required_field_is_answered_by_what_it_offers_and_not_by_the_note_beside_it() {
+    let option = |value: &str| json!({ "const": value, "title": value });
+    let note = |base: &str| {
+        json!({ "type": "string", "maxLength": 5,
+        "_meta": { "codex": { "questionId": base, "role": "user_note" } } })
+    };
+    let codex = json!({ "codex": { "isOther": true } });
+    let schema = json!({ "type": "object", "required": ["db", "engine", "name", "question_0"], "properties": {
+        "db": { "type": "string", "title": "Q", "_meta": codex, "oneOf": [option("a")] }, "db_note": note("db"),
+        "engine": { "type": "string", "title": "Q", "_meta": codex,
+            "oneOf": [option("a"), option("None of the above")] }, "engine_note": note("engine"),
+        "name": { "type": "string", "title": "Q", "_meta": codex }, "name_note": note("name"),
+        "question_0": { "type": "string", "oneOf": [option("x")] },
+        "question_0_custom": { "type": "string", "title": "Other", "maxLength": 5 },
+    } });
+    let params = json!({ "mode": "form", "sessionId": "s", "message": "m", "requestedSchema": schema });
+    let method = "elicitation/create";
+    let accept = |content: Value| json!({ "action": "accept", "content": content });
+    let with = |more: Value| {
+        let mut content = json!({ "db": "a", "engine": "a", "name": "n", "question_0": "x" });
+        content.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        content.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+        accept(content)
+    };
+    for given in [
+        with(json!({})),
+        with(json!({ "db_note": "why", "name_note": "more", "question_0_custom": "also" })),
+        with(json!({ "engine": "None of the above", "engine_note": "other" })),
+        with(json!({ "engine": "None of the above" })),
+    ] {
+        assert_eq!(round_trip(method, &params, &given), Ok(given));
+    }
+    refused(
+        method,
+        &params,
+        &[
+            with(json!({ "db": null, "db_note": "x" })),
+            with(json!({ "db": "own" })),
+            with(json!({ "db_note": "longer" })),
+            with(json!({ "engine": null, "engine_note": "other" })),
+            with(json!({ "engine": "None of the above", "engine_note": "longer" })),
+            with(json!({ "name": null, "name_note": "n" })),
+            with(json!({ "question_0": null, "question_0_custom": "own" })),
+            with(json!({ "question_0_custom": "longer" })),
+        ],
+    );
+    let reply = |answers: [&str; 4], notes: [Option<&str>; 4]| {
+        let answers = answers.map(|pick| [pick]);
+        from_inbox(method, &params, &json!({ "answers": answers, "notes": notes }))
+    };
+    assert_eq!(
+        reply(["a", "other", "free", "x"], [Some("why"), None, Some("more"), Some("also")]),
+        Ok(with(json!({ "db_note": "why", "engine": "None of the above", "engine_note": "other",
+            "name": "free", "name_note": "more", "question_0_custom": "also" })))
+    );
+    // A note that the form has no room for is not cut, and not lost.
+    let mut beside = with(json!({}));
+    beside["_meta"] = json!({ "askd": { "notes": ["longer", null, null, null] } });
+    assert_eq!(reply(["a", "a", "n", "x"], [Some("longer"), None, None, None]), Ok(beside));
+    for own in [["own", "a", "n", "x"], ["a", "a", "n", "own"], ["a", "longer than any of them", "n", "x"]] {
+        assert!(reply(own, [None; 4]).is_err(), "{own:?}");
+    }
+}
+
+#[test]
+fn only_what_has_the_form_of_a_companion_is_one_and_no_field_disappears() {
+    let keys = |properties: Value, required: &[&str]| {
+        let schema = json!({ "type": "object", "properties": properties, "required": required });
+        let params = json!({ "mode": "form", "sessionId": "s", "message": "m", "requestedSchema": schema });
+        let (_, ask) = asked("elicitation/create", &params);
+        ask.questions.into_iter().filter_map(|item| item.key).collect::<Vec<_>>().join(" ")
+    };
+    let choice = json!({ "type": "string", "oneOf": [{ "const": "x", "title": "x" }] });
+    let several = json!({ "type": "array", "items": { "anyOf": [{ "const": "x", "title": "x" }] } });
+    let other = json!({ "type": "string", "title": "Other" });
+    let named =
+        |question: &Value, custom: &Value| json!({ "question_1": question, "question_1_custom": custom });
+    let note = |base: &str| json!({ "type": "string", "_meta": { "codex": { "questionId": base, "role": "user_note" } } });
+    let both = "question_1 question_1_custom";
+    assert_eq!(keys(named(&choice, &other), &[]), "question_1");
+    assert_eq!(keys(named(&several, &other), &["question_1"]), "question_1");
+    assert_eq!(keys(named(&choice, &other), &["question_1_custom"]), both);
+    assert_eq!(keys(named(&json!({ "type": "integer" }), &other), &[]), both);
+    assert_eq!(keys(named(&json!({ "type": "string", "title": "T" }), &other), &[]), both);
+    assert_eq!(keys(named(&choice, &json!({ "type": "string", "title": "Sub" })), &[]), both);
+    assert_eq!(keys(json!({ "db": choice, "n": note("db"), "m": note("db") }), &[]), "db m");
+    assert_eq!(keys(json!({ "a": note("b"), "b": note("a"), "c": note("c") }), &[]), "a b c");
+    assert_eq!(keys(json!({ "db": choice, "n": note("db"), "m": note("n") }), &[]), "db m");
+}
