@@ -168,9 +168,11 @@ fn content(fields: &[Field], answer: &Answer) -> Result<(Map<String, Value>, Opt
     }
     for (i, (field, picks)) in fields.iter().zip(&answer.answers).enumerate() {
         let (chosen, own) = told_apart(field, picks);
-        if !chosen.is_empty() || field.needed && field.takes_none() {
-            content.insert(field.key.clone(), value(field, &chosen)?);
-        }
+        let own_value = match chosen.as_slice() {
+            [] => field.nothing().filter(|_| field.needed),
+            chosen => Some(value(field, chosen)?),
+        };
+        content.extend(own_value.map(|value| (field.key.clone(), value)));
         let Some(companion) = &field.companion else { continue };
         let mut words = own.join(", ");
         if !companion.takes(&words) {
@@ -230,10 +232,8 @@ pub(crate) fn answers(params: &Params, mut content: Map<String, Value>) -> Resul
     let mut notes = vec![None; fields.len()];
     for (field, note) in fields.iter().zip(&mut notes) {
         let mut picks = match content.remove(&field.key) {
-            None | Some(Value::Null) if field.needed => {
-                return Err(format!("the field {:?} is required", field.key));
-            }
-            None | Some(Value::Null) => Vec::new(),
+            None if field.needed => return Err(format!("the field {:?} is required", field.key)),
+            None => Vec::new(),
             Some(value) => picks(field, value)?,
         };
         // Own words have a field of their own; this one takes what it offers.
@@ -270,7 +270,7 @@ pub(crate) fn answers(params: &Params, mut content: Map<String, Value>) -> Resul
 /// What a client's content has in the field beside another one.
 fn own_words(companion: &Companion, content: &mut Map<String, Value>) -> Result<Option<String>, String> {
     match content.remove(&companion.key) {
-        None | Some(Value::Null) => Ok(None),
+        None => Ok(None),
         Some(Value::String(words)) if companion.takes(&words) => {
             Ok(Some(words).filter(|words| !words.trim().is_empty()))
         }

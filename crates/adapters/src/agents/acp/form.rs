@@ -27,11 +27,13 @@ pub(crate) struct Field {
     /// The type of its value; of each of them, if it takes several.
     pub(crate) value_type: Type,
     pub(crate) dialect: Dialect,
-    /// Whether the content must have the key. Of a list that may be empty that is no duty of the human.
+    /// Whether the content must have the key. Where that may be empty it is no duty of the human.
     pub(crate) needed: bool,
     pub(crate) companion: Option<Companion>,
     /// The option that stands for "see the note" (codex-acp); it is shown as own words, not as an option.
     pub(crate) none_of_these: Option<String>,
+    /// Whether the empty text is its default.
+    blank_by_default: bool,
     /// What askd cannot do for whoever answers.
     remark: Option<String>,
 }
@@ -53,10 +55,19 @@ impl Field {
         self.item.multiple && self.item.bounds.min_items.is_none_or(|min| min == 0)
     }
 
+    /// What stands for no answer in the content, where the form itself has an empty value for that.
+    pub(crate) fn nothing(&self) -> Option<Value> {
+        if self.takes_none() {
+            return Some(Value::Array(Vec::new()));
+        }
+        (self.blank_by_default && self.takes_blank()).then(|| Value::from(""))
+    }
+
     /// Whether an empty text fits the schema; to a human that is a field that he left out.
     pub(crate) fn takes_blank(&self) -> bool {
         let bounds = &self.item.bounds;
         self.item.input == Some(Input::Text)
+            && !self.item.multiple
             && bounds.pattern.is_none()
             && bounds.min_length.is_none_or(|min| min == 0)
     }
@@ -95,7 +106,7 @@ pub(crate) fn fields(schema: Option<&Value>, message: &str) -> Vec<Field> {
             let companion = companions.get(key.as_str()).cloned();
             let mut field = field(key, schema, companion, alone.then_some(message));
             field.needed = required.contains(&key.as_str());
-            field.item.required = field.needed && !field.takes_none();
+            field.item.required = field.needed && field.nothing().is_none();
             if field.item.required && field.offers() && field.none_of_these.is_none() {
                 // Own words alone would leave it out.
                 field.item.custom = false;
@@ -155,7 +166,18 @@ fn field(key: &str, schema: &Value, companion: Option<Companion>, message: Optio
     };
     item.custom = item.options.is_empty() || own_words;
     let key = key.to_owned();
-    let mut field = Field { key, item, value_type, dialect, needed: false, companion, none_of_these, remark };
+    let blank_by_default = schema.get("default").and_then(Value::as_str) == Some("");
+    let mut field = Field {
+        key,
+        item,
+        value_type,
+        dialect,
+        needed: false,
+        companion,
+        none_of_these,
+        blank_by_default,
+        remark,
+    };
     if field.companion.is_some() && field.offers() {
         let Bounds { min_items, max_items, .. } = field.item.bounds;
         field.item.bounds =
@@ -166,16 +188,18 @@ fn field(key: &str, schema: &Value, companion: Option<Companion>, message: Optio
 
 /// Fills in options, input and bounds, and says how the answer is written.
 fn shape(schema: &Value, item: &mut Item) -> Type {
-    let number = |key: &str| schema.get(key).and_then(Value::as_f64);
-    item.bounds.minimum = number("minimum");
-    item.bounds.maximum = number("maximum");
-    item.bounds.min_length = size(schema, "minLength");
-    item.bounds.max_length = size(schema, "maxLength");
-    item.bounds.min_items = size(schema, "minItems");
-    item.bounds.max_items = size(schema, "maxItems");
-    item.bounds.pattern = text(schema, "pattern").map(str::to_owned);
     item.multiple = type_of(schema) == Some("array");
     let one = if item.multiple { schema.get("items").unwrap_or(&Value::Null) } else { schema };
+    let number = |key: &str| one.get(key).and_then(Value::as_f64);
+    item.bounds = Bounds {
+        minimum: number("minimum"),
+        maximum: number("maximum"),
+        min_length: size(one, "minLength"),
+        max_length: size(one, "maxLength"),
+        min_items: size(schema, "minItems"),
+        max_items: size(schema, "maxItems"),
+        pattern: text(one, "pattern").map(str::to_owned),
+    };
     item.options = options(one);
     let value_type = match type_of(one) {
         Some("string") => Type::Text,
@@ -194,12 +218,8 @@ fn shape(schema: &Value, item: &mut Item) -> Type {
     if !item.options.is_empty() {
         return value_type;
     }
-    if item.multiple {
-        // No input asks for a list of numbers, so nobody is kept from typing other words.
-        return if value_type == Type::Text { Type::Text } else { Type::Any };
-    }
     item.input = match value_type {
-        Type::Text => Some(input(schema)),
+        Type::Text => Some(input(one)),
         Type::Integer => Some(Input::Integer),
         Type::Number => Some(Input::Number),
         Type::Boolean => Some(Input::Boolean),
@@ -225,7 +245,7 @@ fn input(schema: &Value) -> Input {
 /// What whoever answers has to know, because askd cannot help with it.
 fn remark(schema: &Value, item: &Item) -> Option<String> {
     match type_of(schema) {
-        Some("string") if item.options.is_empty() && !item.bounds.checks_pattern() => {
+        Some("string" | "array") if item.options.is_empty() && !item.bounds.checks_pattern() => {
             Some("askd cannot check the pattern of this field".to_owned())
         }
         Some("string" | "integer" | "number" | "boolean" | "array") => None,

@@ -499,3 +499,41 @@ fn only_what_has_the_form_of_a_companion_is_one_and_no_field_disappears() {
     assert_eq!(keys(json!({ "a": note("b"), "b": note("a"), "c": note("c") }), &[]), "a b c");
     assert_eq!(keys(json!({ "db": choice, "n": note("db"), "m": note("n") }), &[]), "db m");
 }
+
+#[test]
+fn a_field_is_given_or_left_out_and_each_of_a_list_fits_its_type() {
+    let schema = json!({ "type": "object", "required": ["name"], "properties": {
+        "name": { "type": "string", "default": "" }, "n": { "type": "integer" },
+        "ports": { "type": "array", "items": { "type": "integer", "minimum": 1, "maximum": 9 } },
+        "mails": { "type": "array", "items": { "type": "string", "format": "email" } },
+        "mixed": { "enum": ["auto", null] },
+    } });
+    let params = json!({ "mode": "form", "sessionId": "s", "message": "m", "requestedSchema": schema });
+    let accept = |content: Value| json!({ "action": "accept", "content": content });
+    let method = "elicitation/create";
+    same(
+        method,
+        &params,
+        &[
+            accept(json!({ "name": "" })),
+            accept(json!({ "name": "a", "ports": [1, 9], "mails": ["a@b.org", "c@d.org"], "mixed": null })),
+        ],
+    );
+    refused(
+        method,
+        &params,
+        &[
+            accept(json!({})),
+            accept(json!({ "name": null })),
+            accept(json!({ "name": "a", "n": null })),
+            accept(json!({ "name": "a", "ports": null })),
+            accept(json!({ "name": "a", "ports": ["1"] })),
+            accept(json!({ "name": "a", "ports": [1.5] })),
+            accept(json!({ "name": "a", "ports": [10] })),
+            accept(json!({ "name": "a", "mails": ["a"] })),
+        ],
+    );
+    let reply = |ports: Value| from_inbox(method, &params, &json!({ "answers": [[], [], ports, [], []] }));
+    assert_eq!(reply(json!(["7"])), Ok(accept(json!({ "name": "", "ports": [7] }))));
+    assert!(reply(json!(["many"])).is_err());
+}
