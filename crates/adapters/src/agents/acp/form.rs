@@ -190,7 +190,7 @@ fn field(key: &str, schema: &Value, companion: Option<Companion>, message: Optio
 fn shape(schema: &Value, item: &mut Item) -> Type {
     item.multiple = type_of(schema) == Some("array");
     let one = if item.multiple { schema.get("items").unwrap_or(&Value::Null) } else { schema };
-    let number = |key: &str| one.get(key).and_then(Value::as_f64);
+    let number = |key: &str| one.get(key).and_then(Value::as_number).cloned();
     item.bounds = Bounds {
         minimum: number("minimum"),
         maximum: number("maximum"),
