@@ -4,10 +4,11 @@
 //! errors that name the item. The canonical form is what "the same answer again" is compared by.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Number;
 
 use crate::field::{Collector, FieldErrors};
 use crate::limits::{MAX_NOTE_BYTES, MAX_PICKS, MAX_TEXT_BYTES};
-use crate::question::{Bounds, Input, Item, Kind};
+use crate::question::{Bounds, Input, Item, Kind, is_less};
 use crate::{Ask, RejectMode};
 
 /// What a person or program sends to answer.
@@ -214,12 +215,12 @@ fn check_text(text: &str, item: &Item) -> Result<(), (&'static str, String)> {
     let not = |what: &str| Err(("wrong_type", format!("{} is not {what}", shown(text, item))));
     let number = match input {
         Input::Integer => match text.parse::<i64>() {
-            Ok(n) => Some(n as f64),
+            Ok(n) => Some(Number::from(n)),
             Err(_) => return not("an integer"),
         },
-        Input::Number => match text.parse::<f64>() {
-            Ok(n) if n.is_finite() => Some(n),
-            _ => return not("a number"),
+        Input::Number => match text.parse::<f64>().ok().and_then(Number::from_f64) {
+            Some(n) => Some(text.parse::<i64>().map_or(n, Number::from)),
+            None => return not("a number"),
         },
         Input::Boolean if text != "true" && text != "false" => return not("true or false"),
         Input::Date if text.parse::<jiff::civil::Date>().is_err() || text.len() != 10 => {
@@ -233,9 +234,10 @@ fn check_text(text: &str, item: &Item) -> Result<(), (&'static str, String)> {
         _ => None,
     };
     if let Some(n) = number {
-        if bounds.minimum.is_some_and(|min| n < min) || bounds.maximum.is_some_and(|max| n > max) {
-            let show = |bound: Option<f64>| bound.map_or("any".to_owned(), |bound| bound.to_string());
-            let (low, high) = (show(bounds.minimum), show(bounds.maximum));
+        let below = bounds.minimum.as_ref().is_some_and(|min| is_less(&n, min));
+        if below || bounds.maximum.as_ref().is_some_and(|max| is_less(max, &n)) {
+            let show = |bound: &Option<Number>| bound.as_ref().map_or("any".to_owned(), ToString::to_string);
+            let (low, high) = (show(&bounds.minimum), show(&bounds.maximum));
             let message = format!("{} is not between {low} and {high}", shown(text, item));
             return Err(("out_of_range", message));
         }
@@ -351,6 +353,9 @@ mod tests {
         for (input, bounds, good, bad) in [
             ("integer", r#"{"minimum":0,"maximum":10}"#, "7", "11"),
             ("integer", "{}", "-3", "1.5"),
+            ("integer", r#"{"minimum":9007199254740993}"#, "9007199254740993", "9007199254740992"),
+            ("integer", r#"{"maximum":2.5}"#, "2", "3"),
+            ("number", r#"{"maximum":9007199254740992}"#, "9007199254740991.5", "9007199254740993"),
             ("number", "{}", "1.5e3", "NaN"),
             ("boolean", "{}", "true", "yes"),
             ("date", "{}", "2026-02-28", "2026-02-30"),

@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::field::{Collector, FieldErrors};
 use crate::limits::{MAX_ITEMS, MAX_NAME_BYTES, MAX_NEXT_MODES, MAX_OPTIONS, MAX_TEXT_BYTES};
-use crate::question::{Body, Bounds, Choice, Context, Input, Item, Kind, ToolRef};
+use crate::question::{Body, Bounds, Choice, Context, Input, Item, Kind, ToolRef, is_less};
 use crate::{RejectMode, SessionId, Timestamp};
 
 /// The value that approves a plan.
@@ -152,12 +152,10 @@ fn check_item(i: usize, item: &Item, errors: &mut Collector) {
         );
     }
     let bounds = &item.bounds;
-    let crossed =
-        |low: Option<f64>, high: Option<f64>| matches!((low, high), (Some(low), Some(high)) if low > high);
-    let as_f64 = |n: Option<usize>| n.map(|n| n as f64);
-    if crossed(bounds.minimum, bounds.maximum)
-        || crossed(as_f64(bounds.min_length), as_f64(bounds.max_length))
-        || crossed(as_f64(bounds.min_items), as_f64(bounds.max_items))
+    let crossed = |low: Option<usize>, high: Option<usize>| matches!((low, high), (Some(low), Some(high)) if low > high);
+    if bounds.minimum.as_ref().zip(bounds.maximum.as_ref()).is_some_and(|(low, high)| is_less(high, low))
+        || crossed(bounds.min_length, bounds.max_length)
+        || crossed(bounds.min_items, bounds.max_items)
     {
         errors.add_item(i, at("bounds"), "contradiction", "the lower bound is above the upper one");
     }

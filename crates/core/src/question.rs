@@ -1,5 +1,7 @@
 //! The question as every surface shows it: what was asked, how it stands, how it ended, whether the agent has it.
 
+use serde_json::Number;
+
 use crate::delivery::Delivery;
 use crate::{Ask, Outcome, QuestionId, Seq, Status, Timestamp};
 
@@ -52,9 +54,11 @@ pub enum Input {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Bounds {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub minimum: Option<f64>,
+    #[schema(value_type = Option<f64>)]
+    pub minimum: Option<Number>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub maximum: Option<f64>,
+    #[schema(value_type = Option<f64>)]
+    pub maximum: Option<Number>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_length: Option<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,6 +70,14 @@ pub struct Bounds {
     /// A regular expression; one that askd cannot compile is shown but not enforced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
+}
+
+/// Whether one number is below another. Integers are compared as such, because doubles do not tell large ones apart.
+pub(crate) fn is_less(one: &Number, other: &Number) -> bool {
+    match (one.as_i128(), other.as_i128()) {
+        (Some(one), Some(other)) => one < other,
+        _ => one.as_f64() < other.as_f64(),
+    }
 }
 
 impl Bounds {

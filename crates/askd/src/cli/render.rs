@@ -159,8 +159,8 @@ pub(super) fn how_to_answer(item: &Item) -> String {
     let mut limit = |name: &str, value: Option<String>| {
         parts.extend(value.map(|value| format!("{name} {}", one_line(&value))));
     };
-    limit("at least", bounds.minimum.map(|n| n.to_string()));
-    limit("at most", bounds.maximum.map(|n| n.to_string()));
+    limit("at least", bounds.minimum.as_ref().map(|n| n.to_string()));
+    limit("at most", bounds.maximum.as_ref().map(|n| n.to_string()));
     limit("characters at least", bounds.min_length.map(|n| n.to_string()));
     limit("characters at most", bounds.max_length.map(|n| n.to_string()));
     limit("picks at least", bounds.min_items.map(|n| n.to_string()));

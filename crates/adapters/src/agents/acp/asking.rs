@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use askd_core::ToolRef;
+use askd_core::{RejectMode, ToolRef};
 
 use super::codec::AcpCodec;
 use super::open::{Open, Scope, Way, print_of};
@@ -51,6 +51,10 @@ pub(super) fn read(
             permission::ask(agent, &params, title)?
         }
     };
+    if scope.session_id.is_none() {
+        // An interrupt names the session whose turn it ends.
+        ask.reject_modes.retain(|mode| *mode != RejectMode::Interrupt);
+    }
     if let Some(session) = session {
         ask.context = session.context();
     }

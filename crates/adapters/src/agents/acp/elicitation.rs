@@ -7,12 +7,13 @@
 use std::time::Duration;
 
 use askd_core::ask::OPENED;
-use askd_core::question::{Body, BodyFormat, Input};
+use askd_core::question::{Body, BodyFormat, Choice, Input, Item};
 use askd_core::{Answer, Ask, Kind, RejectMode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use super::companion::Companion;
 use super::draft;
 use super::form::{self, Dialect, Field};
 use super::value::Type;
@@ -81,15 +82,14 @@ pub(crate) fn ask(agent: &str, params: &Params, raw: &RawValue) -> Ask {
     match params.mode.as_deref() {
         Some("form") | None => ask_form(agent, params),
         Some("url") => {
-            let mut item = draft::item(params.message().to_owned());
+            let mut item = consent_item(params, draft::choice(OPENED, "I opened it"));
             item.input = Some(Input::Url);
             item.url.clone_from(&params.url);
-            item.options = vec![draft::choice(OPENED, "I opened it")];
             draft::ask(agent, Kind::Form, vec![item], &MODES)
         }
         Some(other) => {
-            let mut item = draft::item(params.message().to_owned());
-            item.options = vec![draft::choice(ACCEPT, &format!("Accept (mode {other:?}, unknown to askd)"))];
+            let label = format!("Accept (mode {other:?}, unknown to askd)");
+            let item = consent_item(params, draft::choice(ACCEPT, &label));
             let mut ask = draft::ask(agent, Kind::Form, vec![item], &MODES);
             ask.body = Some(Body { format: BodyFormat::Text, text: raw.get().to_owned() });
             ask
@@ -97,12 +97,19 @@ pub(crate) fn ask(agent: &str, params: &Params, raw: &RawValue) -> Ask {
     }
 }
 
+/// The item of a request whose only answer is consent: it must be picked, because a skip is none.
+fn consent_item(params: &Params, consent: Choice) -> Item {
+    let mut item = draft::item(params.message().to_owned());
+    item.options = vec![consent];
+    item.required = true;
+    item
+}
+
 fn ask_form(agent: &str, params: &Params) -> Ask {
     let fields = params.fields();
     let preface = params.preface(&fields);
     if fields.is_empty() {
-        let mut item = draft::item(params.message().to_owned());
-        item.options = vec![draft::choice(ACCEPT, "Accept")];
+        let item = consent_item(params, draft::choice(ACCEPT, "Accept"));
         return draft::ask(agent, Kind::Form, vec![item], &MODES);
     }
     let choices = fields.iter().all(|field| field.dialect != Dialect::Plain);
@@ -125,13 +132,22 @@ pub(crate) fn outcome(params: &Params, settled: &Settlement) -> Result<Value, Un
                 let (content, left) = content(&params.fields(), answer)?;
                 (json!({ "action": "accept", "content": content }), left)
             }
-            Some(_) => (json!({ "action": "accept" }), notes_meta(&answer.notes)),
+            Some(_) => {
+                needs_consent(answer)?;
+                (json!({ "action": "accept" }), notes_meta(&answer.notes))
+            }
         },
     };
     if let (Some(meta), Some(result)) = (meta, result.as_object_mut()) {
         result.insert("_meta".to_owned(), json!({ "askd": meta }));
     }
     Ok(result)
+}
+
+/// A skip is no consent, also where an earlier askd stored the item as one that may be skipped.
+fn needs_consent(answer: &Answer) -> Result<(), Unspeakable> {
+    let given = answer.answers.iter().any(|picks| !picks.is_empty());
+    given.then_some(()).ok_or(Unspeakable::CannotCarry("a skip where consent is the only answer"))
 }
 
 fn notes_meta(notes: &[Option<String>]) -> Option<Value> {
@@ -143,6 +159,7 @@ fn content(fields: &[Field], answer: &Answer) -> Result<(Map<String, Value>, Opt
     let mut content = Map::new();
     let mut left = answer.notes.clone();
     if fields.is_empty() {
+        needs_consent(answer)?;
         return Ok((content, notes_meta(&left)));
     }
     if answer.answers.len() != fields.len() {
@@ -150,37 +167,50 @@ fn content(fields: &[Field], answer: &Answer) -> Result<(Map<String, Value>, Opt
         return Err(Unspeakable::Misfit(format!("{given} answers for {wanted} fields")));
     }
     for (i, (field, picks)) in fields.iter().zip(&answer.answers).enumerate() {
-        let known = |pick: &&String| field.item.options.iter().any(|option| option.value == **pick);
-        let mut note = left.get_mut(i).filter(|_| field.companion.is_some()).and_then(Option::take);
-        let Some(companion) = &field.companion else {
-            if !picks.is_empty() || field.needed && field.takes_none() {
-                content.insert(field.key.clone(), value(field, picks)?);
-            }
-            continue;
+        let (chosen, own) = told_apart(field, picks);
+        let own_value = match chosen.as_slice() {
+            [] => field.nothing().filter(|_| field.needed),
+            chosen => Some(value(field, chosen)?),
         };
-        let (chosen, mut own): (Vec<&String>, Vec<&String>) = picks.iter().partition(known);
-        // Somebody may type the words of the option that stands for own words.
-        let none = field.none_of_these.as_ref();
-        let only_none = own.len() == 1 && none == own.first().copied();
-        if only_none {
-            own.clear();
+        content.extend(own_value.map(|value| (field.key.clone(), value)));
+        let Some(companion) = &field.companion else { continue };
+        let mut words = own.join(", ");
+        if !companion.takes(&words) {
+            return Err(Unspeakable::CannotCarry("own words that are longer together than the form allows"));
         }
-        let mut chosen: Vec<String> = chosen.into_iter().cloned().collect();
-        if let Some(none) = none.filter(|_| chosen.is_empty() && (only_none || !own.is_empty())) {
-            chosen.push(none.clone());
-        }
-        if !chosen.is_empty() || field.needed && field.takes_none() {
-            content.insert(field.key.clone(), value(field, &chosen)?);
-        }
-        let mut words = own.iter().map(|text| text.as_str()).collect::<Vec<_>>().join(", ");
-        if let Some(note) = note.take() {
-            words = if words.is_empty() { note } else { format!("{words}\n{note}") };
+        // A note that has no room in the form stays beside it.
+        if let Some(note) = left.get_mut(i) {
+            let with =
+                |note: &String| if words.is_empty() { note.clone() } else { format!("{words}\n{note}") };
+            if let Some(both) = note.as_ref().map(with).filter(|both| companion.takes(both)) {
+                words = both;
+                *note = None;
+            }
         }
         if !words.is_empty() {
-            content.insert(companion.clone(), Value::String(words));
+            content.insert(companion.key.clone(), Value::String(words));
         }
     }
     Ok((content, notes_meta(&left)))
+}
+
+/// What the field itself takes of an answer, and the own words that belong to its companion.
+fn told_apart<'a>(field: &Field, picks: &'a [String]) -> (Vec<String>, Vec<&'a str>) {
+    if field.companion.is_none() || !field.offers() {
+        return (picks.to_vec(), Vec::new());
+    }
+    let known = |pick: &&String| field.item.options.iter().any(|option| option.value == **pick);
+    let (chosen, own): (Vec<&String>, Vec<&String>) = picks.iter().partition(known);
+    let mut chosen: Vec<String> = chosen.into_iter().cloned().collect();
+    let mut own: Vec<&str> = own.into_iter().map(String::as_str).collect();
+    if let Some(none) = field.none_of_these.as_ref().filter(|_| chosen.is_empty() && !own.is_empty()) {
+        chosen.push(none.clone());
+        // Somebody may type the words of the option that stands for own words.
+        if own == [none.as_str()] {
+            own.clear();
+        }
+    }
+    (chosen, own)
 }
 
 /// Answers and notes of one response, one per item.
@@ -202,10 +232,8 @@ pub(crate) fn answers(params: &Params, mut content: Map<String, Value>) -> Resul
     let mut notes = vec![None; fields.len()];
     for (field, note) in fields.iter().zip(&mut notes) {
         let mut picks = match content.remove(&field.key) {
-            None | Some(Value::Null) if field.needed && field.takes_none() => {
-                return Err(format!("the field {:?} is required; give a list", field.key));
-            }
-            None | Some(Value::Null) => Vec::new(),
+            None if field.needed => return Err(format!("the field {:?} is required", field.key)),
+            None => Vec::new(),
             Some(value) => picks(field, value)?,
         };
         // Own words have a field of their own; this one takes what it offers.
@@ -214,23 +242,20 @@ pub(crate) fn answers(params: &Params, mut content: Map<String, Value>) -> Resul
                 || field.item.options.iter().any(|option| option.value == **pick)
         };
         if field.companion.is_some()
-            && !field.item.options.is_empty()
+            && field.offers()
             && let Some(other) = picks.iter().find(|pick| !offered(pick))
         {
             return Err(format!("{other:?} is not offered by the field {:?}", field.key));
         }
-        let own = field.companion.as_ref().and_then(|key| content.remove(key));
-        let own = match own {
-            None | Some(Value::Null) => None,
-            Some(Value::String(words)) => Some(words).filter(|words| !words.trim().is_empty()),
-            Some(other) => return Err(format!("the words for {:?} are not text: {other}", field.key)),
+        let words = match &field.companion {
+            Some(companion) => own_words(companion, &mut content)?,
+            None => None,
         };
-        if let Some(words) = own {
-            let only_none = field.none_of_these.is_some() && picks.first() == field.none_of_these.as_ref();
-            if only_none {
+        if let Some(words) = words {
+            if field.none_of_these.is_some() && picks.first() == field.none_of_these.as_ref() {
                 picks.clear();
             }
-            if picks.is_empty() || field.item.multiple {
+            if field.offers() && field.item.custom && (picks.is_empty() || field.item.multiple) {
                 picks.push(words);
             } else {
                 *note = Some(words);
@@ -240,6 +265,21 @@ pub(crate) fn answers(params: &Params, mut content: Map<String, Value>) -> Resul
     }
     let notes = notes.iter().any(Option::is_some).then_some(notes);
     Ok((answers, notes))
+}
+
+/// What a client's content has in the field beside another one.
+fn own_words(companion: &Companion, content: &mut Map<String, Value>) -> Result<Option<String>, String> {
+    match content.remove(&companion.key) {
+        None => Ok(None),
+        Some(Value::String(words)) if companion.takes(&words) => {
+            Ok(Some(words).filter(|words| !words.trim().is_empty()))
+        }
+        Some(Value::String(_)) => {
+            let max = companion.max_length.unwrap_or_default();
+            Err(format!("the field {:?} takes at most {max} characters", companion.key))
+        }
+        Some(other) => Err(format!("{other} does not fit the field {:?}", companion.key)),
+    }
 }
 
 fn picks(field: &Field, value: Value) -> Result<Vec<String>, String> {

@@ -1,12 +1,14 @@
 //! The schema of an elicitation form, read into fields: each becomes one item, and each knows how its answer is written back.
 //!
-//! In: `requestedSchema` as JSON. Out: [`Field`]s in the order of the schema. Companion fields (`question_0_custom` of
-//! claude-agent-acp, `<id>_note` with `_meta.codex` of codex-acp) are folded into the field that they accompany, so that a
-//! person sees one question with "own words" and a note, and they are unfolded again in the answer.
+//! In: `requestedSchema` as JSON. Out: [`Field`]s in the order of the schema. A companion (see `companion`) is folded into the
+//! field that it accompanies, so that a person sees one question with "own words" and a note, and is unfolded again in the answer.
 
-use askd_core::question::{Choice, Input, Item};
+use std::collections::HashSet;
+
+use askd_core::question::{Bounds, Choice, Input, Item};
 use serde_json::{Map, Value};
 
+use super::companion::{Companion, companions, is_claude_key};
 use super::draft;
 use super::value::{Type, text_of};
 
@@ -25,26 +27,47 @@ pub(crate) struct Field {
     /// The type of its value; of each of them, if it takes several.
     pub(crate) value_type: Type,
     pub(crate) dialect: Dialect,
-    /// Whether the content must have the key. Of a list that may be empty that is no duty of the human.
+    /// Whether the content must have the key. Where that may be empty it is no duty of the human.
     pub(crate) needed: bool,
-    /// The key of the field that takes own words and notes.
-    pub(crate) companion: Option<String>,
+    pub(crate) companion: Option<Companion>,
     /// The option that stands for "see the note" (codex-acp); it is shown as own words, not as an option.
     pub(crate) none_of_these: Option<String>,
+    /// Whether the empty text is its default.
+    blank_by_default: bool,
     /// What askd cannot do for whoever answers.
     remark: Option<String>,
 }
 
 impl Field {
+    /// Whether it takes only what it offers, so that own words belong to its companion.
+    pub(crate) fn offers(&self) -> bool {
+        !self.item.options.is_empty() || self.none_of_these.is_some()
+    }
+
+    /// How long own words may be; those of the option that stands for them always fit.
+    fn longest_words(&self) -> Option<usize> {
+        let max = self.companion.as_ref().and_then(|companion| companion.max_length)?;
+        Some(max.max(self.none_of_these.as_ref().map_or(0, |none| none.chars().count())))
+    }
+
     /// Whether an empty list is an answer.
     pub(crate) fn takes_none(&self) -> bool {
         self.item.multiple && self.item.bounds.min_items.is_none_or(|min| min == 0)
+    }
+
+    /// What stands for no answer in the content, where the form itself has an empty value for that.
+    pub(crate) fn nothing(&self) -> Option<Value> {
+        if self.takes_none() {
+            return Some(Value::Array(Vec::new()));
+        }
+        (self.blank_by_default && self.takes_blank()).then(|| Value::from(""))
     }
 
     /// Whether an empty text fits the schema; to a human that is a field that he left out.
     pub(crate) fn takes_blank(&self) -> bool {
         let bounds = &self.item.bounds;
         self.item.input == Some(Input::Text)
+            && !self.item.multiple
             && bounds.pattern.is_none()
             && bounds.min_length.is_none_or(|min| min == 0)
     }
@@ -72,53 +95,40 @@ pub(crate) fn fields(schema: Option<&Value>, message: &str) -> Vec<Field> {
         .and_then(Value::as_array)
         .map(|names| names.iter().filter_map(Value::as_str).collect())
         .unwrap_or_default();
-    let companions: Vec<(&str, &str)> =
-        properties.iter().filter_map(|(key, schema)| companion_of(key, schema, properties)).collect();
+    let companions = companions(properties, &required);
+    let folded: HashSet<&str> = companions.values().map(|companion| companion.key.as_str()).collect();
     let shown: Vec<(&String, &Value)> =
-        properties.iter().filter(|(key, _)| companions.iter().all(|(own, _)| own != key)).collect();
+        properties.iter().filter(|(key, _)| !folded.contains(key.as_str())).collect();
     let alone = shown.len() == 1;
     shown
         .into_iter()
         .map(|(key, schema)| {
-            let companion = companions.iter().find(|(_, base)| base == key).map(|(own, _)| (*own).to_owned());
+            let companion = companions.get(key.as_str()).cloned();
             let mut field = field(key, schema, companion, alone.then_some(message));
             field.needed = required.contains(&key.as_str());
-            field.item.required = field.needed && !field.takes_none();
+            field.item.required = field.needed && field.nothing().is_none();
+            if field.item.required && field.offers() && field.none_of_these.is_none() {
+                // Own words alone would leave it out.
+                field.item.custom = false;
+            }
             field
         })
         .collect()
 }
 
-/// The field that `key` accompanies.
-fn companion_of<'a>(
-    key: &'a str,
-    schema: &'a Value,
-    properties: &'a Map<String, Value>,
-) -> Option<(&'a str, &'a str)> {
-    if schema.get("type").and_then(Value::as_str) != Some("string") || has_options(schema) {
-        return None;
-    }
-    let codex = schema.pointer("/_meta/codex");
-    let base = match codex.and_then(|meta| meta.get("role")).and_then(Value::as_str) {
-        Some("user_note") => codex.and_then(|meta| meta.get("questionId")).and_then(Value::as_str)?,
-        _ => key.strip_suffix("_custom").filter(|base| is_claude_key(base))?,
-    };
-    (base != key && properties.contains_key(base)).then_some((key, base))
-}
-
-fn is_claude_key(key: &str) -> bool {
-    key.strip_prefix("question_").is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
-}
-
-fn has_options(schema: &Value) -> bool {
+pub(super) fn has_options(schema: &Value) -> bool {
     ["oneOf", "anyOf", "enum"].iter().any(|key| schema.get(key).is_some())
 }
 
-fn text<'a>(schema: &'a Value, key: &str) -> Option<&'a str> {
+pub(super) fn text<'a>(schema: &'a Value, key: &str) -> Option<&'a str> {
     schema.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
 }
 
-fn field(key: &str, schema: &Value, companion: Option<String>, message: Option<&str>) -> Field {
+pub(super) fn size(schema: &Value, key: &str) -> Option<usize> {
+    schema.get(key).and_then(Value::as_u64).map(|n| usize::try_from(n).unwrap_or(usize::MAX))
+}
+
+fn field(key: &str, schema: &Value, companion: Option<Companion>, message: Option<&str>) -> Field {
     let dialect = if schema.pointer("/_meta/codex").is_some() {
         Dialect::Codex
     } else if companion.is_some() && is_claude_key(key) {
@@ -155,23 +165,41 @@ fn field(key: &str, schema: &Value, companion: Option<String>, message: Option<&
         Dialect::Claude | Dialect::Plain => companion.is_some(),
     };
     item.custom = item.options.is_empty() || own_words;
-    Field { key: key.to_owned(), item, value_type, dialect, needed: false, companion, none_of_these, remark }
+    let key = key.to_owned();
+    let blank_by_default = schema.get("default").and_then(Value::as_str) == Some("");
+    let mut field = Field {
+        key,
+        item,
+        value_type,
+        dialect,
+        needed: false,
+        companion,
+        none_of_these,
+        blank_by_default,
+        remark,
+    };
+    if field.companion.is_some() && field.offers() {
+        let Bounds { min_items, max_items, .. } = field.item.bounds;
+        field.item.bounds =
+            Bounds { min_items, max_items, max_length: field.longest_words(), ..Bounds::default() };
+    }
+    field
 }
 
 /// Fills in options, input and bounds, and says how the answer is written.
 fn shape(schema: &Value, item: &mut Item) -> Type {
-    let number = |key: &str| schema.get(key).and_then(Value::as_f64);
-    let size =
-        |key: &str| schema.get(key).and_then(Value::as_u64).map(|n| usize::try_from(n).unwrap_or(usize::MAX));
-    item.bounds.minimum = number("minimum");
-    item.bounds.maximum = number("maximum");
-    item.bounds.min_length = size("minLength");
-    item.bounds.max_length = size("maxLength");
-    item.bounds.min_items = size("minItems");
-    item.bounds.max_items = size("maxItems");
-    item.bounds.pattern = text(schema, "pattern").map(str::to_owned);
     item.multiple = type_of(schema) == Some("array");
     let one = if item.multiple { schema.get("items").unwrap_or(&Value::Null) } else { schema };
+    let number = |key: &str| one.get(key).and_then(Value::as_number).cloned();
+    item.bounds = Bounds {
+        minimum: number("minimum"),
+        maximum: number("maximum"),
+        min_length: size(one, "minLength"),
+        max_length: size(one, "maxLength"),
+        min_items: size(schema, "minItems"),
+        max_items: size(schema, "maxItems"),
+        pattern: text(one, "pattern").map(str::to_owned),
+    };
     item.options = options(one);
     let value_type = match type_of(one) {
         Some("string") => Type::Text,
@@ -190,12 +218,8 @@ fn shape(schema: &Value, item: &mut Item) -> Type {
     if !item.options.is_empty() {
         return value_type;
     }
-    if item.multiple {
-        // No input asks for a list of numbers, so nobody is kept from typing other words.
-        return if value_type == Type::Text { Type::Text } else { Type::Any };
-    }
     item.input = match value_type {
-        Type::Text => Some(input(schema)),
+        Type::Text => Some(input(one)),
         Type::Integer => Some(Input::Integer),
         Type::Number => Some(Input::Number),
         Type::Boolean => Some(Input::Boolean),
@@ -204,7 +228,7 @@ fn shape(schema: &Value, item: &mut Item) -> Type {
     value_type
 }
 
-fn type_of(schema: &Value) -> Option<&str> {
+pub(super) fn type_of(schema: &Value) -> Option<&str> {
     schema.get("type").and_then(Value::as_str)
 }
 
@@ -221,7 +245,7 @@ fn input(schema: &Value) -> Input {
 /// What whoever answers has to know, because askd cannot help with it.
 fn remark(schema: &Value, item: &Item) -> Option<String> {
     match type_of(schema) {
-        Some("string") if item.options.is_empty() && !item.bounds.checks_pattern() => {
+        Some("string" | "array") if item.options.is_empty() && !item.bounds.checks_pattern() => {
             Some("askd cannot check the pattern of this field".to_owned())
         }
         Some("string" | "integer" | "number" | "boolean" | "array") => None,

@@ -3,6 +3,7 @@
 mod agent;
 mod asking;
 mod codec;
+mod companion;
 pub(crate) mod draft;
 pub(crate) mod elicitation;
 mod form;

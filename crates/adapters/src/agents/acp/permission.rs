@@ -104,6 +104,7 @@ pub(crate) fn ask(agent: &str, params: &Params, known_title: Option<&str>) -> Re
     let title = params.title.as_deref().or(call.title.as_deref()).or(known_title);
     let title = title.filter(|title| !title.trim().is_empty());
     let mut item = draft::item(title.unwrap_or("May the agent do this?").to_owned());
+    item.required = true;
     let modes = params.reject_modes();
     if let (Some(plan), Some(approving)) = (params.plan(), params.approving()) {
         let others = params.options.iter().filter(|o| o.allows() && o.option_id != approving.option_id);
@@ -164,16 +165,18 @@ pub(crate) fn outcome(params: &Params, ask: &Ask, settled: &Settlement) -> Resul
     Ok(result)
 }
 
-/// The answer that an option of the agent stands for; `None` where it declines a plan.
-pub(crate) fn picked(params: &Params, ask: &Ask, option_id: &str) -> Option<String> {
+/// The answer that an option of the agent stands for; `None` where it declines a plan. Only the agent's own ids count.
+pub(crate) fn picked(params: &Params, ask: &Ask, option_id: &str) -> Result<Option<String>, String> {
+    let Some(option) = params.options.iter().find(|option| option.option_id == option_id) else {
+        let ids: Vec<&str> = params.options.iter().map(|option| option.option_id.as_str()).collect();
+        return Err(format!("the optionId {option_id:?} is not one of: {}", ids.join(", ")));
+    };
     if ask.kind != Kind::Plan {
-        return Some(option_id.to_owned());
+        return Ok(Some(option_id.to_owned()));
     }
-    if params.approving().is_some_and(|approving| approving.option_id == option_id) {
-        return Some(APPROVE.to_owned());
-    }
-    let refuses = |option: &AskedOption| option.option_id == option_id && !option.allows();
-    (!params.options.iter().any(refuses)).then(|| option_id.to_owned())
+    let approves = params.approving().is_some_and(|approving| approving.option_id == option_id);
+    let value = if approves { APPROVE } else { option_id };
+    Ok(option.allows().then(|| value.to_owned()))
 }
 
 pub(crate) fn cancelled() -> Value {

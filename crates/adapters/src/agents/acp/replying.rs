@@ -10,7 +10,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::open::Way;
-use super::wire::{self, Message};
+use super::wire::{self, Message, Object};
 use super::{elicitation, permission};
 use crate::codec::{ClientSays, Unspeakable};
 
@@ -27,10 +27,10 @@ pub(super) fn understand(native: &RawValue, ask: &Ask, response: &str) -> Result
         _ => return Err(Unspeakable::Misfit("it is not a response".to_owned())),
     };
     match Way::of(&method) {
-        Some(Way::Question) => question(result).map_err(misfit),
+        Some(Way::Question) => question(ask, result).map_err(misfit),
         Some(Way::Elicitation) => {
             let params: elicitation::Params = wire::params(params).map_err(unreadable)?;
-            form(&params, result).map_err(misfit)
+            form(&params, ask, result).map_err(misfit)
         }
         Some(Way::Permission) => {
             let params: permission::Params = wire::params(params).map_err(unreadable)?;
@@ -44,7 +44,23 @@ fn reject(mode: RejectMode, reason: Option<String>) -> ClientSays {
     ClientSays::Reject(Rejection { mode: Some(mode), reason })
 }
 
-fn question(result: &RawValue) -> Result<ClientSays, String> {
+/// The agent gets the client's own bytes, so a label that a person would mean by an option is not the option here.
+fn only_values(ask: &Ask, answers: &[Vec<String>]) -> Result<(), String> {
+    for (item, picks) in ask.questions.iter().zip(answers) {
+        let is_value = |pick: &String| item.options.iter().any(|option| option.value == *pick);
+        let is_label = |pick: &String| item.options.iter().any(|option| option.label == *pick);
+        if picks.iter().any(|pick| !is_value(pick) && is_label(pick)) {
+            let values: Vec<&str> = item.options.iter().map(|option| option.value.as_str()).collect();
+            return Err(format!(
+                "a title was given where a value belongs; give one of: {}",
+                values.join(", ")
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn question(ask: &Ask, result: &RawValue) -> Result<ClientSays, String> {
     #[derive(Deserialize)]
     #[serde(tag = "status", rename_all = "lowercase")]
     enum Given {
@@ -60,13 +76,14 @@ fn question(result: &RawValue) -> Result<ClientSays, String> {
             reason: Option<String>,
         },
     }
-    let given = serde_json::from_str(result.get()).map_err(|error| {
+    let given = wire::object(result.get()).map_err(|error| {
         format!(
             "{error}; give {{\"status\":\"answered\",\"answers\":[[...]]}} or {{\"status\":\"rejected\"}}"
         )
     })?;
     Ok(match given {
         Given::Answered { answers, notes } => {
+            only_values(ask, &answers)?;
             ClientSays::Reply(Reply { answers, notes, edited_plan: None, next_mode: None })
         }
         // Without a mode it is a decline, or the only thing that the agent understands.
@@ -78,7 +95,7 @@ fn question(result: &RawValue) -> Result<ClientSays, String> {
 #[derive(Deserialize, Default)]
 struct Meta {
     #[serde(default)]
-    askd: Beside,
+    askd: Object<Beside>,
 }
 
 #[derive(Deserialize, Default)]
@@ -89,21 +106,22 @@ struct Beside {
     notes: Option<Vec<Option<String>>>,
 }
 
-fn form(params: &elicitation::Params, result: &RawValue) -> Result<ClientSays, String> {
+fn form(params: &elicitation::Params, ask: &Ask, result: &RawValue) -> Result<ClientSays, String> {
     #[derive(Deserialize)]
     struct Given {
         action: String,
         #[serde(default)]
         content: Option<serde_json::Map<String, Value>>,
         #[serde(default, rename = "_meta")]
-        meta: Option<Meta>,
+        meta: Option<Object<Meta>>,
     }
-    let given: Given = serde_json::from_str(result.get())
+    let given: Given = wire::object(result.get())
         .map_err(|error| format!("{error}; give an action (accept, decline or cancel), and content"))?;
-    let beside = given.meta.unwrap_or_default().askd;
+    let Object(beside) = given.meta.unwrap_or_default().0.askd;
     match given.action.as_str() {
         "accept" => {
             let (answers, notes) = elicitation::answers(params, given.content.unwrap_or_default())?;
+            only_values(ask, &answers)?;
             let notes = notes.or(beside.notes);
             Ok(ClientSays::Reply(Reply { answers, notes, edited_plan: None, next_mode: None }))
         }
@@ -116,9 +134,9 @@ fn form(params: &elicitation::Params, result: &RawValue) -> Result<ClientSays, S
 fn pick(params: &permission::Params, ask: &Ask, result: &RawValue) -> Result<ClientSays, String> {
     #[derive(Deserialize)]
     struct Given {
-        outcome: Picked,
+        outcome: Object<Picked>,
         #[serde(default, rename = "_meta")]
-        meta: Option<Meta>,
+        meta: Option<Object<Meta>>,
     }
     #[derive(Deserialize)]
     #[serde(tag = "outcome", rename_all = "lowercase")]
@@ -129,15 +147,15 @@ fn pick(params: &permission::Params, ask: &Ask, result: &RawValue) -> Result<Cli
         },
         Cancelled,
     }
-    let given: Given = serde_json::from_str(result.get()).map_err(|error| {
+    let given: Given = wire::object(result.get()).map_err(|error| {
         format!(
             "{error}; give {{\"outcome\":{{\"outcome\":\"selected\",\"optionId\":...}}}} or \"cancelled\""
         )
     })?;
-    let beside = given.meta.unwrap_or_default().askd;
-    match given.outcome {
+    let Object(beside) = given.meta.unwrap_or_default().0.askd;
+    match given.outcome.0 {
         Picked::Cancelled => Ok(reject(RejectMode::Cancel, beside.reason)),
-        Picked::Selected { option_id } => match permission::picked(params, ask, &option_id) {
+        Picked::Selected { option_id } => match permission::picked(params, ask, &option_id)? {
             Some(value) => {
                 let answers = vec![vec![value]];
                 Ok(ClientSays::Reply(Reply {

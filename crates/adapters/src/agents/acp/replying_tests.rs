@@ -33,10 +33,24 @@ fn round_trip(method: &str, params: &Value, result: &Value) -> Result<Value, Str
         }
         ClientSays::Failed(why) => return Err(why),
     };
-    let Ok(Speech::Bytes(bytes)) = AcpCodec::new("a").speak(&native, &ask, &settled) else {
-        return Err("unspeakable".to_owned());
-    };
-    Ok(serde_json::from_slice::<Value>(&bytes).unwrap()["result"].clone())
+    spoken(&native, &ask, &settled)
+}
+
+/// What the agent hears.
+fn spoken(native: &RawValue, ask: &Ask, settled: &Settlement) -> Result<Value, String> {
+    match AcpCodec::new("a").speak(native, ask, settled) {
+        Ok(Speech::Bytes(bytes)) => Ok(serde_json::from_slice::<Value>(&bytes).unwrap()["result"].clone()),
+        Ok(_) => Err("not written".to_owned()),
+        Err(error) => Err(format!("unspeakable: {error}")),
+    }
+}
+
+/// A reply from the inbox, checked and spoken. What passes the check must be speakable.
+fn from_inbox(method: &str, params: &Value, reply: &Value) -> Result<Value, String> {
+    let (native, ask) = asked(method, params);
+    let reply: Reply = serde_json::from_value(reply.clone()).unwrap();
+    let answer = reply.check(&ask).map_err(|error| error.to_string())?;
+    Ok(spoken(&native, &ask, &Settlement::Answered(answer)).unwrap())
 }
 
 fn same(method: &str, params: &Value, results: &[Value]) {
@@ -295,4 +309,231 @@ fn a_pattern_that_askd_cannot_check_is_shown_and_said_so() {
     let (_, ask) = asked("elicitation/create", &params);
     assert_eq!(ask.questions[0].question, "Which key? (askd cannot check the pattern of this field)");
     assert_eq!(ask.body, None);
+}
+
+#[test]
+fn a_skip_is_neither_permission_nor_consent() {
+    let skip = json!({ "answers": [[]] });
+    let options = json!([{ "optionId": "once", "name": "Yes", "kind": "allow_once" }]);
+    let permission = json!({ "sessionId": "s", "toolCall": { "toolCallId": "t" }, "options": options });
+    let plan = json!({ "sessionId": "s", "options": options,
+        "toolCall": { "toolCallId": "t", "kind": "switch_mode", "rawInput": { "plan": "1. Do it" } } });
+    let link = json!({ "mode": "url", "sessionId": "s", "message": "m", "url": "https://x.example" });
+    let unknown = json!({ "mode": "_voice", "sessionId": "s", "message": "m" });
+    let empty = json!({ "mode": "form", "sessionId": "s", "message": "m" });
+    let accepted = json!({ "action": "accept" });
+    let selected = json!({ "outcome": { "outcome": "selected", "optionId": "once" } });
+    for (method, params, pick, heard) in [
+        ("session/request_permission", permission, "once", selected.clone()),
+        ("session/request_permission", plan, "approve", selected),
+        ("elicitation/create", link, "opened", accepted.clone()),
+        ("elicitation/create", unknown, "accept", accepted),
+        ("elicitation/create", empty, "accept", json!({ "action": "accept", "content": {} })),
+    ] {
+        assert_eq!(
+            from_inbox(method, &params, &skip),
+            Err("answers[0]: this question must be answered".to_owned())
+        );
+        assert_eq!(from_inbox(method, &params, &json!({ "answers": [[pick]] })), Ok(heard));
+        // A question that an earlier askd let people skip.
+        let (native, mut ask) = asked(method, &params);
+        ask.questions[0].required = false;
+        let skipped = Reply { answers: vec![vec![]], ..Reply::default() }.check(&ask).unwrap();
+        assert!(spoken(&native, &ask, &Settlement::Answered(skipped)).is_err(), "{params}");
+    }
+}
+
+#[test]
+fn only_a_turn_of_a_session_can_be_interrupted() {
+    let modes = |method: &str, params: Value| asked(method, &params).1.reject_modes;
+    use RejectMode::{Cancel, Decline, Interrupt};
+    assert_eq!(
+        modes("elicitation/create", json!({ "sessionId": "s", "message": "m" })),
+        [Decline, Cancel, Interrupt]
+    );
+    assert_eq!(modes("elicitation/create", json!({ "requestId": 1, "message": "m" })), [Decline, Cancel]);
+}
+
+#[test]
+fn a_list_is_not_taken_for_an_object() {
+    let form = json!({ "mode": "form", "sessionId": "s", "message": "m",
+        "requestedSchema": { "type": "object", "properties": { "f": { "type": "string" } } } });
+    let question = json!({ "sessionId": "s", "prompt": "?", "options": ["a"] });
+    let permission = json!({ "sessionId": "s", "toolCall": { "toolCallId": "t" },
+        "options": [{ "optionId": "once", "name": "Yes", "kind": "allow_once" }] });
+    for (method, params, result) in [
+        ("elicitation/create", &form, json!(["accept", { "f": "x" }, null])),
+        ("elicitation/create", &form, json!(["decline"])),
+        ("elicitation/create", &form, json!({ "action": "decline", "_meta": [{ "reason": "r" }] })),
+        ("elicitation/create", &form, json!({ "action": "decline", "_meta": { "askd": ["r"] } })),
+        ("_sandboxagent/session/request_question", &question, json!(["answered", [["a"]]])),
+        ("_sandboxagent/session/request_question", &question, json!(["rejected", null, null])),
+        ("session/request_permission", &permission, json!({ "outcome": ["selected", "once"] })),
+        ("session/request_permission", &permission, json!([{ "outcome": "selected", "optionId": "once" }])),
+    ] {
+        let refused = round_trip(method, params, &result).unwrap_err();
+        assert!(refused.contains("invalid type: sequence, expected a JSON object"), "{result}: {refused}");
+    }
+}
+
+#[test]
+fn a_client_gives_values_and_a_title_is_none() {
+    let accept = |content: Value| json!({ "action": "accept", "content": content });
+    let titled = json!([{ "const": "pg", "title": "Postgres" }, { "const": "lite", "title": "SQLite" }]);
+    let schema = json!({ "type": "object", "properties": {
+        "f": { "type": "string", "oneOf": titled }, "g": { "type": "array", "items": { "anyOf": titled } } } });
+    let form = json!({ "mode": "form", "sessionId": "s", "message": "m", "requestedSchema": schema });
+    let question = json!({ "sessionId": "s", "prompt": "?", "options": [["a", "Alpha"], ["b", "Beta"]] });
+    let options = json!([{ "optionId": "once", "name": "Allow once", "kind": "allow_once" },
+        { "optionId": "no", "name": "Reject", "kind": "reject_once" }]);
+    let permission = json!({ "sessionId": "s", "toolCall": { "toolCallId": "t" }, "options": options });
+    let plan = json!({ "sessionId": "s", "options": options,
+        "toolCall": { "toolCallId": "t", "kind": "switch_mode", "rawInput": { "plan": "1. Do it" } } });
+    let selected = |id: &str| json!({ "outcome": { "outcome": "selected", "optionId": id } });
+    let answered = |pick: &str| json!({ "status": "answered", "answers": [[pick]] });
+    let extension = "_sandboxagent/session/request_question";
+    for (method, params, given, choices) in [
+        ("elicitation/create", &form, accept(json!({ "f": "Postgres" })), "pg, lite"),
+        ("elicitation/create", &form, accept(json!({ "g": ["pg", "SQLite"] })), "pg, lite"),
+        (extension, &question, answered("Alpha"), "a, b"),
+        ("session/request_permission", &permission, selected("Allow once"), "once, no"),
+        ("session/request_permission", &plan, selected("Allow once"), "once, no"),
+        ("session/request_permission", &plan, selected("approve"), "once, no"),
+    ] {
+        let refused = round_trip(method, params, &given).unwrap_err();
+        assert!(refused.ends_with(&format!("one of: {choices}")), "{given}: {refused}");
+    }
+    same(extension, &question, &[answered("b"), answered("own words")]);
+    // A person who answers in the inbox means the option by its label.
+    let by_label = json!({ "answers": [["Alpha"]] });
+    assert_eq!(from_inbox(extension, &question, &by_label), Ok(answered("a")));
+}
+
+#[test]
+fn a_required_field_is_answered_by_what_it_offers_and_not_by_the_note_beside_it() {
+    let option = |value: &str| json!({ "const": value, "title": value });
+    let note = |base: &str| {
+        json!({ "type": "string", "maxLength": 5,
+        "_meta": { "codex": { "questionId": base, "role": "user_note" } } })
+    };
+    let codex = json!({ "codex": { "isOther": true } });
+    let schema = json!({ "type": "object", "required": ["db", "engine", "name", "question_0"], "properties": {
+        "db": { "type": "string", "title": "Q", "_meta": codex, "oneOf": [option("a")] }, "db_note": note("db"),
+        "engine": { "type": "string", "title": "Q", "_meta": codex,
+            "oneOf": [option("a"), option("None of the above")] }, "engine_note": note("engine"),
+        "name": { "type": "string", "title": "Q", "_meta": codex }, "name_note": note("name"),
+        "question_0": { "type": "string", "oneOf": [option("x")] },
+        "question_0_custom": { "type": "string", "title": "Other", "maxLength": 5 },
+    } });
+    let params = json!({ "mode": "form", "sessionId": "s", "message": "m", "requestedSchema": schema });
+    let method = "elicitation/create";
+    let accept = |content: Value| json!({ "action": "accept", "content": content });
+    let with = |more: Value| {
+        let mut content = json!({ "db": "a", "engine": "a", "name": "n", "question_0": "x" });
+        content.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        content.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+        accept(content)
+    };
+    for given in [
+        with(json!({})),
+        with(json!({ "db_note": "why", "name_note": "more", "question_0_custom": "also" })),
+        with(json!({ "engine": "None of the above", "engine_note": "other" })),
+        with(json!({ "engine": "None of the above" })),
+    ] {
+        assert_eq!(round_trip(method, &params, &given), Ok(given));
+    }
+    refused(
+        method,
+        &params,
+        &[
+            with(json!({ "db": null, "db_note": "x" })),
+            with(json!({ "db": "own" })),
+            with(json!({ "db_note": "longer" })),
+            with(json!({ "engine": null, "engine_note": "other" })),
+            with(json!({ "engine": "None of the above", "engine_note": "longer" })),
+            with(json!({ "name": null, "name_note": "n" })),
+            with(json!({ "question_0": null, "question_0_custom": "own" })),
+            with(json!({ "question_0_custom": "longer" })),
+        ],
+    );
+    let reply = |answers: [&str; 4], notes: [Option<&str>; 4]| {
+        let answers = answers.map(|pick| [pick]);
+        from_inbox(method, &params, &json!({ "answers": answers, "notes": notes }))
+    };
+    assert_eq!(
+        reply(["a", "other", "free", "x"], [Some("why"), None, Some("more"), Some("also")]),
+        Ok(with(json!({ "db_note": "why", "engine": "None of the above", "engine_note": "other",
+            "name": "free", "name_note": "more", "question_0_custom": "also" })))
+    );
+    // A note that the form has no room for is not cut, and not lost.
+    let mut beside = with(json!({}));
+    beside["_meta"] = json!({ "askd": { "notes": ["longer", null, null, null] } });
+    assert_eq!(reply(["a", "a", "n", "x"], [Some("longer"), None, None, None]), Ok(beside));
+    for own in [["own", "a", "n", "x"], ["a", "a", "n", "own"], ["a", "longer than any of them", "n", "x"]] {
+        assert!(reply(own, [None; 4]).is_err(), "{own:?}");
+    }
+}
+
+#[test]
+fn only_what_has_the_form_of_a_companion_is_one_and_no_field_disappears() {
+    let keys = |properties: Value, required: &[&str]| {
+        let schema = json!({ "type": "object", "properties": properties, "required": required });
+        let params = json!({ "mode": "form", "sessionId": "s", "message": "m", "requestedSchema": schema });
+        let (_, ask) = asked("elicitation/create", &params);
+        ask.questions.into_iter().filter_map(|item| item.key).collect::<Vec<_>>().join(" ")
+    };
+    let choice = json!({ "type": "string", "oneOf": [{ "const": "x", "title": "x" }] });
+    let several = json!({ "type": "array", "items": { "anyOf": [{ "const": "x", "title": "x" }] } });
+    let other = json!({ "type": "string", "title": "Other" });
+    let named =
+        |question: &Value, custom: &Value| json!({ "question_1": question, "question_1_custom": custom });
+    let note = |base: &str| json!({ "type": "string", "_meta": { "codex": { "questionId": base, "role": "user_note" } } });
+    let both = "question_1 question_1_custom";
+    assert_eq!(keys(named(&choice, &other), &[]), "question_1");
+    assert_eq!(keys(named(&several, &other), &["question_1"]), "question_1");
+    assert_eq!(keys(named(&choice, &other), &["question_1_custom"]), both);
+    assert_eq!(keys(named(&json!({ "type": "integer" }), &other), &[]), both);
+    assert_eq!(keys(named(&json!({ "type": "string", "title": "T" }), &other), &[]), both);
+    assert_eq!(keys(named(&choice, &json!({ "type": "string", "title": "Sub" })), &[]), both);
+    assert_eq!(keys(json!({ "db": choice, "n": note("db"), "m": note("db") }), &[]), "db m");
+    assert_eq!(keys(json!({ "a": note("b"), "b": note("a"), "c": note("c") }), &[]), "a b c");
+    assert_eq!(keys(json!({ "db": choice, "n": note("db"), "m": note("n") }), &[]), "db m");
+}
+
+#[test]
+fn a_field_is_given_or_left_out_and_each_of_a_list_fits_its_type() {
+    let schema = json!({ "type": "object", "required": ["name"], "properties": {
+        "name": { "type": "string", "default": "" }, "n": { "type": "integer" },
+        "ports": { "type": "array", "items": { "type": "integer", "minimum": 1, "maximum": 9 } },
+        "mails": { "type": "array", "items": { "type": "string", "format": "email" } },
+        "mixed": { "enum": ["auto", null] },
+    } });
+    let params = json!({ "mode": "form", "sessionId": "s", "message": "m", "requestedSchema": schema });
+    let accept = |content: Value| json!({ "action": "accept", "content": content });
+    let method = "elicitation/create";
+    same(
+        method,
+        &params,
+        &[
+            accept(json!({ "name": "" })),
+            accept(json!({ "name": "a", "ports": [1, 9], "mails": ["a@b.org", "c@d.org"], "mixed": null })),
+        ],
+    );
+    refused(
+        method,
+        &params,
+        &[
+            accept(json!({})),
+            accept(json!({ "name": null })),
+            accept(json!({ "name": "a", "n": null })),
+            accept(json!({ "name": "a", "ports": null })),
+            accept(json!({ "name": "a", "ports": ["1"] })),
+            accept(json!({ "name": "a", "ports": [1.5] })),
+            accept(json!({ "name": "a", "ports": [10] })),
+            accept(json!({ "name": "a", "mails": ["a"] })),
+        ],
+    );
+    let reply = |ports: Value| from_inbox(method, &params, &json!({ "answers": [[], [], ports, [], []] }));
+    assert_eq!(reply(json!(["7"])), Ok(accept(json!({ "name": "", "ports": [7] }))));
+    assert!(reply(json!(["many"])).is_err());
 }

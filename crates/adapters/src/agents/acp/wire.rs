@@ -5,8 +5,10 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 
-use serde::de::IntoDeserializer;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
@@ -49,6 +51,35 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
+/// A value that must be a JSON object. Left to itself, serde also takes a list for a struct, its members in order.
+#[derive(Debug, Default)]
+pub(crate) struct Object<T>(pub(crate) T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OnlyMaps<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for OnlyMaps<T> {
+            type Value = T;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map))
+            }
+        }
+
+        deserializer.deserialize_map(OnlyMaps(PhantomData)).map(Self)
+    }
+}
+
+/// Reads a text that must be a JSON object.
+pub(crate) fn object<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, serde_json::Error> {
+    serde_json::from_str(text).map(|Object(value)| value)
+}
+
 #[derive(Deserialize)]
 struct Envelope<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
@@ -66,7 +97,7 @@ struct Envelope<'a> {
 impl<'a> Message<'a> {
     pub(crate) fn read(line: &'a str) -> Result<Self, String> {
         let envelope: Envelope<'a> =
-            serde_json::from_str(line).map_err(|error| format!("not a JSON-RPC message: {error}"))?;
+            object(line).map_err(|error| format!("not a JSON-RPC message: {error}"))?;
         let Envelope { id, method, params, result, error } = envelope;
         match (method, id) {
             (Some(method), None) => Ok(Self::Notification { method, params }),
@@ -84,7 +115,7 @@ impl<'a> Message<'a> {
                     Ok(Self::Response { id, result: Ok(result) })
                 }
                 (_, Some(error)) => {
-                    let error = serde_json::from_str(error.get()).unwrap_or_else(|_| RpcError {
+                    let error = object(error.get()).unwrap_or_else(|_| RpcError {
                         code: 0,
                         message: error.get().to_owned(),
                         data: None,
@@ -101,7 +132,7 @@ impl<'a> Message<'a> {
 /// Reads parameters into a type; absent ones read as an empty object.
 pub(crate) fn params<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Result<T, String> {
     match raw {
-        Some(raw) => serde_json::from_str(raw.get()).map_err(|error| error.to_string()),
+        Some(raw) => object(raw.get()).map_err(|error| error.to_string()),
         None => {
             let empty = std::iter::empty::<(&str, &str)>();
             let empty: serde::de::value::MapDeserializer<'_, _, serde::de::value::Error> =
@@ -172,7 +203,7 @@ mod tests {
         assert!(matches!(Message::read(r#"{"id":null,"method":"m"}"#), Ok(Message::Request { .. })));
         assert!(matches!(Message::read(r#"{"method":"m"}"#), Ok(Message::Notification { .. })));
         assert!(matches!(Message::read(r#"{"id":1,"result":null}"#), Ok(Message::Response { .. })));
-        for line in ["", "[]", "{}", "null", r#"{"id":{},"method":"m"}"#, r#"{"id":1}"#] {
+        for line in ["", "[]", r#"[1,"m",{}]"#, "{}", "null", r#"{"id":{},"method":"m"}"#, r#"{"id":1}"#] {
             assert!(Message::read(line).is_err(), "{line}");
         }
     }
@@ -185,5 +216,8 @@ mod tests {
             n: u8,
         }
         assert_eq!(params::<P>(None).unwrap().n, 0);
+        let list = RawValue::from_string("[7]".to_owned()).unwrap();
+        let refused = params::<P>(Some(&list)).map(|p| p.n).unwrap_err();
+        assert!(refused.starts_with("invalid type: sequence, expected a JSON object"), "{refused}");
     }
 }
