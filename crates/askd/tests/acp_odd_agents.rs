@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use acp::{EXTENSION, Guarded, Place, eventually, questions};
+use askd_testkit::hub::Hub;
 use serde_json::{Value, json};
 
 /// An agent that asks as soon as it is greeted, with these lines; gives also the file of what it hears.
@@ -119,7 +120,7 @@ const ASKING: &str = r#"while IFS= read -r line; do
 done"#;
 
 #[test]
-fn a_form_too_large_for_the_inbox_waits_for_a_client_that_can_show_it() {
+fn a_form_too_large_to_be_shown_waits_for_a_client_that_can_show_it() {
     let folder = tempfile::tempdir().unwrap();
     let fields: serde_json::Map<String, Value> =
         (0..100).map(|i| (format!("f{i}"), json!({ "type": "string" }))).collect();
@@ -132,7 +133,7 @@ fn a_form_too_large_for_the_inbox_waits_for_a_client_that_can_show_it() {
         there.then(|| place.stream(None))
     });
     let request = stream.request("elicitation/create");
-    assert_eq!(questions(&hub, "requested"), Vec::<Value>::new());
+    assert_eq!(questions(&hub, "requested").len(), 1);
     let unknown = r#"{"jsonrpc":"2.0","id":5,"error":{"code":-32601,"message":"Method not found"}}"#;
     for after in [None, Some(())] {
         if after.is_some() {
@@ -159,7 +160,7 @@ fn a_form_too_large_for_the_inbox_waits_for_a_client_that_can_show_it() {
 }
 
 #[test]
-fn a_request_that_the_inbox_cannot_show_is_said_to_be_none_of_its_questions() {
+fn what_no_form_can_show_is_a_question_all_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let (form, permission) = ("elicitation/create", "session/request_permission");
     let fields = |fields: Value| json!({ "mode": "form", "requestedSchema": { "type": "object", "properties": fields } });
@@ -168,7 +169,7 @@ fn a_request_that_the_inbox_cannot_show_is_said_to_be_none_of_its_questions() {
     let requests = [
         (EXTENSION, json!({ "options": [["a", "A"]] }), "without a prompt"),
         (EXTENSION, json!({ "prompt": " " }), "questions[0].question: must not be empty"),
-        (EXTENSION, json!({ "prompt": "p", "options": [["a"]] }), "cannot be shown"),
+        (EXTENSION, json!({ "prompt": "p", "options": [["a"]] }), "did not match"),
         (EXTENSION, json!({ "prompt": long }), "at most 1048576 are allowed"),
         (form, fields(json!({ "a": { "enum": many(600) } })), "has 600 options, at most 512 are allowed"),
         (
@@ -183,28 +184,45 @@ fn a_request_that_the_inbox_cannot_show_is_said_to_be_none_of_its_questions() {
     ];
     let line = |(i, (method, params, _)): (usize, &(&str, Value, &str))| json!({ "jsonrpc": "2.0", "id": i, "method": method, "params": params });
     let lines: Vec<Value> = requests.iter().enumerate().map(line).collect();
-    let (mut hub, place, _) = asking(folder.path(), &lines);
-    let mut stream = eventually("the server", || {
-        let there = hub.http("GET", "/v1/holders", None).unwrap().1["holders"] != json!([]);
-        there.then(|| place.stream(None))
+    let (mut hub, place, heard) = asking(folder.path(), &lines);
+    let open = eventually("all questions", || {
+        Some(questions(&hub, "requested")).filter(|open| open.len() == requests.len())
     });
-    for (i, (method, _, why)) in requests.iter().enumerate() {
-        assert_eq!(stream.request(method)["id"], i);
-        let notice = stream.next().json();
-        assert_eq!(notice["method"], "_askd/question_not_taken", "{method} {why}");
-        assert_eq!(notice["params"]["requestId"], i);
-        let reason = notice["params"]["reason"].as_str().unwrap();
-        assert!(reason.contains(why), "{reason} has not {why}");
+    for (question, (method, _, why)) in open.iter().zip(&requests) {
+        let item = &question["questions"][0];
+        let text = item["question"].as_str().unwrap();
+        assert!(text.contains(why) && item["key"] == "$result", "{method}: {text} has not {why}");
     }
-    assert_eq!(questions(&hub, "requested"), Vec::<Value>::new());
+    let reply = |hub: &Hub, i: usize, answer: &str| {
+        let path = format!("/v1/questions/{}/reply", open[i]["id"].as_str().unwrap());
+        hub.http("POST", &path, Some(&json!({ "answers": [[answer]] }))).unwrap()
+    };
+    // What is no result is refused, and the question stays open.
+    for answer in ["yes", "{}", r#"{"action":"decline"}"#] {
+        let (status, problem) = reply(&hub, 4, answer);
+        assert_eq!((status, &problem["code"]), (409, &json!("road_cannot_carry")), "{answer}: {problem}");
+    }
+    assert_eq!(reply(&hub, 4, r#"{"action":"accept","content":{"a":"o599"}}"#).0, 200);
+    assert_eq!(place.respond(&lines[5], &json!({ "action": "perhaps" })).0, 400);
+    assert_eq!(place.respond(&lines[5], &json!({ "action": "accept", "content": { "a": 3 } })).0, 202);
     hub.kill().unwrap();
     hub.restart().unwrap();
-    let said = place.respond(&lines[9], &json!({ "outcome": { "outcome": "cancelled" } }));
-    assert_eq!(said, (202, Value::Null));
-    let mut replay = place.stream(None);
-    replay.until(|event| event.data.contains("_askd/request_answered"));
-    let notices = replay.seen.iter().filter(|event| event.data.contains("_askd/question_not_taken")).count();
-    assert_eq!(notices, requests.len(), "each is said once, also by two hubs");
+    assert_eq!(place.respond(&lines[9], &json!({ "outcome": { "outcome": "cancelled" } })).0, 202);
+    assert_eq!(reply(&hub, 0, r#"{"status":"answered","answers":[["a"]]}"#).0, 200);
+    assert_eq!((questions(&hub, "answered").len(), questions(&hub, "rejected").len()), (3, 1));
+    let results = [
+        json!({ "action": "accept", "content": { "a": "o599" } }),
+        json!({ "action": "accept", "content": { "a": 3 } }),
+        json!({ "outcome": { "outcome": "cancelled" } }),
+        json!({ "status": "answered", "answers": [["a"]] }),
+    ];
+    for (id, result) in [4, 5, 9, 0].into_iter().zip(results) {
+        eventually("the result", || {
+            let heard = std::fs::read_to_string(&heard).unwrap();
+            let mut lines = heard.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+            lines.any(|line| line["id"] == id && line["result"] == result).then_some(())
+        });
+    }
 }
 
 #[test]

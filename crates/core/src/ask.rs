@@ -19,6 +19,9 @@ pub const APPROVE: &str = "approve";
 /// The value that says that the link of a `url` item was opened.
 pub const OPENED: &str = "opened";
 
+/// The key of an item that is answered with the JSON that the agent waits for, because its request cannot be shown otherwise.
+pub const RAW_RESULT: &str = "$result";
+
 /// What was asked. It never changes after it is stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]

@@ -1,13 +1,15 @@
 //! From a request of the agent to a question with its context, its id and its place among the open ones.
 
+use std::time::Duration;
+
 use serde_json::value::RawValue;
 
-use askd_core::{RejectMode, ToolRef};
+use askd_core::{Ask, RejectMode, ToolRef};
 
 use super::codec::AcpCodec;
 use super::open::{Open, Scope, Way, print_of};
 use super::wire::{self, RpcId};
-use super::{elicitation, permission, question};
+use super::{elicitation, permission, question, raw};
 use crate::heard::Asked;
 
 pub(super) struct Read {
@@ -15,7 +17,18 @@ pub(super) struct Read {
     pub(super) open: Open,
 }
 
-/// Reads a request that asks; the error is what is wrong with it, for the agent and for `askd doctor`.
+/// What a request asks, beside where it belongs.
+#[derive(Default)]
+struct Draft {
+    own_id: Option<String>,
+    elicitation_id: Option<String>,
+    patience: Option<Duration>,
+    /// Whether the agent works on while it is open.
+    meanwhile: bool,
+}
+
+/// Reads a request that asks; one that no form can show is shown as it is. The error is why not even that, for the agent and for
+/// `askd doctor`.
 pub(super) fn read(
     codec: &AcpCodec,
     line: &str,
@@ -23,43 +36,37 @@ pub(super) fn read(
     way: Way,
     params: Option<&RawValue>,
 ) -> Result<Read, String> {
-    let scope: Scope = wire::params(params)?;
-    let raw = params.ok_or("it has no parameters")?;
+    let (scope, unreadable) = match wire::params(params) {
+        Ok(scope) => (scope, None),
+        Err(why) => (Scope::default(), Some(why)),
+    };
     let session = scope.session_id.as_deref().and_then(|session| codec.sessions.get(session));
     let call_id = scope.call_id();
-    let mut elicitation_id = None;
-    let mut patience = None;
-    let mut meanwhile = false;
-    let mut own_id = None;
-    let agent = codec.agent.as_str();
-    let mut ask = match way {
-        Way::Question => {
-            let params: question::Params = wire::params(params)?;
-            own_id.clone_from(&params.question_id);
-            question::ask(agent, params)?
+    let belongs = |mut ask: Ask| {
+        if scope.session_id.is_none() {
+            // An interrupt names the session whose turn it ends.
+            ask.reject_modes.retain(|mode| *mode != RejectMode::Interrupt);
         }
-        Way::Elicitation => {
-            let params: elicitation::Params = wire::params(params)?;
-            elicitation_id.clone_from(&params.elicitation_id);
-            patience = params.patience();
-            meanwhile = params.is_async();
-            elicitation::ask(agent, &params, raw)
+        if let Some(session) = session {
+            ask.context = session.context();
         }
-        Way::Permission => {
-            let params: permission::Params = wire::params(params)?;
-            let title = session.and_then(|session| call_id.and_then(|call| session.call_title(call)));
-            permission::ask(agent, &params, title)?
+        ask
+    };
+    let checked = |ask: Ask| ask.check().map(|()| ask).map_err(|errors| errors.to_string());
+    let title = session.and_then(|session| call_id.and_then(|call| session.call_title(call)));
+    let understood = unreadable.map_or(Ok(()), Err).and_then(|()| {
+        let (ask, draft) = understand(&codec.agent, way, params, title)?;
+        let tool = call_id.map(|call| ToolRef { message_id: None, call_id: Some(call.to_owned()) });
+        Ok((checked(belongs(Ask { tool, ..ask }))?, draft))
+    });
+    let (ask, draft) = match understood {
+        Ok(understood) => understood,
+        Err(why) => {
+            tracing::info!(agent = codec.agent, why, "a question is shown as it came");
+            (checked(belongs(raw::ask(&codec.agent, way, params, &why)))?, Draft::default())
         }
     };
-    if scope.session_id.is_none() {
-        // An interrupt names the session whose turn it ends.
-        ask.reject_modes.retain(|mode| *mode != RejectMode::Interrupt);
-    }
-    if let Some(session) = session {
-        ask.context = session.context();
-    }
-    ask.tool = call_id.map(|call| ToolRef { message_id: None, call_id: Some(call.to_owned()) });
-    ask.check().map_err(|errors| errors.to_string())?;
+    let Draft { own_id, elicitation_id, patience, meanwhile } = draft;
     let native_id = native_id(codec, id, own_id.as_deref(), call_id);
     if codec.open.is_full() && !codec.open.uses(&native_id) {
         return Err("too many questions are open".to_owned());
@@ -79,6 +86,36 @@ pub(super) fn read(
     };
     let asked = Asked { native_id, native_session: scope.session_id, ask, native, patience, likeness: None };
     Ok(Read { asked, open })
+}
+
+/// What a request asks, if a form can show it.
+fn understand(
+    agent: &str,
+    way: Way,
+    params: Option<&RawValue>,
+    title: Option<&str>,
+) -> Result<(Ask, Draft), String> {
+    let raw = params.ok_or("it has no parameters")?;
+    let mut draft = Draft::default();
+    let ask = match way {
+        Way::Question => {
+            let params: question::Params = wire::params(params)?;
+            draft.own_id.clone_from(&params.question_id);
+            question::ask(agent, params)?
+        }
+        Way::Elicitation => {
+            let params: elicitation::Params = wire::params(params)?;
+            draft.elicitation_id.clone_from(&params.elicitation_id);
+            draft.patience = params.patience();
+            draft.meanwhile = params.is_async();
+            elicitation::ask(agent, &params, raw)
+        }
+        Way::Permission => {
+            let params: permission::Params = wire::params(params)?;
+            permission::ask(agent, &params, title)?
+        }
+    };
+    Ok((ask, draft))
 }
 
 /// The agent's own id of the question where it has one, else that of the request and its tool call. An own id that another

@@ -15,7 +15,7 @@ use super::observed::Overheard;
 use super::open::{Delivered, Open, OpenQuestions, Way};
 use super::session::Sessions;
 use super::wire::{self, Message};
-use super::{elicitation, permission, question, replying};
+use super::{elicitation, permission, question, raw, replying};
 use crate::codec::{Begin, ClientSays, Codec, Settlement, Start, Unspeakable};
 use crate::heard::{Heard, Speech};
 
@@ -235,6 +235,7 @@ impl Codec for AcpCodec {
             return Err(Unspeakable::Unreadable("it is not a request".to_owned()));
         };
         let response = match Way::of(&method) {
+            Some(way) if raw::is_raw(ask) => raw::response(id, way, settled)?,
             Some(Way::Question) => wire::response(id, question::outcome(settled)),
             Some(Way::Elicitation) => {
                 let params = wire::params(params).map_err(unreadable)?;

@@ -44,7 +44,7 @@ impl AcpCodec {
                 if self.start != Start::Observed {
                     heard.push(write(wire::error(id.as_str(), wire::INVALID_PARAMS, &why)));
                 }
-                heard.push(Heard::Unrecognised { why: format!("a {method} that cannot be shown: {why}") });
+                heard.push(Heard::Unrecognised { why: format!("a {method} that cannot be taken: {why}") });
                 return heard;
             }
         };

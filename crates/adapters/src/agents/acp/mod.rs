@@ -14,6 +14,7 @@ mod observed;
 mod open;
 mod permission;
 pub(crate) mod question;
+mod raw;
 mod replying;
 mod session;
 pub(crate) mod tool_content;

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::open::Way;
 use super::wire::{self, Message, Object};
-use super::{elicitation, permission};
+use super::{elicitation, permission, raw};
 use crate::codec::{ClientSays, Unspeakable};
 
 /// Understands a client's response to the request that `native` is.
@@ -27,6 +27,7 @@ pub(super) fn understand(native: &RawValue, ask: &Ask, response: &str) -> Result
         _ => return Err(Unspeakable::Misfit("it is not a response".to_owned())),
     };
     match Way::of(&method) {
+        Some(way) if raw::is_raw(ask) => raw::understand(way, result.get()).map_err(misfit),
         Some(Way::Question) => question(ask, result).map_err(misfit),
         Some(Way::Elicitation) => {
             let params: elicitation::Params = wire::params(params).map_err(unreadable)?;
@@ -40,7 +41,7 @@ pub(super) fn understand(native: &RawValue, ask: &Ask, response: &str) -> Result
     }
 }
 
-fn reject(mode: RejectMode, reason: Option<String>) -> ClientSays {
+pub(super) fn reject(mode: RejectMode, reason: Option<String>) -> ClientSays {
     ClientSays::Reject(Rejection { mode: Some(mode), reason })
 }
 
