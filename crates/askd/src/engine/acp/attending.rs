@@ -97,7 +97,7 @@ impl Attendant {
     /// Tells whoever runs the hub that a question is not in the inbox; gives what its clients are told.
     fn not_taken(&self, request: &Id, why: &str) -> String {
         let (agent, request_id) = (&self.source.agent, request.as_str());
-        tracing::warn!(agent, request_id, why, "an agent asks something that the inbox cannot show");
+        tracing::warn!(agent, request_id, why, "an agent asks something that the inbox cannot take");
         notice::not_taken(request, why)
     }
 

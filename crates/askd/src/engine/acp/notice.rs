@@ -16,7 +16,7 @@ pub(super) fn resolved(end: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","method":"_askd/question_resolved","params":{end}}}"#)
 }
 
-/// A request that asks and that the inbox cannot show: only a client can answer it.
+/// A request that asks and that the inbox cannot take: only a client can answer it.
 pub(super) fn not_taken(request: &Id, why: &str) -> String {
     let reason: String = why.chars().take(MAX_REASON).collect();
     about(request, "_askd/question_not_taken", &json!({ "reason": reason }).to_string())

@@ -64,7 +64,7 @@ impl Engine {
         self.settle_by_response(caller, &server, &own, &question, body).await
     }
 
-    /// A client says that it cannot show a question that the inbox cannot show either. Another client may.
+    /// A client says that it cannot show a question that the inbox has not taken. Another client may.
     async fn cannot_show(
         &self,
         caller: &Caller,

@@ -31,7 +31,7 @@ struct Shared {
     questions: HashMap<Id, QuestionId>,
     /// The ids, oldest first.
     asked: VecDeque<Id>,
-    /// The agent's other requests that no client has answered, and whether each asks a human (in a way that the inbox cannot show).
+    /// The agent's other requests that no client has answered, and whether each asks a human (with a question that the inbox has not taken).
     requests: HashMap<Id, bool>,
     /// Those that this hub has passed a response on for.
     answered: HashSet<Id>,
