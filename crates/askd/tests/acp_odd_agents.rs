@@ -67,11 +67,9 @@ fn an_agent_may_use_the_id_of_an_answered_question_again() {
         let answer = json!({ "status": "answered", "answers": [[format!("answer {i}")]] });
         assert_eq!(place.respond(&json!({ "id": "q-1" }), &answer), (202, Value::Null));
         if i == 2 {
-            // It asks the same again while no hub is there.
+            // It asks the same again while no hub is there, or once the next hub has brought the answer.
             hub.kill().unwrap();
-            eventually("the third answer", || {
-                (std::fs::read_to_string(&heard).ok()?.lines().count() == 3).then_some(())
-            });
+            std::thread::sleep(std::time::Duration::from_millis(300));
             hub.restart().unwrap();
         }
         ids.push(open["id"].clone());
