@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use super::open::Way;
 use super::{draft, permission, question, replying, wire};
 use crate::codec::{ClientSays, Settlement, Unspeakable};
+use crate::splice;
 
 /// What is shown of the parameters: as much as a person reads.
 const BODY_BYTES: usize = 64 << 10;
@@ -92,7 +93,8 @@ pub(super) fn response(id: &RawValue, way: Way, settled: &Settlement) -> Result<
     };
     let no_result = Unspeakable::CannotCarry("an answer that is not the JSON of a result");
     let text = answer.answers.first().and_then(|picks| picks.first()).ok_or(no_result.clone())?;
-    match (understand(way, text), RawValue::from_string(text.trim().to_owned())) {
+    // What stands on a line of its own would be a message of its own to the agent.
+    match (understand(way, text), RawValue::from_string(splice::one_line(text))) {
         (Ok(ClientSays::Reply(_)), Ok(result)) => Ok(wire::response(id, result)),
         _ => Err(no_result),
     }
@@ -144,6 +146,14 @@ mod tests {
             }
         }
         assert!(matches!(understand(Way::Elicitation, r#"{"action":"cancel"}"#), Ok(ClientSays::Reject(_))));
+    }
+
+    #[test]
+    fn a_result_on_several_lines_is_one_line_to_the_agent() {
+        let id = RawValue::from_string("7".to_owned()).unwrap();
+        let text = "{\"action\":\"accept\",\n\"content\":\r\n{\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n}\n";
+        let bytes = response(&id, Way::Elicitation, &answered(text)).unwrap();
+        assert_eq!(bytes.iter().filter(|byte| matches!(byte, b'\n' | b'\r')).count(), 1, "its end");
     }
 
     #[test]
