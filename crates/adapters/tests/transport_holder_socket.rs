@@ -191,6 +191,32 @@ async fn the_files_are_the_owners_alone_and_one_folder_has_one_holder() {
 }
 
 #[tokio::test]
+async fn nobody_waits_for_a_holder_that_is_stopped_and_full() {
+    let held = Held::start(ECHO).await;
+    let hub = held.attach(0).await;
+    let holder = rustix::process::Pid::from_raw(hub.welcome.holder_pid).unwrap();
+    rustix::process::kill_process(holder, rustix::process::Signal::STOP).unwrap();
+    let address = socket2::SockAddr::unix(held.folder().socket()).unwrap();
+    // Whoever has gone again still has his place before a holder that has not looked.
+    let comes_in = || {
+        let socket = socket2::Socket::new(socket2::Domain::UNIX, socket2::Type::STREAM, None).unwrap();
+        socket.set_nonblocking(true).unwrap();
+        socket.connect(&address).is_ok()
+    };
+    assert!((0..100_000).any(|_| !comes_in()), "the holder takes any number");
+    let refused = within(attach(held.folder(), 0)).await;
+    assert!(
+        matches!(&refused, Err(AttachError::Connect(error)) if error.kind() == std::io::ErrorKind::WouldBlock)
+    );
+    rustix::process::kill_process(holder, rustix::process::Signal::CONT).unwrap();
+    let end = tokio::time::Instant::now() + PATIENCE;
+    while attach(held.folder(), 0).await.is_err() {
+        assert!(tokio::time::Instant::now() < end, "the holder goes on");
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test]
 async fn a_data_folder_with_a_long_path_works() {
     let data = tempfile::tempdir().unwrap();
     let deep = data.path().join("d".repeat(120)).join("e".repeat(120));

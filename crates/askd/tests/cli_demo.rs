@@ -113,6 +113,12 @@ fn the_demo_asks_and_goes_on_with_each_answer_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn the_demo_keeps_its_data_nowhere_else() {
+    let refused = askd(Path::new("/"), &["demo", "--data", "here"]);
+    assert!(refused.code == 2 && refused.stderr.contains("askd up --data"), "{refused:?}");
+}
+
+#[test]
 fn the_demo_can_be_left_in_the_middle() {
     let mut command = Command::new(ASKD);
     command.args(["demo", "--no-inline", "--listen", "127.0.0.1:0"]).env_remove("ASKD_DATA");

@@ -58,7 +58,7 @@ fn dispatch(cli: Cli) -> Outcome<ExitCode> {
             serve(crate::hub::up(options)).map(done)
         }
         Command::Demo(args) => {
-            let options = args.options()?;
+            let options = args.options(global.data)?;
             serve(crate::hub::demo(options)).map(done)
         }
         Command::Completions { shell } => completions(shell).map(done),

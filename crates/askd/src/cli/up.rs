@@ -128,7 +128,11 @@ impl UpArgs {
 }
 
 impl DemoArgs {
-    pub(super) fn options(self) -> Outcome<DemoOptions> {
+    pub(super) fn options(self, data: Option<PathBuf>) -> Outcome<DemoOptions> {
+        if data.is_some() {
+            let message = "the demo keeps nothing: its data folder is its own and goes with it; use askd up --data to keep one";
+            return Err(Failure::usage(message));
+        }
         match self.listen {
             Some(listen) if !listen.ip().is_loopback() => Err(Failure::usage(
                 "the demo is for this machine only; use askd up to be reached from others",

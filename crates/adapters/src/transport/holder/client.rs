@@ -7,11 +7,13 @@ use std::{
     collections::VecDeque,
     io::{self, Write as _},
     net::Shutdown,
-    os::unix::net::UnixStream,
+    os::{fd::OwnedFd, unix::net::UnixStream},
+    path::Path,
     time::Duration,
 };
 
 use bytes::Bytes;
+use socket2::{Domain, SockAddr, Socket, Type};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::unix::pipe,
@@ -156,17 +158,22 @@ pub async fn status(folder: &Folder) -> Result<StatusReport, AttachError> {
     }
 }
 
-/// A Unix socket connects at once or not at all, so this does not wait.
 fn connect(folder: &Folder) -> Result<(HolderConnection, HolderEvents), AttachError> {
-    let socket = folder.with_socket_path(|path| UnixStream::connect(path))?.map_err(AttachError::Connect)?;
-    let watch = || {
-        socket.set_nonblocking(true)?;
-        pipe::Receiver::from_owned_fd_unchecked(socket.try_clone()?.into())
-    };
+    let socket = folder.with_socket_path(connect_at_once)?.map_err(AttachError::Connect)?;
+    let watch = || pipe::Receiver::from_owned_fd_unchecked(socket.try_clone()?.into());
     let watched = watch().map_err(AttachError::Connect)?;
     let decoder = FrameDecoder::of_holder();
     let events = HolderEvents { socket: watched, decoder, batch: VecDeque::new(), closed: false };
     Ok((HolderConnection { socket, gathered: Vec::new(), since: None }, events))
+}
+
+/// A Unix socket connects at once or not at all. A holder that is stopped takes nobody any more once enough wait for it: that is an
+/// error, and nothing to wait for.
+fn connect_at_once(path: &Path) -> io::Result<UnixStream> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    socket.set_nonblocking(true)?;
+    socket.connect(&SockAddr::unix(path)?)?;
+    Ok(OwnedFd::from(socket).into())
 }
 
 /// The first question of a connection, and its answer.
