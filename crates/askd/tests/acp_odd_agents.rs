@@ -206,7 +206,8 @@ fn what_no_form_can_show_is_a_question_all_the_same() {
     hub.kill().unwrap();
     hub.restart().unwrap();
     assert_eq!(place.respond(&lines[9], &json!({ "outcome": { "outcome": "cancelled" } })).0, 202);
-    assert_eq!(reply(&hub, 0, r#"{"status":"answered","answers":[["a"]]}"#).0, 200);
+    // On several lines, as people write it, and one line to the agent.
+    assert_eq!(reply(&hub, 0, "{\n  \"status\": \"answered\",\n  \"answers\": [[\"a\"]]\n}\n").0, 200);
     assert_eq!((questions(&hub, "answered").len(), questions(&hub, "rejected").len()), (3, 1));
     let results = [
         json!({ "action": "accept", "content": { "a": "o599" } }),
@@ -221,6 +222,34 @@ fn what_no_form_can_show_is_a_question_all_the_same() {
             lines.any(|line| line["id"] == id && line["result"] == result).then_some(())
         });
     }
+}
+
+#[test]
+fn a_question_too_many_is_said_to_be_one_and_a_client_may_answer_it() {
+    const MOST: usize = 4096;
+    let folder = tempfile::tempdir().unwrap();
+    let line = |i: usize| json!({ "jsonrpc": "2.0", "id": i, "method": EXTENSION, "params": { "sessionId": "s", "prompt": "?" } });
+    let lines: Vec<Value> = (0..=MOST).map(line).collect();
+    let (hub, place, heard) = asking(folder.path(), &lines);
+    let mut stream = eventually("the server", || {
+        let there = hub.http("GET", "/v1/holders", None).unwrap().1["holders"] != json!([]);
+        there.then(|| place.stream(None))
+    });
+    let said = stream.until(|event| event.data.contains("_askd/question_not_taken")).json();
+    assert_eq!(said["params"]["requestId"], MOST, "{said}");
+    assert!(said["params"]["reason"].as_str().unwrap().contains("4096"), "{said}");
+    // Whoever cannot show it does not answer it for others.
+    let unknown = json!({ "jsonrpc": "2.0", "id": MOST, "error": { "code": -32601, "message": "?" } });
+    assert_eq!(place.post("", &unknown.to_string()).0, 202);
+    let answer = json!({ "status": "answered", "answers": [["too many"]] });
+    for status in [202, 404] {
+        assert_eq!(place.respond(&lines[MOST], &answer).0, status);
+    }
+    let heard = eventually("the answer", || {
+        let heard = std::fs::read_to_string(&heard).unwrap();
+        heard.contains("too many").then_some(heard)
+    });
+    assert!(!heard.contains("-32601"), "{heard}");
 }
 
 #[test]

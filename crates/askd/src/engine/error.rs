@@ -1,7 +1,7 @@
 //! Why the engine says no. Each has one answer over HTTP.
 
 use askd_core::{FieldErrors, Question, Right};
-use askd_store::StoreError;
+use askd_store::{MAX_OPEN_QUESTIONS, StoreError};
 
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -22,7 +22,7 @@ pub enum EngineError {
     Uncarried(String),
     #[error("this Idempotency-Key was used with another request before")]
     KeyReused,
-    #[error("too many questions are open")]
+    #[error("{MAX_OPEN_QUESTIONS} questions are open, and that is the most")]
     TooManyOpen,
     #[error("too many plugins are connected")]
     TooManyPlugins,

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use askd_core::{Ask, RejectMode, ToolRef};
 
 use super::codec::AcpCodec;
-use super::open::{Open, Scope, Way, print_of};
+use super::open::{MAX_OPEN, Open, Scope, Way, print_of};
 use super::wire::{self, RpcId};
 use super::{elicitation, permission, question, raw};
 use crate::heard::Asked;
@@ -69,7 +69,7 @@ pub(super) fn read(
     let Draft { own_id, elicitation_id, patience, meanwhile } = draft;
     let native_id = native_id(codec, id, own_id.as_deref(), call_id);
     if codec.open.is_full() && !codec.open.uses(&native_id) {
-        return Err("too many questions are open".to_owned());
+        return Err(format!("{MAX_OPEN} questions of this agent are open already"));
     }
     let native = RawValue::from_string(line.to_owned()).map_err(|error| error.to_string())?;
     let open = Open {

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::codec::ClaudeCodec;
 use super::evidence::{self, Seen};
-use super::open::{Open, Way};
+use super::open::{MAX_OPEN, Open, Way};
 use super::versions;
 use super::wire::{self, Line, Message, Request, ToolResult};
 use crate::codec::{KnownSession, Start};
@@ -195,7 +195,7 @@ impl ClaudeCodec {
         ask.context.excerpt.clone_from(&self.excerpt);
         ask.check().map_err(|errors| errors.to_string())?;
         if self.open.is_full() {
-            return Err("too many questions are open".to_owned());
+            return Err(format!("{MAX_OPEN} questions of this agent are open already"));
         }
         let native_id = self.open.native_id(request.tool_use_id.as_deref(), id);
         let native = RawValue::from_string(text.to_owned()).map_err(|error| error.to_string())?;
