@@ -29,10 +29,15 @@ impl Hub {
 
     /// With these arguments and these in its environment.
     pub async fn start_with(args: &[String], environment: &[(&str, &Path)]) -> Result<Self> {
+        Self::start_as_installed(&[&["--no-discovery".to_owned()], args].concat(), environment).await
+    }
+
+    /// The same, and it looks for agents' servers on this machine, as it does for everybody.
+    pub async fn start_as_installed(args: &[String], environment: &[(&str, &Path)]) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let began = Instant::now();
         let mut child = Command::new(env!("CARGO_BIN_EXE_askd"))
-            .args(["up", "--listen", "127.0.0.1:0", "--end-agents", "--no-discovery", "--data"])
+            .args(["up", "--listen", "127.0.0.1:0", "--end-agents", "--data"])
             .arg(folder.path())
             .args(args)
             .envs(environment.iter().copied())
@@ -98,4 +103,15 @@ pub fn processor_seconds(pid: u32) -> Result<f64> {
     let field =
         |at: usize| fields.get(at).and_then(|text| text.parse::<f64>().ok()).ok_or("no processor time");
     Ok((field(11)? + field(12)?) / TICKS)
+}
+
+/// The same of the threads that it has, to the nanosecond.
+pub fn seconds_of_threads(pid: u32) -> Result<f64> {
+    let mut nanoseconds = 0.0;
+    for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+        // A thread may have ended since.
+        let Ok(text) = std::fs::read_to_string(thread?.path().join("schedstat")) else { continue };
+        nanoseconds += text.split(' ').next().unwrap_or_default().parse::<f64>()?;
+    }
+    Ok(nanoseconds / 1e9)
 }

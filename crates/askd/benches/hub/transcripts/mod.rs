@@ -16,7 +16,7 @@ use askd_adapters::transport::tail::{Looked, Tail, TailEvent};
 use serde_json::{Value, json};
 
 use crate::Result;
-use crate::hub::{Hub, processor_seconds};
+use crate::hub::{Hub, processor_seconds, seconds_of_threads};
 use crate::table::{Table, bar, percentile};
 
 const FILES: usize = 256;
@@ -25,6 +25,10 @@ const SCANNED: u64 = 1 << 30;
 const MAX_LINE: usize = 16 << 20;
 /// The best of so many scans counts: the others were disturbed.
 const SCANS: usize = 3;
+/// Transcripts that a hub at rest watches, when it has come to rest, and how long that is measured.
+const AT_REST: usize = 100;
+const SETTLED: Duration = Duration::from_secs(5);
+const REST: Duration = Duration::from_secs(60);
 const WATCHED: usize = 1_000;
 /// How long the quiet watching is measured.
 const QUIET: Duration = Duration::from_secs(30);
@@ -34,6 +38,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub async fn run(table: &mut Table) -> Result {
     eprintln!("transcripts");
     tokio::task::block_in_place(|| first_scan(table))?;
+    at_rest(table).await?;
     watching(table).await?;
     hook(table).await
 }
@@ -100,6 +105,20 @@ fn parse_everything(projects: &Path) -> Result<f64> {
 fn append(path: &Path, line: &str) -> Result {
     let mut file = OpenOptions::new().append(true).open(path)?;
     Ok(file.write_all(format!("{line}\n").as_bytes())?)
+}
+
+/// Nothing happens at all.
+async fn at_rest(table: &mut Table) -> Result {
+    let config = tempfile::tempdir()?;
+    made::projects(&config.path().join("projects"), AT_REST, 64 << 10)?;
+    let hub = Hub::start_as_installed(&[], &[("CLAUDE_CONFIG_DIR", config.path())]).await?;
+    tokio::time::sleep(SETTLED).await;
+    let before = seconds_of_threads(hub.pid())?;
+    tokio::time::sleep(REST).await;
+    let used = (seconds_of_threads(hub.pid())? - before) / REST.as_secs_f64() * 3600.0;
+    let what = format!("processor of a hub at rest, {AT_REST} transcripts watched");
+    table.row(&what, format!("{used:.2} s an hour"), String::new(), &bar(used < 1.0, "< 1 s"));
+    Ok(())
 }
 
 async fn watching(table: &mut Table) -> Result {
