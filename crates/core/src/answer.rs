@@ -143,7 +143,8 @@ fn check_item(i: usize, picks: Vec<String>, item: &Item, errors: &mut Collector)
     let mut canonical: Vec<String> = Vec::with_capacity(picks.len());
     for (j, pick) in picks.into_iter().enumerate() {
         let value = check_pick(i, j, pick, item, errors);
-        if canonical.contains(&value) {
+        // A list of own words may have one of them twice.
+        if !item.options.is_empty() && canonical.contains(&value) {
             errors.add_item(
                 i,
                 format!("answers[{i}][{j}]"),
@@ -214,12 +215,12 @@ fn check_text(text: &str, item: &Item) -> Result<(), (&'static str, String)> {
     let (input, bounds) = (item.input.unwrap_or(Input::Text), &item.bounds);
     let not = |what: &str| Err(("wrong_type", format!("{} is not {what}", shown(text, item))));
     let number = match input {
-        Input::Integer => match text.parse::<i64>() {
-            Ok(n) => Some(Number::from(n)),
-            Err(_) => return not("an integer"),
+        Input::Integer => match integer(text) {
+            Some(n) => Some(n),
+            None => return not("an integer"),
         },
         Input::Number => match text.parse::<f64>().ok().and_then(Number::from_f64) {
-            Some(n) => Some(text.parse::<i64>().map_or(n, Number::from)),
+            Some(n) => Some(integer(text).unwrap_or(n)),
             None => return not("a number"),
         },
         Input::Boolean if text != "true" && text != "false" => return not("true or false"),
@@ -250,12 +251,14 @@ fn check_text(text: &str, item: &Item) -> Result<(), (&'static str, String)> {
     if let Some(max) = bounds.max_length.filter(|max| length > *max) {
         return Err(("too_long", format!("has {length} characters, at most {max} are allowed")));
     }
-    if let Some(pattern) = &bounds.pattern
-        && regex_lite::Regex::new(pattern).is_ok_and(|regex| !regex.is_match(text))
-    {
-        return Err(("pattern", format!("does not match {pattern}")));
+    if let Some(regex) = bounds.regex().filter(|regex| !regex.is_match(text)) {
+        return Err(("pattern", format!("does not match {}", regex.as_str())));
     }
     Ok(())
+}
+
+fn integer(text: &str) -> Option<Number> {
+    text.parse::<i64>().map(Number::from).or_else(|_| text.parse::<u64>().map(Number::from)).ok()
 }
 
 fn is_email(text: &str) -> bool {

@@ -10,6 +10,8 @@ pub const MAX_TEXT_BYTES: usize = 1 << 20;
 pub const MAX_NAME_BYTES: usize = 256;
 /// Bytes of a reject reason or a note: what a person types in one go, with room for a paste.
 pub const MAX_NOTE_BYTES: usize = 64 << 10;
+/// Bytes of a pattern that answers are checked against: far more than people write, and little to compile.
+pub const MAX_PATTERN_BYTES: usize = 4 << 10;
 /// Picks in one item of an answer: all options and as many own words.
 pub const MAX_PICKS: usize = 2 * MAX_OPTIONS;
 /// Modes in which an agent can go on after a plan.

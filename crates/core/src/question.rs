@@ -3,6 +3,7 @@
 use serde_json::Number;
 
 use crate::delivery::Delivery;
+use crate::limits::MAX_PATTERN_BYTES;
 use crate::{Ask, Outcome, QuestionId, Seq, Status, Timestamp};
 
 /// What sort of decision is wanted.
@@ -87,7 +88,12 @@ impl Bounds {
 
     /// Whether answers are checked against the pattern, if there is one; look-around and references back are not understood.
     pub fn checks_pattern(&self) -> bool {
-        self.pattern.as_ref().is_none_or(|pattern| regex_lite::Regex::new(pattern).is_ok())
+        self.pattern.is_none() || self.regex().is_some()
+    }
+
+    pub(crate) fn regex(&self) -> Option<regex_lite::Regex> {
+        let pattern = self.pattern.as_ref().filter(|pattern| pattern.len() <= MAX_PATTERN_BYTES)?;
+        regex_lite::Regex::new(pattern).ok()
     }
 }
 

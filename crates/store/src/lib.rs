@@ -26,8 +26,8 @@ pub use questions::{
 pub use sessions::{SessionSeen, Sessions, SourceRecord};
 pub use tokens::{TokenRecord, Tokens};
 pub use transcripts::{
-    AsksHere, Entry, MAX_TRANSCRIPT_BYTES, NewEntry, Piece, RESOLVED, TRANSCRIPT_PAGE, TRANSCRIPT_PAGE_BYTES,
-    TranscriptPage, Transcripts,
+    AskedIn, AsksHere, Entry, MAX_TRANSCRIPT_BYTES, NewEntry, Piece, RESOLVED, TRANSCRIPT_PAGE,
+    TRANSCRIPT_PAGE_BYTES, TranscriptPage, Transcripts,
 };
 
 /// Everything that the engine asks of its memory.

@@ -7,7 +7,7 @@
 use async_trait::async_trait;
 use tokio::sync::watch;
 
-use askd_core::{SessionId, Timestamp};
+use askd_core::{QuestionId, SessionId, Timestamp};
 
 use crate::StoreResult;
 
@@ -55,6 +55,16 @@ pub struct AsksHere {
     pub native_id: String,
     /// The id of the request, as JSON, by which readers of the transcript know it.
     pub request: String,
+}
+
+/// A question that a transcript asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskedIn {
+    /// The entry that asks it.
+    pub number: u64,
+    /// The id of the request, as JSON.
+    pub request: String,
+    pub question: QuestionId,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -141,6 +151,9 @@ pub trait Transcripts: Send + Sync {
         about: Option<&SessionId>,
         after: u64,
     ) -> StoreResult<TranscriptPage>;
+
+    /// The questions that a transcript asks before the entry `before`, the newest first, at most [`TRANSCRIPT_PAGE`].
+    async fn asked_in(&self, transcript: &SessionId, before: u64) -> StoreResult<Vec<AskedIn>>;
 
     /// Changes whenever this transcript grew.
     fn watch_transcript(&self, transcript: &SessionId) -> watch::Receiver<()>;

@@ -116,8 +116,12 @@ impl Engine {
         record: &Record,
         settlement: Settlement,
     ) -> Result<(), EngineError> {
+        if !record.question.is_open() {
+            return Ok(());
+        }
+        self.refuse_no_result(&record.question, &settlement).await?;
         let mouth = record.source.as_ref().and_then(|source| self.inner.mouths.get(source));
-        let Some(mouth) = mouth.filter(|_| record.question.is_open()) else { return Ok(()) };
+        let Some(mouth) = mouth else { return Ok(()) };
         match mouth.carries(&record.question, &settlement).await? {
             Carried::Yes => Ok(()),
             Carried::No(why) => Err(EngineError::Uncarried(why)),

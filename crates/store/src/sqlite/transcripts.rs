@@ -13,8 +13,8 @@ use super::writer::{Scope, Tx};
 use super::{SqliteStore, heads};
 use crate::questions::{NewQuestion, Origin};
 use crate::transcripts::{
-    Entry, MAX_TRANSCRIPT_BYTES, NewEntry, RESOLVED, TRANSCRIPT_PAGE, TRANSCRIPT_PAGE_BYTES, TranscriptPage,
-    Transcripts,
+    AskedIn, Entry, MAX_TRANSCRIPT_BYTES, NewEntry, RESOLVED, TRANSCRIPT_PAGE, TRANSCRIPT_PAGE_BYTES,
+    TranscriptPage, Transcripts,
 };
 use crate::{Record, StoreResult};
 
@@ -251,6 +251,23 @@ impl Transcripts for SqliteStore {
                 Ok(TranscriptPage { entries, trimmed_through: head.trimmed_through, newest: head.next_number - 1 })
             })
             .await
+    }
+
+    async fn asked_in(&self, transcript: &SessionId, before: u64) -> StoreResult<Vec<AskedIn>> {
+        let transcript = transcript.clone();
+        self.read(move |conn| {
+            let sql = format!(
+                "SELECT e.number, e.request, s.question_id FROM transcript_entries e CROSS JOIN sightings s \
+                 ON s.session_id = e.about AND s.native_id = e.asks \
+                 WHERE e.session_id = ?1 AND e.number < ?2 AND e.asks IS NOT NULL ORDER BY e.number DESC LIMIT {TRANSCRIPT_PAGE}"
+            );
+            let before = i64::try_from(before).unwrap_or(i64::MAX);
+            rows(conn, &sql, &[text(&transcript), before.into()], |row| {
+                let question = parsed(&row.get::<_, String>(2)?)?;
+                Ok(AskedIn { number: row.get(0)?, request: row.get(1)?, question })
+            })
+        })
+        .await
     }
 
     fn watch_transcript(&self, transcript: &SessionId) -> watch::Receiver<()> {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 
+use askd_core::ask::RAW_RESULT;
 use askd_core::{Ask, RejectMode, ToolRef};
 
 use super::codec::AcpCodec;
@@ -20,8 +21,6 @@ pub(super) struct Read {
 /// What a request asks, beside where it belongs.
 #[derive(Default)]
 struct Draft {
-    own_id: Option<String>,
-    elicitation_id: Option<String>,
     patience: Option<Duration>,
     /// Whether the agent works on while it is open.
     meanwhile: bool,
@@ -36,10 +35,7 @@ pub(super) fn read(
     way: Way,
     params: Option<&RawValue>,
 ) -> Result<Read, String> {
-    let (scope, unreadable) = match wire::params(params) {
-        Ok(scope) => (scope, None),
-        Err(why) => (Scope::default(), Some(why)),
-    };
+    let (scope, unreadable) = Scope::read(params);
     let session = scope.session_id.as_deref().and_then(|session| codec.sessions.get(session));
     let call_id = scope.call_id();
     let belongs = |mut ask: Ask| {
@@ -66,7 +62,7 @@ pub(super) fn read(
             (checked(belongs(raw::ask(&codec.agent, way, params, &why)))?, Draft::default())
         }
     };
-    let Draft { own_id, elicitation_id, patience, meanwhile } = draft;
+    let own_id = wire::text_at(params, &["questionId"]).filter(|_| way == Way::Question);
     let native_id = native_id(codec, id, own_id.as_deref(), call_id);
     if codec.open.is_full() && !codec.open.uses(&native_id) {
         return Err(format!("{MAX_OPEN} questions of this agent are open already"));
@@ -79,11 +75,12 @@ pub(super) fn read(
         way,
         session: scope.session_id.clone(),
         call_id: call_id.map(str::to_owned),
-        elicitation_id,
+        elicitation_id: elicitation::id_of(params).filter(|_| way == Way::Elicitation),
         announced: session.is_some_and(|session| call_id.is_some_and(|call| session.knows_call(call))),
-        meanwhile,
+        meanwhile: draft.meanwhile,
         delivered: None,
     };
+    let Draft { patience, .. } = draft;
     let asked = Asked { native_id, native_session: scope.session_id, ask, native, patience, likeness: None };
     Ok(Read { asked, open })
 }
@@ -100,14 +97,13 @@ fn understand(
     let ask = match way {
         Way::Question => {
             let params: question::Params = wire::params(params)?;
-            draft.own_id.clone_from(&params.question_id);
             question::ask(agent, params)?
         }
         Way::Elicitation => {
             let params: elicitation::Params = wire::params(params)?;
-            draft.elicitation_id.clone_from(&params.elicitation_id);
             draft.patience = params.patience();
             draft.meanwhile = params.is_async();
+            params.check()?;
             elicitation::ask(agent, &params, raw)
         }
         Way::Permission => {
@@ -115,18 +111,23 @@ fn understand(
             permission::ask(agent, &params, title)?
         }
     };
+    if ask.questions.iter().any(|item| item.key.as_deref() == Some(RAW_RESULT)) {
+        return Err(format!("it has a field with the name {RAW_RESULT}"));
+    }
     Ok((ask, draft))
 }
 
-/// The agent's own id of the question where it has one, else that of the request and its tool call. An own id that another
-/// open request uses is told apart by the request, because each request waits for its own response.
+/// The agent's own id of the question where it has one, else that of the request and its tool call. A name that another open
+/// request uses is told apart by the request, because each request waits for its own response.
 fn native_id(codec: &AcpCodec, id: &RpcId, own: Option<&str>, call_id: Option<&str>) -> String {
-    match (own.filter(|own| !own.is_empty()), call_id) {
-        (Some(own), _) => {
-            let known = codec.open.by_rpc(id).is_some_and(|open| open.native_id == own);
-            if codec.open.uses(own) && !known { format!("{own}~{id}") } else { own.to_owned() }
-        }
+    let mut name = match (own.filter(|own| !own.is_empty()), call_id) {
+        (Some(own), _) => own.to_owned(),
         (None, Some(call)) => format!("{id}/{call}"),
         (None, None) => id.to_string(),
+    };
+    let is_its_own = |name: &str| codec.open.by_rpc(id).is_some_and(|open| open.native_id == name);
+    while codec.open.uses(&name) && !is_its_own(&name) {
+        name = format!("{name}~{id}");
     }
+    name
 }

@@ -2,6 +2,7 @@
 
 use askd_core::question::{Choice, Item};
 use askd_core::{Ask, Kind, RejectMode};
+use serde_json::{Value, json};
 
 pub(crate) fn ask(agent: &str, kind: Kind, questions: Vec<Item>, modes: &[RejectMode]) -> Ask {
     Ask {
@@ -39,6 +40,14 @@ pub(crate) fn choice(value: &str, label: &str) -> Choice {
     Choice { label: label.to_owned(), value: value.to_owned(), description: None, preview: None }
 }
 
+/// A result with the reason that it has no place of its own for.
+pub(crate) fn with_reason(mut result: Value, reason: Option<&str>) -> Value {
+    if let (Some(reason), Some(result)) = (reason, result.as_object_mut()) {
+        result.insert("_meta".to_owned(), json!({ "askd": { "reason": reason } }));
+    }
+    result
+}
+
 /// Each value once, and no label empty: an option that is listed twice is one option.
 pub(crate) fn distinct(options: Vec<Choice>) -> Vec<Choice> {
     let mut kept: Vec<Choice> = Vec::with_capacity(options.len());
@@ -53,4 +62,23 @@ pub(crate) fn distinct(options: Vec<Choice>) -> Vec<Choice> {
         }
     }
     kept
+}
+
+/// The beginning of a text, of so many bytes at most.
+pub(crate) fn beginning(text: &str, bytes: usize) -> &str {
+    let end = (0..=bytes.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or(0)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_cut_between_characters() {
+        assert_eq!(
+            (beginning("a\u{f6}b", 2), beginning("a\u{f6}b", 3), beginning("ab", 9)),
+            ("a", "a\u{f6}", "ab")
+        );
+    }
 }

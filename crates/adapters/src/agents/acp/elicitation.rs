@@ -14,9 +14,9 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::companion::Companion;
-use super::draft;
 use super::form::{self, Dialect, Field};
 use super::value::Type;
+use super::{draft, wire};
 use crate::codec::{Settlement, Unspeakable};
 
 pub(crate) const METHOD: &str = "elicitation/create";
@@ -36,8 +36,6 @@ pub(crate) struct Params {
     #[serde(default)]
     requested_schema: Option<Value>,
     #[serde(default)]
-    pub(crate) elicitation_id: Option<String>,
-    #[serde(default)]
     url: Option<String>,
     #[serde(default, rename = "_meta")]
     meta: Option<Value>,
@@ -52,6 +50,12 @@ impl Params {
     /// After how long the agent answers itself.
     pub(crate) fn patience(&self) -> Option<Duration> {
         self.codex("autoResolutionMs").and_then(Value::as_u64).map(Duration::from_millis)
+    }
+
+    /// Why its fields are not all that it asks for, if so.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let is_form = self.mode.as_deref().is_none_or(|mode| mode == "form");
+        if is_form { form::check(self.requested_schema.as_ref()) } else { Ok(()) }
     }
 
     fn codex(&self, key: &str) -> Option<&Value> {
@@ -76,6 +80,11 @@ impl Params {
         let text: Vec<&str> = parts.into_iter().flatten().filter(|text| !text.trim().is_empty()).collect();
         (!text.is_empty()).then(|| Body { format: BodyFormat::Text, text: text.join("\n\n") })
     }
+}
+
+/// The id by which the agent says later that it is complete.
+pub(crate) fn id_of(params: Option<&RawValue>) -> Option<String> {
+    wire::text_at(params, &["elicitationId"])
 }
 
 pub(crate) fn ask(agent: &str, params: &Params, raw: &RawValue) -> Ask {
@@ -122,11 +131,7 @@ fn ask_form(agent: &str, params: &Params) -> Ask {
 /// The result that carries an outcome.
 pub(crate) fn outcome(params: &Params, settled: &Settlement) -> Result<Value, Unspeakable> {
     let (mut result, meta) = match settled {
-        Settlement::Rejected { mode, reason } => {
-            let action = if *mode == RejectMode::Decline { "decline" } else { "cancel" };
-            let meta = reason.as_ref().map(|reason| json!({ "reason": reason }));
-            (json!({ "action": action }), meta)
-        }
+        Settlement::Rejected { mode, reason } => return Ok(rejected(*mode, reason.as_deref())),
         Settlement::Answered(answer) => match params.mode.as_deref() {
             Some("form") | None => {
                 let (content, left) = content(&params.fields(), answer)?;
@@ -142,6 +147,11 @@ pub(crate) fn outcome(params: &Params, settled: &Settlement) -> Result<Value, Un
         result.insert("_meta".to_owned(), json!({ "askd": meta }));
     }
     Ok(result)
+}
+
+pub(crate) fn rejected(mode: RejectMode, reason: Option<&str>) -> Value {
+    let action = if mode == RejectMode::Decline { "decline" } else { "cancel" };
+    draft::with_reason(json!({ "action": action }), reason)
 }
 
 /// A skip is no consent, also where an earlier askd stored the item as one that may be skipped.

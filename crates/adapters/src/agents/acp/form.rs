@@ -85,6 +85,22 @@ impl Field {
 const NONE_OF_THE_ABOVE: &str = "None of the above";
 const CLAUDE_OPTION_META: &str = "_claude/askUserQuestionOption";
 
+/// Why the fields of a schema are not all that it asks for, if so.
+pub(crate) fn check(schema: Option<&Value>) -> Result<(), String> {
+    let Some(schema) = schema.filter(|schema| !schema.is_null()) else { return Ok(()) };
+    let schema = schema.as_object().ok_or("its schema is no object")?;
+    let properties = match schema.get("properties") {
+        None => None,
+        Some(properties) => Some(properties.as_object().ok_or("the properties of its schema are no object")?),
+    };
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    let has_field = |name: &&str| properties.is_some_and(|properties| properties.contains_key(*name));
+    match required.filter_map(Value::as_str).find(|name| !has_field(name)) {
+        Some(name) => Err(format!("{name:?} is required and is no field")),
+        None => Ok(()),
+    }
+}
+
 /// The fields of a form; an absent or empty schema has none.
 pub(crate) fn fields(schema: Option<&Value>, message: &str) -> Vec<Field> {
     let empty = Map::new();
@@ -188,8 +204,9 @@ fn field(key: &str, schema: &Value, companion: Option<Companion>, message: Optio
 
 /// Fills in options, input and bounds, and says how the answer is written.
 fn shape(schema: &Value, item: &mut Item) -> Type {
+    let schema = but_null(schema);
     item.multiple = type_of(schema) == Some("array");
-    let one = if item.multiple { schema.get("items").unwrap_or(&Value::Null) } else { schema };
+    let one = but_null(if item.multiple { schema.get("items").unwrap_or(&Value::Null) } else { schema });
     let number = |key: &str| one.get(key).and_then(Value::as_number).cloned();
     item.bounds = Bounds {
         minimum: number("minimum"),
@@ -206,11 +223,8 @@ fn shape(schema: &Value, item: &mut Item) -> Type {
         Some("integer") => Type::Integer,
         Some("number") => Type::Number,
         Some("boolean") => Type::Boolean,
-        None if (item.multiple || has_options(one))
-            && constants(one).iter().all(|value| value.is_string()) =>
-        {
-            Type::Text
-        }
+        None if !has_options(one) && item.multiple => Type::Text,
+        None if offers_only_texts(one) => Type::Text,
         _ => Type::Any,
     };
     // What the type forbids could not be the answer, whoever offers it.
@@ -226,6 +240,22 @@ fn shape(schema: &Value, item: &mut Item) -> Type {
         Type::Any => None,
     };
     value_type
+}
+
+/// The schema that a value has unless it is null, where that is the only choice.
+fn but_null(schema: &Value) -> &Value {
+    let list = |key: &str| schema.get(key).and_then(Value::as_array);
+    let others = list("anyOf").or_else(|| list("oneOf")).into_iter().flatten();
+    let mut others = others.filter(|other| type_of(other) != Some("null"));
+    match (others.next(), others.next()) {
+        (Some(other), None) if other.get("const").is_none() => other,
+        _ => schema,
+    }
+}
+
+fn offers_only_texts(schema: &Value) -> bool {
+    let offered = constants(schema);
+    !offered.is_empty() && offered.iter().all(|value| value.is_string())
 }
 
 pub(super) fn type_of(schema: &Value) -> Option<&str> {
@@ -244,12 +274,13 @@ fn input(schema: &Value) -> Input {
 
 /// What whoever answers has to know, because askd cannot help with it.
 fn remark(schema: &Value, item: &Item) -> Option<String> {
+    let schema = but_null(schema);
     match type_of(schema) {
         Some("string" | "array") if item.options.is_empty() && !item.bounds.checks_pattern() => {
             Some("askd cannot check the pattern of this field".to_owned())
         }
         Some("string" | "integer" | "number" | "boolean" | "array") => None,
-        None if has_options(schema) => None,
+        None if !constants(schema).is_empty() => None,
         other => {
             let name = other.unwrap_or("no type");
             Some(format!("a field of a kind that askd does not know: {name}"))

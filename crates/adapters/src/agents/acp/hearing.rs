@@ -144,8 +144,7 @@ impl AcpCodec {
 
     /// The link of an elicitation was followed to its end.
     fn hear_complete(&mut self, params: Option<&RawValue>) -> Vec<Heard> {
-        let params: Result<elicitation::Params, String> = wire::params(params);
-        let Some(id) = params.ok().and_then(|params| params.elicitation_id) else {
+        let Some(id) = elicitation::id_of(params) else {
             return vec![Heard::Unrecognised { why: "an elicitation/complete without an id".to_owned() }];
         };
         let mut heard = Vec::new();

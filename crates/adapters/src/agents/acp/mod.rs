@@ -27,6 +27,7 @@ pub(crate) use agent::descriptor;
 pub use codec::AcpCodec;
 pub(crate) use codec::cancelled_turn;
 pub(crate) use known::known;
+pub use raw::{carries_raw, is_raw};
 
 /// Whether a request of this method asks a human, however it is written.
 pub fn asks(method: &str) -> bool {

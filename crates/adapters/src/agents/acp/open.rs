@@ -57,6 +57,20 @@ struct CallRef {
 }
 
 impl Scope {
+    /// Of parameters that do not fit, what does, and why not all.
+    pub(crate) fn read(params: Option<&RawValue>) -> (Self, Option<String>) {
+        let why = match wire::params(params) {
+            Ok(scope) => return (scope, None),
+            Err(why) => why,
+        };
+        let scope = Self {
+            session_id: wire::text_at(params, &["sessionId"]),
+            tool_call_id: wire::text_at(params, &["toolCallId"]),
+            tool_call: Some(CallRef { tool_call_id: wire::text_at(params, &["toolCall", "toolCallId"]) }),
+        };
+        (scope, Some(why))
+    }
+
     pub(crate) fn call_id(&self) -> Option<&str> {
         let in_call = || self.tool_call.as_ref().and_then(|call| call.tool_call_id.as_deref());
         self.tool_call_id.as_deref().or_else(in_call)
@@ -105,7 +119,7 @@ impl Open {
         let message = wire::Message::read(pending.native.get()).ok()?;
         let wire::Message::Request { id, method, params } = message else { return None };
         let way = Way::of(&method)?;
-        let scope: Scope = wire::params(params).ok()?;
+        let (scope, _) = Scope::read(params);
         let form: Option<elicitation::Params> =
             (way == Way::Elicitation).then(|| wire::params(params).ok()).flatten();
         Some(Self {
@@ -115,7 +129,7 @@ impl Open {
             way,
             call_id: scope.call_id().map(str::to_owned),
             session: scope.session_id,
-            elicitation_id: form.as_ref().and_then(|form| form.elicitation_id.clone()),
+            elicitation_id: elicitation::id_of(params).filter(|_| way == Way::Elicitation),
             announced: false,
             meanwhile: form.as_ref().is_some_and(elicitation::Params::is_async),
             delivered: pending.written.as_ref().map(Delivered::from),

@@ -18,8 +18,6 @@ pub(crate) const METHOD: &str = "_sandboxagent/session/request_question";
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Params {
     #[serde(default)]
-    pub(crate) question_id: Option<String>,
-    #[serde(default)]
     prompt: Option<String>,
     #[serde(flatten)]
     only: Fields,

@@ -6,11 +6,13 @@
 use askd_core::ask::RAW_RESULT;
 use askd_core::question::{Body, BodyFormat};
 use askd_core::{Ask, Kind, RejectMode, Reply};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
 
 use super::open::Way;
-use super::{draft, permission, question, replying, wire};
+use super::replying::{self, FormResult, PickResult, QuestionResult};
+use super::wire::{self, Message};
+use super::{draft, elicitation, permission, question};
 use crate::codec::{ClientSays, Settlement, Unspeakable};
 use crate::splice;
 
@@ -32,78 +34,90 @@ pub(super) fn ask(agent: &str, way: Way, params: Option<&RawValue>, why: &str) -
     let mut item = draft::item(text);
     item.custom = true;
     item.required = true;
+    item.secret =
+        params.is_some_and(|params| serde_json::from_str(params.get()).is_ok_and(|value| is_secret(&value)));
     item.key = Some(RAW_RESULT.to_owned());
     let modes = [RejectMode::Decline, RejectMode::Cancel, RejectMode::Interrupt];
     // A permission is declined by an option of the agent, and which of them that is cannot be known.
     let modes = if way == Way::Permission { &modes[1..] } else { &modes[..] };
     let mut ask = draft::ask(agent, Kind::Form, vec![item], modes);
     let params = params.map_or("(no parameters)", RawValue::get);
-    ask.body = Some(Body { format: BodyFormat::Text, text: beginning(params, BODY_BYTES).to_owned() });
+    ask.body = Some(Body { format: BodyFormat::Text, text: draft::beginning(params, BODY_BYTES).to_owned() });
     ask
 }
 
-pub(super) fn is_raw(ask: &Ask) -> bool {
+/// Whether a question is shown as it came.
+pub fn is_raw(ask: &Ask) -> bool {
     matches!(ask.questions.as_slice(), [item] if item.key.as_deref() == Some(RAW_RESULT))
 }
 
-/// What a client means by its own result.
+/// What a client means by its own result. It is read by its form alone: what would fit, only the agent knows.
 pub(super) fn understand(way: Way, result: &str) -> Result<ClientSays, String> {
-    let given: Map<String, Value> = wire::object(result).map_err(|error| error.to_string())?;
-    let word = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
-    let reason = || given.get("reason").and_then(Value::as_str).map(str::to_owned);
-    let (word, rejected) = match way {
-        Way::Question => (word(given.get("status")), [("rejected", RejectMode::Decline); 2]),
-        Way::Elicitation => {
-            (word(given.get("action")), [("decline", RejectMode::Decline), ("cancel", RejectMode::Cancel)])
-        }
-        Way::Permission => {
-            let outcome = given.get("outcome").and_then(|outcome| outcome.get("outcome"));
-            (word(outcome), [("cancelled", RejectMode::Cancel); 2])
-        }
+    let rejected = match way {
+        Way::Question => match replying::read_question(result)? {
+            QuestionResult::Answered { .. } => None,
+            QuestionResult::Rejected(rejected) => Some(rejected),
+        },
+        Way::Elicitation => match replying::read_form(result)? {
+            FormResult::Accepted { .. } => None,
+            FormResult::Rejected(rejected) => Some(rejected),
+        },
+        Way::Permission => match replying::read_pick(result)? {
+            PickResult::Selected { .. } => None,
+            PickResult::Cancelled(rejected) => Some(rejected),
+        },
     };
-    if let Some((_, mode)) = rejected.iter().find(|(name, _)| *name == word) {
-        return Ok(replying::reject(*mode, reason()));
-    }
-    let accepted = match way {
-        Way::Question => "answered",
-        Way::Elicitation => "accept",
-        Way::Permission => "selected",
-    };
-    if word != accepted {
-        return Err(format!("{word:?} is neither {accepted:?} nor {:?}", rejected.map(|(name, _)| name)));
-    }
     let answers = vec![vec![result.to_owned()]];
-    Ok(ClientSays::Reply(Reply { answers, notes: None, edited_plan: None, next_mode: None }))
+    let reply = || ClientSays::Reply(Reply { answers, notes: None, edited_plan: None, next_mode: None });
+    Ok(rejected.map_or_else(reply, ClientSays::from))
+}
+
+/// Whether an outcome can be the result of the request that `native` is; why not, for a person.
+pub fn carries_raw(native: &RawValue, settled: &Settlement) -> Result<(), Unspeakable> {
+    let Message::Request { method, .. } = Message::read(native.get()).map_err(Unspeakable::Unreadable)?
+    else {
+        return Err(Unspeakable::Unreadable("it is not a request".to_owned()));
+    };
+    let way =
+        Way::of(&method).ok_or_else(|| Unspeakable::Unreadable(format!("{method} is not a question")))?;
+    response(wire::stored_id(native).map_err(Unspeakable::Unreadable)?, way, settled).map(drop)
 }
 
 /// The response that carries an outcome.
 pub(super) fn response(id: &RawValue, way: Way, settled: &Settlement) -> Result<Vec<u8>, Unspeakable> {
-    let answer = match (settled, way) {
-        (Settlement::Answered(answer), _) => answer,
-        (Settlement::Rejected { .. }, Way::Question) => {
-            return Ok(wire::response(id, question::outcome(settled)));
-        }
-        (Settlement::Rejected { .. }, Way::Permission) => {
-            return Ok(wire::response(id, permission::cancelled()));
-        }
-        (Settlement::Rejected { mode, .. }, Way::Elicitation) => {
-            let action = if *mode == RejectMode::Decline { "decline" } else { "cancel" };
-            return Ok(wire::response(id, json!({ "action": action })));
+    let answer = match settled {
+        Settlement::Answered(answer) => answer,
+        Settlement::Rejected { mode, reason } => {
+            let reason = reason.as_deref();
+            return Ok(match way {
+                Way::Question => wire::response(id, question::outcome(settled)),
+                Way::Elicitation => wire::response(id, elicitation::rejected(*mode, reason)),
+                Way::Permission => wire::response(id, draft::with_reason(permission::cancelled(), reason)),
+            });
         }
     };
-    let no_result = Unspeakable::CannotCarry("an answer that is not the JSON of a result");
-    let text = answer.answers.first().and_then(|picks| picks.first()).ok_or(no_result.clone())?;
+    let cannot = |what| Err(Unspeakable::CannotCarry(what));
+    let no_result = "an answer that is not the JSON of a result";
+    let Some(text) = answer.answers.first().and_then(|picks| picks.first()) else { return cannot(no_result) };
     // What stands on a line of its own would be a message of its own to the agent.
     match (understand(way, text), RawValue::from_string(splice::one_line(text))) {
         (Ok(ClientSays::Reply(_)), Ok(result)) => Ok(wire::response(id, result)),
-        _ => Err(no_result),
+        (Ok(_), Ok(_)) => cannot("a result that rejects as an answer: reject the question instead"),
+        _ => cannot(no_result),
     }
 }
 
-/// The beginning of a text, of so many bytes at most.
-fn beginning(text: &str, bytes: usize) -> &str {
-    let end = (0..=bytes.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
-    &text[..end.unwrap_or(0)]
+/// Whether parameters speak of something that nobody but the agent should read.
+fn is_secret(value: &Value) -> bool {
+    match value {
+        Value::Array(values) => values.iter().any(is_secret),
+        Value::Object(members) => members.iter().any(|(key, value)| match key.as_str() {
+            "secret" | "isSecret" => *value == Value::Bool(true),
+            "format" => value == "password",
+            _ => is_secret(value),
+        }),
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -154,13 +168,5 @@ mod tests {
         let text = "{\"action\":\"accept\",\n\"content\":\r\n{\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n}\n";
         let bytes = response(&id, Way::Elicitation, &answered(text)).unwrap();
         assert_eq!(bytes.iter().filter(|byte| matches!(byte, b'\n' | b'\r')).count(), 1, "its end");
-    }
-
-    #[test]
-    fn a_long_text_is_cut_between_characters() {
-        assert_eq!(
-            (beginning("a\u{f6}b", 2), beginning("a\u{f6}b", 3), beginning("ab", 9)),
-            ("a", "a\u{f6}", "ab")
-        );
     }
 }

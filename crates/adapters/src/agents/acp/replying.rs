@@ -41,10 +41,6 @@ pub(super) fn understand(native: &RawValue, ask: &Ask, response: &str) -> Result
     }
 }
 
-pub(super) fn reject(mode: RejectMode, reason: Option<String>) -> ClientSays {
-    ClientSays::Reject(Rejection { mode: Some(mode), reason })
-}
-
 /// The agent gets the client's own bytes, so a label that a person would mean by an option is not the option here.
 fn only_values(ask: &Ask, answers: &[Vec<String>]) -> Result<(), String> {
     for (item, picks) in ask.questions.iter().zip(answers) {
@@ -61,35 +57,49 @@ fn only_values(ask: &Ask, answers: &[Vec<String>]) -> Result<(), String> {
     Ok(())
 }
 
-fn question(ask: &Ask, result: &RawValue) -> Result<ClientSays, String> {
-    #[derive(Deserialize)]
-    #[serde(tag = "status", rename_all = "lowercase")]
-    enum Given {
-        Answered {
-            answers: Vec<Vec<String>>,
-            #[serde(default)]
-            notes: Option<Vec<Option<String>>>,
-        },
-        Rejected {
-            #[serde(default)]
-            mode: Option<RejectMode>,
-            #[serde(default)]
-            reason: Option<String>,
-        },
+/// A result of `request_question`, by its form alone.
+#[derive(Deserialize)]
+#[serde(tag = "status", rename_all = "lowercase")]
+pub(super) enum QuestionResult {
+    Answered {
+        answers: Vec<Vec<String>>,
+        #[serde(default)]
+        notes: Option<Vec<Option<String>>>,
+    },
+    /// Without a mode it is a decline, or the only thing that the agent understands.
+    Rejected(Rejected),
+}
+
+#[derive(Deserialize)]
+pub(super) struct Rejected {
+    #[serde(default)]
+    mode: Option<RejectMode>,
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+impl From<Rejected> for ClientSays {
+    fn from(Rejected { mode, reason }: Rejected) -> Self {
+        Self::Reject(Rejection { mode, reason })
     }
-    let given = wire::object(result.get()).map_err(|error| {
+}
+
+pub(super) fn read_question(result: &str) -> Result<QuestionResult, String> {
+    wire::object(result).map_err(|error| {
         format!(
             "{error}; give {{\"status\":\"answered\",\"answers\":[[...]]}} or {{\"status\":\"rejected\"}}"
         )
-    })?;
-    Ok(match given {
-        Given::Answered { answers, notes } => {
-            only_values(ask, &answers)?;
-            ClientSays::Reply(Reply { answers, notes, edited_plan: None, next_mode: None })
-        }
-        // Without a mode it is a decline, or the only thing that the agent understands.
-        Given::Rejected { mode, reason } => ClientSays::Reject(Rejection { mode, reason }),
     })
+}
+
+fn question(ask: &Ask, result: &RawValue) -> Result<ClientSays, String> {
+    match read_question(result.get())? {
+        QuestionResult::Answered { answers, notes } => {
+            only_values(ask, &answers)?;
+            Ok(ClientSays::Reply(Reply { answers, notes, edited_plan: None, next_mode: None }))
+        }
+        QuestionResult::Rejected(rejected) => Ok(rejected.into()),
+    }
 }
 
 /// What a client may say besides the outcome, under `_meta.askd`.
@@ -107,7 +117,15 @@ struct Beside {
     notes: Option<Vec<Option<String>>>,
 }
 
-fn form(params: &elicitation::Params, ask: &Ask, result: &RawValue) -> Result<ClientSays, String> {
+type Notes = Option<Vec<Option<String>>>;
+
+/// A result of `elicitation/create`, by its form alone.
+pub(super) enum FormResult {
+    Accepted { content: serde_json::Map<String, Value>, notes: Notes },
+    Rejected(Rejected),
+}
+
+pub(super) fn read_form(result: &str) -> Result<FormResult, String> {
     #[derive(Deserialize)]
     struct Given {
         action: String,
@@ -116,23 +134,37 @@ fn form(params: &elicitation::Params, ask: &Ask, result: &RawValue) -> Result<Cl
         #[serde(default, rename = "_meta")]
         meta: Option<Object<Meta>>,
     }
-    let given: Given = wire::object(result.get())
+    let given: Given = wire::object(result)
         .map_err(|error| format!("{error}; give an action (accept, decline or cancel), and content"))?;
-    let Object(beside) = given.meta.unwrap_or_default().0.askd;
+    let Object(Beside { reason, notes }) = given.meta.unwrap_or_default().0.askd;
+    let rejected = |mode| Ok(FormResult::Rejected(Rejected { mode: Some(mode), reason }));
     match given.action.as_str() {
-        "accept" => {
-            let (answers, notes) = elicitation::answers(params, given.content.unwrap_or_default())?;
-            only_values(ask, &answers)?;
-            let notes = notes.or(beside.notes);
-            Ok(ClientSays::Reply(Reply { answers, notes, edited_plan: None, next_mode: None }))
-        }
-        "decline" => Ok(reject(RejectMode::Decline, beside.reason)),
-        "cancel" => Ok(reject(RejectMode::Cancel, beside.reason)),
+        "accept" => Ok(FormResult::Accepted { content: given.content.unwrap_or_default(), notes }),
+        "decline" => rejected(RejectMode::Decline),
+        "cancel" => rejected(RejectMode::Cancel),
         other => Err(format!("the action {other:?} is none of accept, decline, cancel")),
     }
 }
 
-fn pick(params: &permission::Params, ask: &Ask, result: &RawValue) -> Result<ClientSays, String> {
+fn form(params: &elicitation::Params, ask: &Ask, result: &RawValue) -> Result<ClientSays, String> {
+    match read_form(result.get())? {
+        FormResult::Accepted { content, notes: beside } => {
+            let (answers, notes) = elicitation::answers(params, content)?;
+            only_values(ask, &answers)?;
+            let notes = notes.or(beside);
+            Ok(ClientSays::Reply(Reply { answers, notes, edited_plan: None, next_mode: None }))
+        }
+        FormResult::Rejected(rejected) => Ok(rejected.into()),
+    }
+}
+
+/// A result of `session/request_permission`, by its form alone.
+pub(super) enum PickResult {
+    Selected { option_id: String, beside: Rejected, notes: Notes },
+    Cancelled(Rejected),
+}
+
+pub(super) fn read_pick(result: &str) -> Result<PickResult, String> {
     #[derive(Deserialize)]
     struct Given {
         outcome: Object<Picked>,
@@ -148,27 +180,33 @@ fn pick(params: &permission::Params, ask: &Ask, result: &RawValue) -> Result<Cli
         },
         Cancelled,
     }
-    let given: Given = wire::object(result.get()).map_err(|error| {
+    let given: Given = wire::object(result).map_err(|error| {
         format!(
             "{error}; give {{\"outcome\":{{\"outcome\":\"selected\",\"optionId\":...}}}} or \"cancelled\""
         )
     })?;
-    let Object(beside) = given.meta.unwrap_or_default().0.askd;
-    match given.outcome.0 {
-        Picked::Cancelled => Ok(reject(RejectMode::Cancel, beside.reason)),
-        Picked::Selected { option_id } => match permission::picked(params, ask, &option_id)? {
-            Some(value) => {
-                let answers = vec![vec![value]];
-                Ok(ClientSays::Reply(Reply {
-                    answers,
-                    notes: beside.notes,
-                    edited_plan: None,
-                    next_mode: None,
-                }))
-            }
-            None => Ok(reject(RejectMode::Decline, beside.reason)),
+    let Object(Beside { reason, notes }) = given.meta.unwrap_or_default().0.askd;
+    Ok(match given.outcome.0 {
+        Picked::Selected { option_id } => PickResult::Selected {
+            option_id,
+            beside: Rejected { mode: Some(RejectMode::Decline), reason },
+            notes,
         },
-    }
+        Picked::Cancelled => PickResult::Cancelled(Rejected { mode: Some(RejectMode::Cancel), reason }),
+    })
+}
+
+fn pick(params: &permission::Params, ask: &Ask, result: &RawValue) -> Result<ClientSays, String> {
+    let (option_id, declined, notes) = match read_pick(result.get())? {
+        PickResult::Cancelled(rejected) => return Ok(rejected.into()),
+        PickResult::Selected { option_id, beside, notes } => (option_id, beside, notes),
+    };
+    Ok(match permission::picked(params, ask, &option_id)? {
+        Some(value) => {
+            ClientSays::Reply(Reply { answers: vec![vec![value]], notes, edited_plan: None, next_mode: None })
+        }
+        None => declined.into(),
+    })
 }
 
 #[cfg(test)]

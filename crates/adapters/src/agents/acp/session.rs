@@ -4,10 +4,15 @@ use std::collections::VecDeque;
 
 use askd_core::Context;
 
+use super::draft::beginning;
 use crate::codec::KnownSession;
 
 /// Bytes of what the agent said just before, kept for the context of a question: a few paragraphs.
 const MAX_EXCERPT_BYTES: usize = 2000;
+/// Bytes of a title that a question carries; more is nothing that a person reads.
+const MAX_TITLE_BYTES: usize = 4 << 10;
+/// Longer ones are no folders of any system.
+const MAX_CWD_BYTES: usize = 4 << 10;
 /// Tool calls whose names are remembered: a question is about one of the last few.
 const MAX_TOOL_CALLS: usize = 256;
 /// Sessions of one connection that are remembered; the oldest but the main one is forgotten first.
@@ -82,8 +87,8 @@ impl Session {
     pub(crate) fn context(&self) -> Context {
         let excerpt = self.said.trim();
         Context {
-            cwd: self.cwd.clone(),
-            title: self.title.clone(),
+            cwd: self.cwd.clone().filter(|cwd| cwd.len() <= MAX_CWD_BYTES),
+            title: self.title.as_deref().map(|title| beginning(title, MAX_TITLE_BYTES).to_owned()),
             excerpt: (!excerpt.is_empty()).then(|| excerpt.to_owned()),
             host: None,
         }

@@ -12,6 +12,8 @@ use serde::de::{IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
+use crate::splice;
+
 pub(crate) const METHOD_NOT_FOUND: i32 = -32601;
 pub(crate) const INVALID_PARAMS: i32 = -32602;
 pub(crate) const REQUEST_CANCELLED: i32 = -32800;
@@ -140,6 +142,11 @@ pub(crate) fn params<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Resul
             T::deserialize(empty).map_err(|error| error.to_string())
         }
     }
+}
+
+/// A text in parameters, whatever else is in them.
+pub(crate) fn text_at(params: Option<&RawValue>, path: &[&str]) -> Option<String> {
+    serde_json::from_str(splice::at(params?.get(), path)?).ok()
 }
 
 /// The id of a stored request, in the very text that the agent wrote.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use askd_core::{Cause, Right, SessionId, SourceId};
+use askd_core::{Cause, Right, SessionId};
 
 use super::error::AcpError;
 use super::server::{AcpServer, Slot};
@@ -15,7 +15,6 @@ const MAX_NAME_BYTES: usize = 256;
 
 /// The last agent that a server had.
 pub(super) struct LastAgent {
-    pub(super) source: SourceId,
     pub(super) stream: SessionId,
     generation: u64,
     pub(super) cause: Option<Cause>,
@@ -117,7 +116,6 @@ impl Engine {
             let Some(server) = held.server.filter(|server| server.id == id) else { continue };
             let main = self.store().session(&held.main).await?;
             return Ok(Some(LastAgent {
-                source: record.source.id,
                 stream: server.stream.unwrap_or(held.main),
                 generation: server.generation,
                 cause: main.and_then(|main| main.end),

@@ -3,11 +3,12 @@
 //! A response that is malformed, unknown, late or contradicts the one that won is refused with a typed error, and the agent
 //! never sees it.
 
-use askd_adapters::agents::acp::asks;
+use askd_adapters::agents::acp::{asks, carries_raw, is_raw};
 use askd_adapters::transport::jsonrpc::{Id, JsonRpcError, Message, Outcome};
 use askd_adapters::{ClientSays, Unspeakable, splice};
-use askd_core::{Cause, Question, QuestionId, RejectMode, Right, Settlement, SourceId};
-use askd_store::{Order, QuestionFilter};
+use askd_core::{Cause, Question, QuestionId, RejectMode, Right, SessionId, Settlement};
+use askd_store::AskedIn;
+use serde_json::value::RawValue;
 
 use super::error::AcpError;
 use super::ids::{id_of, respelled};
@@ -16,9 +17,6 @@ use super::relay::Relayed;
 use super::server::AcpServer;
 use crate::engine::questions::Caller;
 use crate::engine::{Engine, EngineError};
-
-/// Questions of one session that are looked at for a request that this hub has not heard itself.
-const LOOK_BACK: usize = 256;
 
 impl Engine {
     pub async fn acp_respond(&self, caller: &Caller, id: &str, body: String) -> Result<(), AcpError> {
@@ -45,7 +43,7 @@ impl Engine {
                     None => return Err(AcpError::UnknownRequest(request.to_string())),
                 }
             }
-            None => self.question_of_request(&server.source, &request).await?,
+            None => self.question_of_request(&server.stream, &request).await?,
         };
         if question.is_none()
             && let Some((own, method)) = self.waits_for(&server, &request).await?
@@ -100,8 +98,7 @@ impl Engine {
         let record = self.store().question(id).await?.ok_or(EngineError::NotFound("question"))?;
         let question = record.question;
         let native = self.store().native(id).await?.unwrap_or_default();
-        let native = serde_json::value::RawValue::from_string(native)
-            .map_err(|error| AcpError::Malformed(error.to_string()))?;
+        let native = RawValue::from_string(native).map_err(|error| AcpError::Malformed(error.to_string()))?;
         let adapter = self.inner.managed.settings.registry.acp(&server.agent).cloned();
         let codec = adapter.ok_or(AcpError::Unreachable)?.codec().map_err(|_| AcpError::Unreachable)?;
         let says = codec.understand(&native, &question.ask, &body).map_err(misunderstood)?;
@@ -140,7 +137,7 @@ impl Engine {
         let Some(last) = self.last_agent(id).await? else {
             return Err(AcpError::UnknownServer(id.to_owned()));
         };
-        if let Some((_, question)) = self.question_of_request(&last.source, request).await?
+        if let Some((_, question)) = self.question_of_request(&last.stream, request).await?
             && let Some(record) = self.store().question(&question).await?
             && !record.question.is_open()
         {
@@ -171,22 +168,38 @@ impl Engine {
         }
     }
 
-    /// Finds the question that a request of the agent was, in the store.
+    /// Finds the question that a request in a server's stream is; of several with this id, the newest.
     async fn question_of_request(
         &self,
-        source: &SourceId,
+        stream: &SessionId,
         request: &Id,
     ) -> Result<Option<(Id, QuestionId)>, AcpError> {
-        for session in self.store().sessions_of_source(source).await? {
-            let filter = QuestionFilter { session: Some(session.id), ..QuestionFilter::default() };
-            for question in self.store().list(filter, Order::Desc, None, LOOK_BACK).await?.questions {
-                let native = self.store().native(&question.id).await?.unwrap_or_default();
-                if let Some(own) = id_of(&native).filter(|own| own == request) {
-                    return Ok(Some((own, question.id)));
-                }
+        let mut before = u64::MAX;
+        loop {
+            let page = self.store().asked_in(stream, before).await?;
+            let Some(oldest) = page.last() else { return Ok(None) };
+            before = oldest.number;
+            let own = |asked: &AskedIn| serde_json::from_str::<Id>(&asked.request).ok();
+            let mut found = page.into_iter().filter_map(|asked| Some((own(&asked)?, asked.question)));
+            if let Some(found) = found.find(|(own, _)| own == request) {
+                return Ok(Some(found));
             }
         }
-        Ok(None)
+    }
+
+    /// A question that is shown as it came takes only what its agent understands, whether or not the agent can be reached.
+    pub(in crate::engine) async fn refuse_no_result(
+        &self,
+        question: &Question,
+        settlement: &Settlement,
+    ) -> Result<(), EngineError> {
+        if !is_raw(&question.ask) {
+            return Ok(());
+        }
+        let native = self.store().native(&question.id).await?.unwrap_or_default();
+        let native =
+            RawValue::from_string(native).map_err(|error| EngineError::Uncarried(error.to_string()))?;
+        carries_raw(&native, settlement).map_err(|error| EngineError::Uncarried(error.to_string()))
     }
 }
 

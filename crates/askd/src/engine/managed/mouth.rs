@@ -3,9 +3,7 @@
 use async_trait::async_trait;
 use tokio::sync::{mpsc, oneshot};
 
-use askd_core::ask::RAW_RESULT;
 use askd_core::delivery::Redeliver;
-use askd_core::question::Item;
 use askd_core::{Answer, Question, QuestionId, Settlement};
 use askd_store::{ClaimedDelivery, StoreError};
 
@@ -26,8 +24,7 @@ impl Mouth for HeldMouth {
     /// What else an agent cannot take, a question says itself: by its options and its reject modes.
     async fn carries(&self, question: &Question, settlement: &Settlement) -> Result<Carried, StoreError> {
         let Settlement::Answered(Answer { edited_plan, .. }) = settlement else { return Ok(Carried::Yes) };
-        let is_raw = |item: &Item| item.key.as_deref() == Some(RAW_RESULT);
-        if edited_plan.is_none() && !question.ask.questions.iter().any(is_raw) {
+        if edited_plan.is_none() {
             return Ok(Carried::Yes);
         }
         let (reply, carried) = oneshot::channel();

@@ -97,7 +97,8 @@ impl Engine {
         attendant.served = served;
         attendant.relay = held.server.map(|server| server.relay(attendant.source(), attendant.main()));
         if let Some(relay) = &attendant.relay {
-            for pending in &begin.pending {
+            // Those that are open last: an agent may have used the id of an answered one again.
+            for pending in begin.pending.iter().rev() {
                 if let (Some(request), Some(question)) =
                     (id_of(pending.native.get()), questions.get(&pending.native_id))
                 {
