@@ -225,6 +225,55 @@ fn what_no_form_can_show_is_a_question_all_the_same() {
 }
 
 #[test]
+fn two_requests_with_one_name_are_two_questions() {
+    let folder = tempfile::tempdir().unwrap();
+    let asks =
+        |id: u32, params: Value| json!({ "jsonrpc": "2.0", "id": id, "method": EXTENSION, "params": params });
+    let named = asks(60, json!({ "sessionId": "s", "questionId": "61", "prompt": "Delete it?" }));
+    let lines = [named, asks(61, json!({ "sessionId": "s", "options": [["yes", "Yes"]] }))];
+    let (hub, place, heard) = asking(folder.path(), &lines);
+    eventually("both", || (questions(&hub, "requested").len() == 2).then_some(()));
+    for (line, word) in lines.iter().zip(["no", "yes"]) {
+        assert_eq!(place.respond(line, &json!({ "status": "answered", "answers": [[word]] })).0, 202);
+    }
+    eventually("each its own answer", || {
+        let heard = std::fs::read_to_string(&heard).unwrap();
+        let lines = heard.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let got: Vec<_> = lines.map(|line| (line["id"].clone(), line["result"]["answers"].clone())).collect();
+        (got[1..] == [(json!(60), json!([["no"]])), (json!(61), json!([["yes"]]))]).then_some(())
+    });
+}
+
+#[test]
+fn a_response_finds_its_question_after_many_others_and_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = |i: usize| json!({ "jsonrpc": "2.0", "id": i, "method": EXTENSION, "params": { "sessionId": "s", "prompt": "?" } });
+    let lines: Vec<Value> = (0..300).map(line).collect();
+    let (mut hub, place, heard) = asking(folder.path(), &lines);
+    let mut stream = eventually("the server", || {
+        let there = hub.http("GET", "/v1/holders", None).unwrap().1["holders"] != json!([]);
+        there.then(|| place.stream(None))
+    });
+    stream.until(|event| event.data.contains("\"id\":299,"));
+    let answer = |words: &str| json!({ "status": "answered", "answers": [[words]] });
+    assert_eq!(place.respond(&lines[0], &answer("once")).0, 202);
+    eventually("the answer", || std::fs::read_to_string(&heard).unwrap().contains("once").then_some(()));
+    hub.kill().unwrap();
+    hub.restart().unwrap();
+    // The same again is taken and not written again; another one is refused, and so is what is none.
+    for (words, status) in [("once", 202), ("twice", 409)] {
+        assert_eq!(place.respond(&lines[0], &answer(words)).0, status, "{words}");
+    }
+    assert_eq!(place.respond(&lines[1], &json!({ "nonsense": true })).0, 400);
+    assert_eq!(place.respond(&lines[1], &answer("last")).0, 202);
+    let heard = eventually("the last answer", || {
+        let heard = std::fs::read_to_string(&heard).unwrap();
+        heard.contains("last").then_some(heard)
+    });
+    assert_eq!((heard.matches("once").count(), heard.contains("nonsense")), (1, false), "{heard}");
+}
+
+#[test]
 fn a_question_too_many_is_said_to_be_one_and_a_client_may_answer_it() {
     const MOST: usize = 4096;
     let folder = tempfile::tempdir().unwrap();

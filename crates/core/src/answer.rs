@@ -280,6 +280,7 @@ fn is_uri(text: &str) -> bool {
 mod tests {
     use super::*;
     use crate::AskInput;
+    use crate::limits::MAX_PATTERN_BYTES;
 
     fn ask(json: &str) -> Ask {
         serde_json::from_str::<AskInput>(json).unwrap().complete().unwrap()
@@ -358,6 +359,7 @@ mod tests {
             ("integer", "{}", "-3", "1.5"),
             ("integer", r#"{"minimum":9007199254740993}"#, "9007199254740993", "9007199254740992"),
             ("integer", r#"{"maximum":2.5}"#, "2", "3"),
+            ("integer", "{}", "18446744073709551615", "18446744073709551616"),
             ("number", r#"{"maximum":9007199254740992}"#, "9007199254740991.5", "9007199254740993"),
             ("number", "{}", "1.5e3", "NaN"),
             ("boolean", "{}", "true", "yes"),
@@ -372,6 +374,21 @@ mod tests {
             let ask = field(input, bounds);
             assert!(fits(&ask, good), "{input} {bounds} {good}");
             assert!(!fits(&ask, bad), "{input} {bounds} {bad}");
+        }
+    }
+
+    #[test]
+    fn own_words_may_be_the_same_twice_and_options_not() {
+        let own = ask(r#"{"questions":[{"question":"?","multiple":true}]}"#);
+        assert!(reply(r#"{"answers":[["x","x"]]}"#).check(&own).is_ok());
+        assert_eq!(codes(&ask(TWO), r#"{"answers":[[],["X","X"]]}"#), one("answers[1][1]", "duplicate"));
+    }
+
+    #[test]
+    fn a_pattern_longer_than_anybody_writes_is_not_compiled() {
+        for (length, checked) in [(MAX_PATTERN_BYTES, true), (MAX_PATTERN_BYTES + 1, false)] {
+            let bounds = Bounds { pattern: Some("x".repeat(length)), ..Bounds::default() };
+            assert_eq!(bounds.checks_pattern(), checked);
         }
     }
 

@@ -537,3 +537,94 @@ fn a_field_is_given_or_left_out_and_each_of_a_list_fits_its_type() {
     assert_eq!(reply(json!(["7"])), Ok(accept(json!({ "name": "", "ports": [7] }))));
     assert!(reply(json!(["many"])).is_err());
 }
+
+#[test]
+fn a_result_of_what_no_form_can_show_is_read_whole() {
+    let (question, form) = (super::super::question::METHOD, elicitation::METHOD);
+    let raw = |method: &str| match method {
+        elicitation::METHOD => {
+            json!({ "sessionId": "s", "mode": "form", "requestedSchema": { "required": ["x"] } })
+        }
+        _ => json!({ "sessionId": "s", "options": [] }),
+    };
+    let permission = permission::METHOD;
+    same(
+        question,
+        &raw(question),
+        &[json!({ "status": "answered", "answers": [["x"], []], "z": { "b": 1, "a": 2 } })],
+    );
+    same(
+        question,
+        &raw(question),
+        &[
+            json!({ "status": "rejected", "mode": "cancel" }),
+            json!({ "status": "rejected", "reason": "why" }),
+        ],
+    );
+    same(
+        form,
+        &raw(form),
+        &[
+            json!({ "action": "accept", "content": { "x": [1] } }),
+            json!({ "action": "decline", "_meta": { "askd": { "reason": "why" } } }),
+            json!({ "action": "cancel" }),
+        ],
+    );
+    let picked = json!({ "outcome": { "outcome": "selected", "optionId": "a" } });
+    let cancelled =
+        json!({ "outcome": { "outcome": "cancelled" }, "_meta": { "askd": { "reason": "why" } } });
+    same(permission, &raw(permission), &[picked, cancelled]);
+    for (method, wrong) in [
+        (question, json!({ "status": "answered" })),
+        (question, json!({ "status": "answered", "answers": ["x"] })),
+        (question, json!({ "status": "rejected", "mode": "bogus" })),
+        (form, json!({ "action": "accept", "content": [1] })),
+        (form, json!({ "action": "perhaps" })),
+        (permission, json!({ "outcome": { "outcome": "selected" } })),
+        (permission, json!({ "outcome": { "outcome": "selected", "optionId": 7 } })),
+    ] {
+        assert!(round_trip(method, &raw(method), &wrong).is_err(), "{method} {wrong}");
+    }
+}
+
+#[test]
+fn what_a_form_cannot_promise_is_shown_as_it_came() {
+    let schema = |schema: Value| json!({ "sessionId": "s", "mode": "form", "requestedSchema": schema });
+    for params in [
+        schema(json!({ "properties": { "$result": { "type": "string" } } })),
+        schema(json!({ "properties": { "a": { "type": "string" } }, "required": ["b"] })),
+        schema(json!({ "properties": [] })),
+        schema(json!([])),
+    ] {
+        assert!(raw::is_raw(&asked(elicitation::METHOD, &params).1), "{params}");
+    }
+    for (secret, items) in [
+        (true, json!([{ "question": "Password?", "secret": true }, { "question": " " }])),
+        (false, json!([{}])),
+    ] {
+        let (_, ask) =
+            asked(super::super::question::METHOD, &json!({ "sessionId": "s", "questions": items }));
+        assert!(raw::is_raw(&ask) && ask.questions[0].secret == secret, "{items}");
+    }
+}
+
+#[test]
+fn a_field_that_may_be_null_has_the_type_of_its_other_choice() {
+    let schema = json!({ "properties": {
+        "n": { "anyOf": [{ "type": "integer", "minimum": 1 }, { "type": "null" }], "title": "N" },
+        "u": { "anyOf": [{ "type": "integer" }, { "type": "boolean" }] } } });
+    let params = json!({ "sessionId": "s", "mode": "form", "message": "m", "requestedSchema": schema });
+    same(elicitation::METHOD, &params, &[json!({ "action": "accept", "content": { "n": 5, "u": true } })]);
+    for wrong in [json!("5"), json!(0)] {
+        let result = json!({ "action": "accept", "content": { "n": wrong } });
+        assert!(round_trip(elicitation::METHOD, &params, &result).is_err(), "{result}");
+    }
+}
+
+#[test]
+fn of_a_scope_that_does_not_fit_the_rest_is_read() {
+    let params = json!({ "sessionId": "s", "toolCallId": 7, "toolCall": { "toolCallId": "c" } }).to_string();
+    let params = RawValue::from_string(params).unwrap();
+    let (scope, why) = super::super::open::Scope::read(Some(&params));
+    assert_eq!((scope.session_id.as_deref(), scope.call_id(), why.is_some()), (Some("s"), Some("c"), true));
+}
