@@ -4,7 +4,7 @@
  * In: ids, filters, answers. Out: questions as the hub has stored them, or an `AskdError`.
  */
 
-import { Backoff, linkedController } from "./backoff.js";
+import { Backoff, linkedController, untilReached } from "./backoff.js";
 import { AskdError, InvalidAnswerError, InvalidRequestError, isRetryable, NotFoundError } from "./errors.js";
 import { eventBatches } from "./events.js";
 import { type Http, segment } from "./http.js";
@@ -79,8 +79,8 @@ export class Questions {
   /** One question; with `wait` the hub answers when it is settled, or after so many seconds (whole ones, at most a day). */
   async get(id: string, options: CallOptions & { wait?: number | undefined } = {}): Promise<Question> {
     const { wait, signal } = options;
-    const seconds = wait === undefined ? undefined : wholeSeconds(wait);
-    return this.#http.json("GET", `/v1/questions/${segment(id)}`, { wait: seconds, signal });
+    const limits = wait === undefined ? {} : { wait: wholeSeconds(wait), patience: GRACE_MS };
+    return this.#http.json("GET", `/v1/questions/${segment(id)}`, { ...limits, signal });
   }
 
   /** The agent's own words for a question; `null` for one that came through the API. */
@@ -126,7 +126,11 @@ export class Questions {
   async byCall(callId: string, options: FindByCallOptions = {}): Promise<Question | null> {
     const { session, wait = 0, signal } = options;
     const filter = session === undefined ? { callId } : { callId, session };
-    const page = await this.list({ ...filter, limit: 500 }, { signal }).page();
+    const end = endOf(wait);
+    const query = { ...filter, limit: 500 };
+    const first = () => this.#http.json<QuestionPage>("GET", "/v1/questions", { query, patience: timeUntil(end), signal });
+    // Who waits may also wait for a hub that is away just now.
+    const page = await untilReached(first, { signal, end });
     const open = page.questions.filter((question) => question.status === "requested");
     // Agents count their calls from one: an id that several sessions have used says nothing about whose question is meant.
     const sessions = new Set(page.questions.map((question) => question.sessionId ?? null)).size;
@@ -138,7 +142,7 @@ export class Questions {
     const found = open[0] ?? page.questions[0];
     if (found || wait <= 0) return found ?? null;
     const { controller, release } = linkedController(signal);
-    const timer = setTimeout(() => controller.abort(), Math.min(wait * 1000, LONGEST_TIMER_MS));
+    const timer = setTimeout(() => controller.abort(), Math.min(Math.max(0, end - Date.now()), LONGEST_TIMER_MS));
     // Who cannot hear the hub does not know that there is no question.
     let away: unknown = null;
     const onConnection = (connection: Connection, error?: unknown) => (away = connection === "lost" ? error : null);

@@ -97,6 +97,15 @@ test("terminal-inbox_is_safe_from_agents_text_asks_again_and_ends_with_its_input
   example.child.stdin?.write("1\n");
   await example.says("answered");
   assert.deepEqual((await client.questions.get(id)).outcome?.answers, [["a"]]);
+  // What is typed while nothing is asked does not answer what is asked next.
+  example.child.stdin?.write("1\n");
+  await example.says("nothing is asked");
+  const next = await askedId(client, ask("Delete it?"));
+  await example.says("Delete it?");
+  assert.equal((await client.questions.get(next)).status, "requested");
+  await client.rejectQuestion(next);
+  example.child.stdin?.write("yes\n");
+  await example.says("was faster");
   // Nothing is asked now.
   example.child.stdin?.end();
   assert.equal(await example.ended, 0);

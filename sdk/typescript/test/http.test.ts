@@ -195,19 +195,37 @@ test("an_ask_whose_hub_dies_during_the_wait_says_in_time_that_the_question_is_op
   assert.ok(error instanceof ConnectionError);
 });
 
-test("an_ask_with_a_wait_gives_a_silent_hub_a_few_seconds_more", async (t) => {
+test("every_wait_gives_a_silent_hub_a_few_seconds_more", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout", "Date"] });
   let requests = 0;
   const client = clientOf((_, init) => {
     requests += 1;
     return new Promise((_, reject) => init.signal?.addEventListener("abort", () => reject(init.signal?.reason as Error)));
   });
-  const asking = failure(client.ask({ questions: [{ question: "?" }] }, { wait: 2 }));
-  await new Promise((resolve) => setImmediate(resolve));
-  t.mock.timers.tick(7_000);
-  const error = await asking;
-  assert.ok(error instanceof ConnectionError && /silent/.test(error.message));
-  assert.equal(requests, 1);
+  for (const wait of [
+    () => client.ask({ questions: [{ question: "?" }] }, { wait: 2 }),
+    () => client.questions.get("que_x", { wait: 2 }),
+    () => client.questions.byCall("call", { wait: 2 }),
+  ]) {
+    const waiting = failure(wait());
+    await new Promise((resolve) => setImmediate(resolve));
+    t.mock.timers.tick(7_000);
+    const error = await waiting;
+    assert.ok(error instanceof ConnectionError && /silent/.test(error.message));
+    assert.equal(requests, 1);
+    requests = 0;
+  }
+});
+
+test("whoever_waits_for_the_question_of_a_call_waits_for_the_hub_too", async () => {
+  let requests = 0;
+  const client = clientOf(() => {
+    requests += 1;
+    if (requests < 3) throw new TypeError("fetch failed");
+    return Response.json({ questions: [ASKED], nextCursor: null, seq: 1 });
+  });
+  assert.ok((await failure(client.questions.byCall("call"))) instanceof ConnectionError);
+  assert.equal((await client.questions.byCall("call", { wait: 10 }))?.id, ASKED.id);
 });
 
 test("every_wait_goes_to_the_hub_in_whole_seconds_of_at_most_a_day", async () => {

@@ -235,7 +235,7 @@ impl Codec for AcpCodec {
             return Err(Unspeakable::Unreadable("it is not a request".to_owned()));
         };
         let response = match Way::of(&method) {
-            Some(way) if raw::is_raw(ask) => raw::response(id, way, settled)?,
+            Some(way) if raw::is_raw(ask) => raw::response(id, way, params, settled)?,
             Some(Way::Question) => wire::response(id, question::outcome(settled)),
             Some(Way::Elicitation) => {
                 let params = wire::params(params).map_err(unreadable)?;

@@ -7,10 +7,11 @@ use askd_core::ask::APPROVE;
 use askd_core::question::{Body, BodyFormat, Choice};
 use askd_core::{Ask, Kind, RejectMode};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::draft;
 use super::tool_content::body_of;
+use super::{draft, wire};
 use crate::codec::{Settlement, Unspeakable};
 
 pub(crate) const METHOD: &str = "session/request_permission";
@@ -177,6 +178,27 @@ pub(crate) fn picked(params: &Params, ask: &Ask, option_id: &str) -> Result<Opti
     let approves = params.approving().is_some_and(|approving| approving.option_id == option_id);
     let value = if approves { APPROVE } else { option_id };
     Ok(option.allows().then(|| value.to_owned()))
+}
+
+/// Whether parameters offer an option, as far as that can be read in them.
+pub(crate) fn check_offered(params: Option<&RawValue>, option_id: &str) -> Result<(), String> {
+    #[derive(Deserialize)]
+    struct Options {
+        options: Vec<Offered>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Offered {
+        option_id: String,
+    }
+    match wire::params::<Options>(params) {
+        Ok(Options { options })
+            if !options.is_empty() && !options.iter().any(|option| option.option_id == option_id) =>
+        {
+            Err(format!("{option_id:?} is none of the agent's options"))
+        }
+        _ => Ok(()),
+    }
 }
 
 pub(crate) fn cancelled() -> Value {

@@ -52,7 +52,7 @@ pub fn is_raw(ask: &Ask) -> bool {
 }
 
 /// What a client means by its own result. It is read by its form alone: what would fit, only the agent knows.
-pub(super) fn understand(way: Way, result: &str) -> Result<ClientSays, String> {
+pub(super) fn understand(way: Way, params: Option<&RawValue>, result: &str) -> Result<ClientSays, String> {
     let rejected = match way {
         Way::Question => match replying::read_question(result)? {
             QuestionResult::Answered { .. } => None,
@@ -63,7 +63,10 @@ pub(super) fn understand(way: Way, result: &str) -> Result<ClientSays, String> {
             FormResult::Rejected(rejected) => Some(rejected),
         },
         Way::Permission => match replying::read_pick(result)? {
-            PickResult::Selected { .. } => None,
+            PickResult::Selected { option_id, .. } => {
+                permission::check_offered(params, &option_id)?;
+                None
+            }
             PickResult::Cancelled(rejected) => Some(rejected),
         },
     };
@@ -74,17 +77,23 @@ pub(super) fn understand(way: Way, result: &str) -> Result<ClientSays, String> {
 
 /// Whether an outcome can be the result of the request that `native` is; why not, for a person.
 pub fn carries_raw(native: &RawValue, settled: &Settlement) -> Result<(), Unspeakable> {
-    let Message::Request { method, .. } = Message::read(native.get()).map_err(Unspeakable::Unreadable)?
+    let Message::Request { method, params, .. } =
+        Message::read(native.get()).map_err(Unspeakable::Unreadable)?
     else {
         return Err(Unspeakable::Unreadable("it is not a request".to_owned()));
     };
     let way =
         Way::of(&method).ok_or_else(|| Unspeakable::Unreadable(format!("{method} is not a question")))?;
-    response(wire::stored_id(native).map_err(Unspeakable::Unreadable)?, way, settled).map(drop)
+    response(wire::stored_id(native).map_err(Unspeakable::Unreadable)?, way, params, settled).map(drop)
 }
 
 /// The response that carries an outcome.
-pub(super) fn response(id: &RawValue, way: Way, settled: &Settlement) -> Result<Vec<u8>, Unspeakable> {
+pub(super) fn response(
+    id: &RawValue,
+    way: Way,
+    params: Option<&RawValue>,
+    settled: &Settlement,
+) -> Result<Vec<u8>, Unspeakable> {
     let answer = match settled {
         Settlement::Answered(answer) => answer,
         Settlement::Rejected { mode, reason } => {
@@ -100,7 +109,7 @@ pub(super) fn response(id: &RawValue, way: Way, settled: &Settlement) -> Result<
     let no_result = "an answer that is not the JSON of a result";
     let Some(text) = answer.answers.first().and_then(|picks| picks.first()) else { return cannot(no_result) };
     // What stands on a line of its own would be a message of its own to the agent.
-    match (understand(way, text), RawValue::from_string(splice::one_line(text))) {
+    match (understand(way, params, text), RawValue::from_string(splice::one_line(text))) {
         (Ok(ClientSays::Reply(_)), Ok(result)) => Ok(wire::response(id, result)),
         (Ok(_), Ok(_)) => cannot("a result that rejects as an answer: reject the question instead"),
         _ => cannot(no_result),
@@ -133,7 +142,7 @@ mod tests {
 
     fn said(way: Way, settled: &Settlement) -> Result<Value, Unspeakable> {
         let id = RawValue::from_string("7".to_owned()).unwrap();
-        response(&id, way, settled)
+        response(&id, way, None, settled)
             .map(|bytes| serde_json::from_slice::<Value>(&bytes).unwrap()["result"].clone())
     }
 
@@ -150,7 +159,7 @@ mod tests {
         ] {
             let ask = ask("a", way, None, &"why ".repeat(1000));
             assert!(ask.check().is_ok() && is_raw(&ask), "{way:?}");
-            assert!(matches!(understand(way, result), Ok(ClientSays::Reply(_))), "{way:?}");
+            assert!(matches!(understand(way, None, result), Ok(ClientSays::Reply(_))), "{way:?}");
             assert_eq!(said(way, &answered(result)).unwrap(), serde_json::from_str::<Value>(result).unwrap());
             for wrong in [other, "yes", "[]", "{}", ""] {
                 assert!(said(way, &answered(wrong)).is_err(), "{way:?} {wrong}");
@@ -159,14 +168,17 @@ mod tests {
                 assert!(said(way, &Settlement::Rejected { mode, reason: None }).is_ok(), "{way:?} {mode:?}");
             }
         }
-        assert!(matches!(understand(Way::Elicitation, r#"{"action":"cancel"}"#), Ok(ClientSays::Reject(_))));
+        assert!(matches!(
+            understand(Way::Elicitation, None, r#"{"action":"cancel"}"#),
+            Ok(ClientSays::Reject(_))
+        ));
     }
 
     #[test]
     fn a_result_on_several_lines_is_one_line_to_the_agent() {
         let id = RawValue::from_string("7".to_owned()).unwrap();
         let text = "{\"action\":\"accept\",\n\"content\":\r\n{\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n}\n";
-        let bytes = response(&id, Way::Elicitation, &answered(text)).unwrap();
+        let bytes = response(&id, Way::Elicitation, None, &answered(text)).unwrap();
         assert_eq!(bytes.iter().filter(|byte| matches!(byte, b'\n' | b'\r')).count(), 1, "its end");
     }
 }

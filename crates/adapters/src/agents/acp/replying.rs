@@ -27,7 +27,7 @@ pub(super) fn understand(native: &RawValue, ask: &Ask, response: &str) -> Result
         _ => return Err(Unspeakable::Misfit("it is not a response".to_owned())),
     };
     match Way::of(&method) {
-        Some(way) if raw::is_raw(ask) => raw::understand(way, result.get()).map_err(misfit),
+        Some(way) if raw::is_raw(ask) => raw::understand(way, params, result.get()).map_err(misfit),
         Some(Way::Question) => question(ask, result).map_err(misfit),
         Some(Way::Elicitation) => {
             let params: elicitation::Params = wire::params(params).map_err(unreadable)?;

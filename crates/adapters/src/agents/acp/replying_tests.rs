@@ -574,6 +574,9 @@ fn a_result_of_what_no_form_can_show_is_read_whole() {
     let cancelled =
         json!({ "outcome": { "outcome": "cancelled" }, "_meta": { "askd": { "reason": "why" } } });
     same(permission, &raw(permission), &[picked, cancelled]);
+    let plan = json!({ "sessionId": "s", "toolCallId": 7, "options": [{ "optionId": "a", "name": "A", "kind": "allow_once" }] });
+    let other = json!({ "outcome": { "outcome": "selected", "optionId": "b" } });
+    assert!(round_trip(permission, &plan, &other).unwrap_err().contains("none of the agent's options"));
     for (method, wrong) in [
         (question, json!({ "status": "answered" })),
         (question, json!({ "status": "answered", "answers": ["x"] })),

@@ -115,19 +115,21 @@ impl Attendant {
         if !heard.iter().any(|value| matches!(value, Heard::Asked(_))) {
             self.push_entry(entry.take());
         }
+        let mut others = Vec::new();
         for value in heard {
             match value {
                 Heard::Asked(mut asked) => {
+                    self.apply_all(std::mem::take(&mut others), Some(n)).await?;
                     let is_new = self.name_question(&mut asked, Some(n)).await?;
                     let question = self.question_from(*asked, ROAD);
                     self.relay_asked(AgentQuestion { is_new, ..question }, entry.take());
                 }
                 // The client is told by the response itself, and decides what comes next.
                 Heard::Failed { .. } => {}
-                value => self.apply_all(vec![value], Some(n)).await?,
+                value => others.push(value),
             }
         }
-        Ok(())
+        self.apply_all(others, Some(n)).await
     }
 
     /// What the agent said by a server of its own, beside its lines: a question is in the stream as the request that the codec

@@ -12,12 +12,11 @@ const LOOK_BACK: usize = 10_000;
 
 impl Engine {
     pub async fn find_session(&self, name: &str) -> Result<Session, EngineError> {
-        let mut named = self.sessions_named(name).await?.into_iter();
-        match (named.next(), named.next()) {
-            (None, _) => Err(EngineError::NotFound("session")),
-            (Some(session), None) => Ok(session),
-            (Some(_), Some(_)) => Err(EngineError::Ambiguous("session")),
+        let (live, ended) = self.sessions_named(name).await?;
+        if live.len() > 1 {
+            return Err(EngineError::Ambiguous("session"));
         }
+        live.into_iter().chain(ended).next().ok_or(EngineError::NotFound("session"))
     }
 
     pub async fn find_question(
@@ -27,23 +26,30 @@ impl Engine {
         name: &str,
     ) -> Result<QuestionId, EngineError> {
         caller.needs(Right::Answer)?;
-        let sessions = self.sessions_named(session).await?;
-        if sessions.is_empty() {
+        let (live, ended) = self.sessions_named(session).await?;
+        let all = || live.iter().chain(&ended);
+        if all().next().is_none() {
             return Err(EngineError::NotFound("session"));
         }
         if let Ok(id) = name.parse::<QuestionId>()
             && let Some(record) = self.store().question(&id).await?
-            && sessions.iter().any(|session| record.question.ask.session_id.as_ref() == Some(&session.id))
+            && all().any(|session| record.question.ask.session_id.as_ref() == Some(&session.id))
         {
             return Ok(id);
         }
         let mut found = None;
-        for session in sessions {
+        for session in &live {
             for question in self.questions_named(&session.id, name).await? {
                 // Not even if one of them is over: an answer that is sent again must not go to the other.
                 if found.replace(question).is_some() {
                     return Err(EngineError::Ambiguous("question"));
                 }
+            }
+        }
+        // Whoever answers too late learns how it ended.
+        for session in ended {
+            if found.is_none() {
+                found = self.questions_named(&session.id, name).await?.pop();
             }
         }
         found.ok_or(EngineError::NotFound("question"))
@@ -68,21 +74,18 @@ impl Engine {
         Ok(named)
     }
 
-    /// The session with an id of askd, or those that their agents call so: agents number their sessions, and those that live are
-    /// meant, else the newest.
-    async fn sessions_named(&self, name: &str) -> Result<Vec<Session>, EngineError> {
-        if let Ok(id) = name.parse::<SessionId>()
-            && let Some(session) = self.store().session(&id).await?
-        {
-            return Ok(vec![session]);
+    /// The session with an id of askd, or those that their agents call so, the newest first: those that live, which are meant if there
+    /// are any, because agents number their sessions; and those that have ended.
+    async fn sessions_named(&self, name: &str) -> Result<(Vec<Session>, Vec<Session>), EngineError> {
+        let named = match name.parse::<SessionId>() {
+            Ok(id) => self.store().session(&id).await?.into_iter().collect(),
+            Err(_) => Vec::new(),
+        };
+        if !named.is_empty() {
+            return Ok((named, Vec::new()));
         }
         let sessions = self.store().sessions(None, LOOK_BACK).await?;
-        let mut named: Vec<Session> =
-            sessions.into_iter().filter(|session| session.native_id == name).collect();
-        match named.iter().any(|session| session.live) {
-            true => named.retain(|session| session.live),
-            false => named.truncate(1),
-        }
-        Ok(named)
+        let named = sessions.into_iter().filter(|session| session.native_id == name);
+        Ok(named.partition(|session| session.live))
     }
 }

@@ -5,8 +5,9 @@ use bytes::Bytes;
 use askd_adapters::transport::holder::protocol::ToHub;
 use askd_adapters::{Asked, Heard, Speech};
 use askd_core::delivery::{Delivery, DeliveryInput, DeliveryState};
-use askd_core::{Question, QuestionId, SessionId, SourceState};
-use askd_store::SessionSeen;
+use askd_core::{Cause, Question, QuestionId, SessionId, SourceState};
+use askd_store::{Chain, SessionSeen};
+use futures_util::future::try_join_all;
 
 use super::attendant::Attendant;
 use super::pipeline::Stored;
@@ -56,8 +57,39 @@ impl Attendant {
         heard: Vec<Heard>,
         line: Option<u64>,
     ) -> Result<(), EngineError> {
+        let mut withdrawn = Vec::new();
         for value in heard {
-            self.apply(value, line).await?;
+            match value {
+                Heard::Withdrawn { native_id, cause } => withdrawn.push((native_id, cause)),
+                value => {
+                    self.withdraw(std::mem::take(&mut withdrawn)).await?;
+                    self.apply(value, line).await?;
+                }
+            }
+        }
+        self.withdraw(withdrawn).await
+    }
+
+    /// Questions that the agent has taken back, in as few commits as they fit into: it may take back thousands at the end of a turn.
+    async fn withdraw(&mut self, withdrawn: Vec<(String, Cause)>) -> Result<(), EngineError> {
+        if withdrawn.is_empty() {
+            return Ok(());
+        }
+        self.save().await?;
+        let chain = Chain::default();
+        chain.share_commits(withdrawn.len() > 1);
+        let mut cancels = Vec::new();
+        for (native_id, cause) in withdrawn {
+            if let Some(id) = self.questions.remove(&native_id) {
+                let engine = self.engine.clone();
+                cancels.push(chain.with(async move { engine.cancel(&id, cause).await }));
+            }
+        }
+        for question in try_join_all(cancels).await? {
+            let is_queued = |delivery: &Delivery| delivery.state == DeliveryState::Queued;
+            if question.delivery.as_ref().is_some_and(is_queued) {
+                self.taken_back.insert(question.id);
+            }
         }
         Ok(())
     }
@@ -79,15 +111,7 @@ impl Attendant {
         }
         match heard {
             Heard::Asked(asked) => self.asked(*asked, line).await?,
-            Heard::Withdrawn { native_id, cause } => {
-                if let Some(id) = self.questions.remove(&native_id) {
-                    let question = self.engine.cancel(&id, cause).await?;
-                    let is_queued = |delivery: &Delivery| delivery.state == DeliveryState::Queued;
-                    if question.delivery.as_ref().is_some_and(is_queued) {
-                        self.taken_back.insert(id);
-                    }
-                }
-            }
+            Heard::Withdrawn { native_id, cause } => self.withdraw(vec![(native_id, cause)]).await?,
             Heard::AnsweredElsewhere { native_id, how } => {
                 if let Some(id) = self.questions.remove(&native_id) {
                     self.engine.elsewhere(&id, how).await?;
