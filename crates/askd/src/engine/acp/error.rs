@@ -6,7 +6,7 @@ use crate::engine::{EngineError, StartError};
 
 #[derive(Debug, thiserror::Error)]
 pub enum AcpError {
-    #[error("there is no ACP server {0:?}; the first POST starts one, with ?agent=NAME")]
+    #[error("there is no ACP server {0:?}; the first request starts one, with ?agent=NAME")]
     UnknownServer(String),
     #[error("the server {server:?} runs {running}, not {wanted}; end it first, or take another name")]
     OtherAgent { server: String, running: String, wanted: String },
