@@ -80,8 +80,8 @@ pub(super) fn read(
         meanwhile: draft.meanwhile,
         delivered: None,
     };
-    let Draft { patience, .. } = draft;
-    let asked = Asked { native_id, native_session: scope.session_id, ask, native, patience, likeness: None };
+    let (native_session, patience) = (scope.session_id, draft.patience);
+    let asked = Asked { native_id, native_session, ask, native, patience, likeness: None };
     Ok(Read { asked, open })
 }
 

@@ -75,16 +75,13 @@ pub(super) fn understand(way: Way, params: Option<&RawValue>, result: &str) -> R
     Ok(rejected.map_or_else(reply, ClientSays::from))
 }
 
-/// Whether an outcome can be the result of the request that `native` is; why not, for a person.
+/// Whether an outcome can be the result of the request that `native` is; why not, for a person. What is no such request is not judged.
 pub fn carries_raw(native: &RawValue, settled: &Settlement) -> Result<(), Unspeakable> {
-    let Message::Request { method, params, .. } =
-        Message::read(native.get()).map_err(Unspeakable::Unreadable)?
-    else {
-        return Err(Unspeakable::Unreadable("it is not a request".to_owned()));
-    };
-    let way =
-        Way::of(&method).ok_or_else(|| Unspeakable::Unreadable(format!("{method} is not a question")))?;
-    response(wire::stored_id(native).map_err(Unspeakable::Unreadable)?, way, params, settled).map(drop)
+    let Ok(Message::Request { method, params, .. }) = Message::read(native.get()) else { return Ok(()) };
+    match (Way::of(&method), wire::stored_id(native)) {
+        (Some(way), Ok(id)) => response(id, way, params, settled).map(drop),
+        _ => Ok(()),
+    }
 }
 
 /// The response that carries an outcome.
@@ -132,6 +129,7 @@ fn is_secret(value: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use askd_core::Answer;
+    use serde_json::json;
 
     use super::*;
 
@@ -172,6 +170,17 @@ mod tests {
             understand(Way::Elicitation, None, r#"{"action":"cancel"}"#),
             Ok(ClientSays::Reject(_))
         ));
+    }
+
+    #[test]
+    fn only_requests_of_the_three_ways_are_judged() {
+        let carries = |native: Value| {
+            let native = RawValue::from_string(native.to_string()).unwrap();
+            carries_raw(&native, &answered("no result")).is_ok()
+        };
+        assert!(!carries(json!({ "jsonrpc": "2.0", "id": 1, "method": question::METHOD, "params": {} })));
+        assert!(carries(json!({ "jsonrpc": "2.0", "id": 1, "method": "other" })));
+        assert!(carries(json!({ "type": "control_request", "request": {} })));
     }
 
     #[test]

@@ -57,6 +57,9 @@ fn only_values(ask: &Ask, answers: &[Vec<String>]) -> Result<(), String> {
     Ok(())
 }
 
+/// One for each item.
+type Notes = Option<Vec<Option<String>>>;
+
 /// A result of `request_question`, by its form alone.
 #[derive(Deserialize)]
 #[serde(tag = "status", rename_all = "lowercase")]
@@ -64,7 +67,7 @@ pub(super) enum QuestionResult {
     Answered {
         answers: Vec<Vec<String>>,
         #[serde(default)]
-        notes: Option<Vec<Option<String>>>,
+        notes: Notes,
     },
     /// Without a mode it is a decline, or the only thing that the agent understands.
     Rejected(Rejected),
@@ -114,10 +117,8 @@ struct Beside {
     #[serde(default)]
     reason: Option<String>,
     #[serde(default)]
-    notes: Option<Vec<Option<String>>>,
+    notes: Notes,
 }
-
-type Notes = Option<Vec<Option<String>>>;
 
 /// A result of `elicitation/create`, by its form alone.
 pub(super) enum FormResult {
@@ -160,7 +161,12 @@ fn form(params: &elicitation::Params, ask: &Ask, result: &RawValue) -> Result<Cl
 
 /// A result of `session/request_permission`, by its form alone.
 pub(super) enum PickResult {
-    Selected { option_id: String, beside: Rejected, notes: Notes },
+    /// `declined` is what it means if the option is one that declines.
+    Selected {
+        option_id: String,
+        declined: Rejected,
+        notes: Notes,
+    },
     Cancelled(Rejected),
 }
 
@@ -189,7 +195,7 @@ pub(super) fn read_pick(result: &str) -> Result<PickResult, String> {
     Ok(match given.outcome.0 {
         Picked::Selected { option_id } => PickResult::Selected {
             option_id,
-            beside: Rejected { mode: Some(RejectMode::Decline), reason },
+            declined: Rejected { mode: Some(RejectMode::Decline), reason },
             notes,
         },
         Picked::Cancelled => PickResult::Cancelled(Rejected { mode: Some(RejectMode::Cancel), reason }),
@@ -199,7 +205,7 @@ pub(super) fn read_pick(result: &str) -> Result<PickResult, String> {
 fn pick(params: &permission::Params, ask: &Ask, result: &RawValue) -> Result<ClientSays, String> {
     let (option_id, declined, notes) = match read_pick(result.get())? {
         PickResult::Cancelled(rejected) => return Ok(rejected.into()),
-        PickResult::Selected { option_id, beside, notes } => (option_id, beside, notes),
+        PickResult::Selected { option_id, declined, notes } => (option_id, declined, notes),
     };
     Ok(match permission::picked(params, ask, &option_id)? {
         Some(value) => {

@@ -9,6 +9,8 @@ use crate::engine::{Engine, EngineError};
 
 /// Sessions, and open questions of one, that are looked through for the agent's own name, the newest first.
 const LOOK_BACK: usize = 10_000;
+/// Ended sessions of one name that are looked through for a question that is over.
+const LOOK_BACK_ENDED: usize = 16;
 
 impl Engine {
     pub async fn find_session(&self, name: &str) -> Result<Session, EngineError> {
@@ -47,7 +49,7 @@ impl Engine {
             }
         }
         // Whoever answers too late learns how it ended.
-        for session in ended {
+        for session in ended.iter().take(LOOK_BACK_ENDED) {
             if found.is_none() {
                 found = self.questions_named(&session.id, name).await?.pop();
             }

@@ -196,9 +196,8 @@ impl Engine {
         if !is_raw(&question.ask) {
             return Ok(());
         }
-        let native = self.store().native(&question.id).await?.unwrap_or_default();
-        let native =
-            RawValue::from_string(native).map_err(|error| EngineError::Uncarried(error.to_string()))?;
+        let native = self.store().native(&question.id).await?;
+        let Some(Ok(native)) = native.map(RawValue::from_string) else { return Ok(()) };
         carries_raw(&native, settlement).map_err(|error| EngineError::Uncarried(error.to_string()))
     }
 }
