@@ -123,3 +123,18 @@ fn two_agents_that_name_their_questions_alike_are_not_mistaken_for_each_other() 
         place.stream(None).until(|event| event.data.contains("received: ") && event.data.contains(pick));
     }
 }
+
+#[test]
+fn a_late_answer_learns_how_it_ended_although_another_agent_has_the_same_session_name() {
+    let hub = acp::start(acp::builder());
+    let places = [Place::new(&hub, "ends"), Place::new(&hub, "lives")];
+    let [session, _] = places.each_ref().map(|place| place.open("mock", "/tmp"));
+    let mut stream = places[0].stream(None);
+    let prompted = places[0].prompt(3, &session, "question");
+    let name = stream.request(EXTENSION)["params"]["questionId"].as_str().unwrap().to_owned();
+    assert_eq!(places[0].delete(), 204);
+    drop(prompted.join().unwrap());
+    let path = format!("/v1/sessions/{session}/questions/{name}/reply");
+    let (status, problem) = hub.http("POST", &path, Some(&json!({ "answers": [["option-a"]] }))).unwrap();
+    assert_eq!((status, &problem["code"]), (409, &json!("already_settled")), "{problem}");
+}
