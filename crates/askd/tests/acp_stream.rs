@@ -104,11 +104,11 @@ fn a_question_that_the_hub_ends_is_ended_in_the_stream_too() {
 }
 
 #[test]
-fn every_stream_ends_when_its_token_is_revoked() {
+fn every_stream_and_every_wait_ends_when_its_token_is_revoked() {
     let hub = hub();
     let owner = Place::new(&hub, "revoked");
     let session = owner.open("mock", "/tmp");
-    let wanted = json!({ "name": "phone", "rights": ["read"] });
+    let wanted = json!({ "name": "phone", "rights": ["read", "manage"] });
     let (_, made) = hub.http("POST", "/v1/tokens", Some(&wanted)).unwrap();
     let phone = owner.with_token(made["token"].as_str().unwrap());
     let paths = [
@@ -122,7 +122,7 @@ fn every_stream_ends_when_its_token_is_revoked() {
     // The last begins now, and not at the beginning.
     streams.last_mut().unwrap().next();
     let mut own = owner.stream(None);
-    let first = owner.prompt(3, &session, "question");
+    let first = phone.prompt(3, &session, "question");
     let asked = own.request(EXTENSION);
     for stream in &mut streams {
         stream.until(|event| event.data.contains("Which option?"));
@@ -131,7 +131,7 @@ fn every_stream_ends_when_its_token_is_revoked() {
     assert_eq!(hub.http("DELETE", &path, None).unwrap().0, 204);
     let answer = json!({ "status": "answered", "answers": [["option-a"]] });
     assert_eq!(owner.respond(&asked, &answer).0, 202);
-    first.join().unwrap();
+    assert_eq!(first.join().unwrap().0, 401);
     for (path, mut stream) in paths.iter().zip(streams) {
         let rest = stream.rest();
         assert!(!rest.iter().any(|event| event.data.contains("answered")), "{path}: {rest:?}");

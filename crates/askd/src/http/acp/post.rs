@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use askd_adapters::splice;
 use askd_adapters::transport::jsonrpc::{Defect, Message};
 
-use crate::engine::{Caller, ClientCall};
+use crate::engine::{Caller, ClientCall, EngineError};
 use crate::http::extract::{Names, Query, json_text};
 use crate::http::limits::MAX_ACP_BODY_BYTES;
 use crate::http::problem::{Code, Problem};
@@ -68,6 +68,9 @@ pub(super) async fn post(
                     // Nobody took the request: the agent was gone already.
                     None => return Err(engine.no_server(&name).await.into()),
                 };
+                if !engine.still_knows(&caller) {
+                    return Err(EngineError::Revoked.into());
+                }
                 RawValue::from_string(text).map_err(|error| Problem::new(Code::Internal, error.to_string()))
             })
             .await)
