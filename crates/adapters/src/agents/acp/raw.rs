@@ -117,9 +117,10 @@ pub(super) fn response(
 fn is_secret(value: &Value) -> bool {
     match value {
         Value::Array(values) => values.iter().any(is_secret),
-        Value::Object(members) => members.iter().any(|(key, value)| match key.as_str() {
-            "secret" | "isSecret" => *value == Value::Bool(true),
-            "format" => value == "password",
+        // A field may have one of these names itself, so what is below them counts, too.
+        Value::Object(members) => members.iter().any(|(key, value)| match (key.as_str(), value) {
+            ("secret" | "isSecret", Value::Bool(said)) => *said,
+            ("format", Value::String(format)) => format == "password",
             _ => is_secret(value),
         }),
         _ => false,

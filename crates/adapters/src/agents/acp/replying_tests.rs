@@ -609,6 +609,10 @@ fn what_a_form_cannot_promise_is_shown_as_it_came() {
             asked(super::super::question::METHOD, &json!({ "sessionId": "s", "questions": items }));
         assert!(raw::is_raw(&ask) && ask.questions[0].secret == secret, "{items}");
     }
+    let properties = json!({ "secret": { "type": "string", "_meta": { "codex": { "isSecret": true } } } });
+    let (_, ask) =
+        asked(elicitation::METHOD, &schema(json!({ "properties": properties, "required": ["b"] })));
+    assert!(ask.questions[0].secret, "a field that is called so");
 }
 
 #[test]
