@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
@@ -28,7 +28,12 @@ fn input(event: &str, call: Option<&str>) -> Value {
 }
 
 fn report(hub: &Hub, hook: &str, input: Value) -> Result<Value> {
-    let body = json!({ "hook": format!("{hook:0>32}"), "pid": std::process::id(), "input": input });
+    report_of(hub, std::process::id(), hook, input)
+}
+
+/// From the Claude Code that has this process.
+fn report_of(hub: &Hub, pid: u32, hook: &str, input: Value) -> Result<Value> {
+    let body = json!({ "hook": format!("{hook:0>32}"), "pid": pid, "input": input });
     let (status, word) = hub.http_as(&hub.ask_token()?, "POST", "/v1/hooks/claude", Some(&body))?;
     ensure!(status == 200, "{status}: {word}");
     Ok(word)
@@ -173,6 +178,30 @@ fn the_hook_prints_the_decision_also_after_a_crash_of_the_hub() -> Result<()> {
     );
     assert!(out.stderr.is_empty() && out.status.success());
     assert_eq!(show(&hub, &asked["id"])?["delivery"]["state"], "sent");
+    Ok(())
+}
+
+#[test]
+fn the_end_of_a_terminal_is_seen_by_this_hub_and_by_the_next() -> Result<()> {
+    for restarts in [false, true] {
+        let mut hub = hub()?;
+        let mut terminal = Command::new("sleep").arg("600").spawn()?;
+        let word = report_of(&hub, terminal.id(), "1", input("PermissionRequest", None))?;
+        if restarts {
+            hub.kill()?;
+            hub.restart()?;
+        }
+        assert_eq!(open(&hub)?.len(), 1);
+        terminal.kill()?;
+        terminal.wait()?;
+        let end = Instant::now() + PATIENCE;
+        while !open(&hub)?.is_empty() {
+            ensure!(Instant::now() < end, "the question of a terminal that is gone is open");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        let over = show(&hub, &word["questionId"])?;
+        assert_eq!(over["outcome"]["cause"]["type"], "agentExited", "{over}");
+    }
     Ok(())
 }
 

@@ -25,9 +25,10 @@ const SCANNED: u64 = 1 << 30;
 const MAX_LINE: usize = 16 << 20;
 /// The best of so many scans counts: the others were disturbed.
 const SCANS: usize = 3;
-/// Transcripts that a hub at rest watches, when it has come to rest, and how long that is measured.
+/// Transcripts that a hub at rest watches, when it has come to rest (in its first 50 s it looks for servers that are just starting),
+/// and how long that is measured.
 const AT_REST: usize = 100;
-const SETTLED: Duration = Duration::from_secs(5);
+const SETTLED: Duration = Duration::from_secs(60);
 const REST: Duration = Duration::from_secs(60);
 const WATCHED: usize = 1_000;
 /// How long the quiet watching is measured.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use askd_adapters::transport::process;
 use askd_core::Cause;
 
+use super::Observed;
 use crate::engine::{Engine, EngineError};
 
 /// How often the processes of sessions are looked at.
@@ -21,26 +22,34 @@ impl Engine {
         }
     }
 
+    /// Ends the sessions whose processes have gone. While none has, nothing is read but a line of each process.
     async fn look_at_terminals(&self) -> Result<(), EngineError> {
-        let Some(source) = self.inner.observed.turn.lock().await.source.clone() else { return Ok(()) };
+        let observed = &self.inner.observed;
+        let mut gone = observed.memory().processes.clone();
+        gone.retain(|pid, started| !is_alive(*pid, *started));
+        let source = observed.memory().source.clone();
+        let Some(source) = source.filter(|_| !gone.is_empty()) else { return Ok(()) };
         for session in self.store().sessions_of_source(&source).await? {
-            let Some(pid) = session.pid.filter(|_| session.live) else { continue };
-            let started = self.inner.observed.memory().processes.get(&pid).copied();
-            if !is_alive(pid, started) {
-                self.inner.observed.memory().processes.remove(&pid);
-                self.end_session(
-                    &session.id,
-                    Cause::AgentExited {
-                        code: None,
-                        signal: None,
-                        stderr: Vec::new(),
-                        resume: self.resume_command(&session),
-                    },
-                )
-                .await?;
+            if session.live && session.pid.is_some_and(|pid| gone.contains_key(&pid)) {
+                let cause = Cause::AgentExited {
+                    code: None,
+                    signal: None,
+                    stderr: Vec::new(),
+                    resume: self.resume_command(&session),
+                };
+                self.end_session(&session.id, cause).await?;
             }
         }
+        observed.memory().processes.retain(|pid, started| gone.get(pid) != Some(started));
         Ok(())
+    }
+}
+
+impl Observed {
+    /// From now on the process is looked at; its session must be stored by then.
+    pub(super) fn look_after(&self, pid: u32) {
+        let started = i32::try_from(pid).ok().and_then(|pid| process::start_time(pid).ok().flatten());
+        self.memory().processes.insert(pid, started);
     }
 }
 

@@ -67,8 +67,8 @@ struct Memory {
     /// Names of calls that were learnt after their question was stored.
     names: HashMap<QuestionId, String>,
     hooks: HashMap<QuestionId, Presence>,
-    /// When the processes of sessions started, so that a reused number is not taken for them.
-    processes: HashMap<u32, u64>,
+    /// The processes of sessions, and when they started where that is known, so that a reused number is not taken for them.
+    processes: HashMap<u32, Option<u64>>,
     /// Transcripts in which hooks wait.
     transcripts: HashMap<PathBuf, Instant>,
     /// Sessions into whose terminals an answer is being typed.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use askd_adapters::transport::process;
 use askd_core::{Session, SessionId, SourceId, SourceState};
 use askd_store::SessionSeen;
 
@@ -19,11 +18,14 @@ pub(super) struct Conversation {
 }
 
 impl Engine {
-    /// Takes up the source of an earlier hub, so that answers which wait can be delivered.
+    /// Takes up the source of an earlier hub, so that answers which wait can be delivered and the end of its sessions is seen.
     pub async fn resume_observed(&self) -> Result<(), EngineError> {
         let mut place = self.inner.observed.turn.lock().await;
         if self.known_hook_source().await?.is_some() {
-            self.hook_source(&mut place).await?;
+            let source = self.hook_source(&mut place).await?;
+            let known = self.store().sessions_of_source(&source).await?;
+            let processes = known.iter().filter(|session| session.live).filter_map(|session| session.pid);
+            processes.for_each(|pid| self.inner.observed.look_after(pid));
         }
         Ok(())
     }
@@ -68,14 +70,8 @@ impl Engine {
         source: &SourceId,
         conversation: &Conversation,
     ) -> Result<Session, EngineError> {
-        if let Some(pid) = conversation.pid
-            && let Some(started) =
-                i32::try_from(pid).ok().and_then(|pid| process::start_time(pid).ok().flatten())
-        {
-            self.inner.observed.memory().processes.insert(pid, started);
-        }
         let title = conversation.cwd.as_deref().and_then(|cwd| cwd.rsplit('/').find(|part| !part.is_empty()));
-        self.see_session(SessionSeen {
+        let seen = SessionSeen {
             id: SessionId::from_bits(new_bits()),
             source: source.clone(),
             agent: "claude".to_owned(),
@@ -86,7 +82,11 @@ impl Engine {
             pid: conversation.pid,
             managed: false,
             at: now(),
-        })
-        .await
+        };
+        let session = self.see_session(seen).await?;
+        if let Some(pid) = conversation.pid {
+            self.inner.observed.look_after(pid);
+        }
+        Ok(session)
     }
 }
