@@ -3,17 +3,68 @@
 //! In: the text of an object, the names on the way to a value, the value's text. Out: the changed text. Key order, spaces,
 //! unknown members and the spelling of numbers survive, because nothing else is read and written again.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::fmt;
 use std::ops::Range;
 
+use serde::Deserializer;
+use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// Where the value of a member stands in the text of an object.
+/// Where the value of a member stands in the text of an object; of several with the same name, the last.
 fn place(object: &str, key: &str) -> Option<Range<usize>> {
-    let members: HashMap<String, &RawValue> = serde_json::from_str(object).ok()?;
-    let value = members.get(key)?.get();
+    let mut reader = serde_json::Deserializer::from_str(object);
+    let value = reader.deserialize_map(Member(key)).ok()?;
+    reader.end().ok()?;
+    let value = value?.get();
     let start = value.as_ptr().addr().checked_sub(object.as_ptr().addr())?;
     Some(start..start + value.len())
+}
+
+/// Reads an object for the member of this name.
+struct Member<'k>(&'k str);
+
+impl<'de> Visitor<'de> for Member<'_> {
+    type Value = Option<&'de RawValue>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+        let mut found = None;
+        while let Some(is_it) = members.next_key_seed(IsName(self.0))? {
+            if is_it {
+                found = Some(members.next_value()?);
+            } else {
+                members.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Whether a name is this one.
+struct IsName<'k>(&'k str);
+
+impl<'de> DeserializeSeed<'de> for IsName<'_> {
+    type Value = bool;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for IsName<'_> {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<bool, E> {
+        Ok(name == self.0)
+    }
 }
 
 /// The value of a member, as the text that stands there.
@@ -49,8 +100,10 @@ pub fn set(object: &str, path: &[&str], value: &str) -> String {
 }
 
 /// The same JSON on one line: a line feed can only stand between its parts.
-pub fn one_line(text: &str) -> String {
-    text.trim().replace(['\n', '\r'], " ")
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    let text = text.trim();
+    let breaks = |byte: u8| matches!(byte, b'\n' | b'\r');
+    if text.bytes().any(breaks) { text.replace(['\n', '\r'], " ").into() } else { text.into() }
 }
 
 #[cfg(test)]
@@ -72,11 +125,12 @@ mod tests {
         assert_eq!(set("{ }", &["a"], "1"), r#"{ "a":1}"#);
         assert_eq!(at(text, &["_meta", "b"]), Some("[1, 2]"));
         assert_eq!(at(text, &["_meta", "c"]), None);
+        assert_eq!(member(r#"{"a":1,"b":2,"\u0061":3}"#, "a"), Some("3"));
     }
 
     #[test]
     fn text_that_is_no_object_has_no_members() {
-        for text in ["", "[]", "7", "{", "null"] {
+        for text in ["", "[]", "7", "{", "null", r#"{"id":1,}"#, r#"{"id":1} x"#] {
             assert_eq!(member(text, "id"), None);
         }
         assert_eq!(set("null", &["a", "b"], "1"), r#"{"a":{"b":1}}"#);

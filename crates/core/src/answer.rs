@@ -114,7 +114,7 @@ fn check_notes(
         errors.add("notes", "too_many", format!("has {} notes for {items} questions", notes.len()));
     }
     for (i, note) in notes.iter_mut().enumerate() {
-        errors.bounded(format!("notes[{i}]"), note.as_deref().unwrap_or(""), MAX_NOTE_BYTES);
+        errors.bounded(format_args!("notes[{i}]"), note.as_deref().unwrap_or(""), MAX_NOTE_BYTES);
         if note.as_deref().is_some_and(|text| text.trim().is_empty()) {
             *note = None;
         }

@@ -84,7 +84,7 @@ impl Ask {
             ("excerpt", &self.context.excerpt),
             ("host", &self.context.host),
         ] {
-            errors.bounded(format!("context.{name}"), text.as_deref().unwrap_or(""), MAX_TEXT_BYTES);
+            errors.bounded(format_args!("context.{name}"), text.as_deref().unwrap_or(""), MAX_TEXT_BYTES);
         }
         if let Some(tool) = &self.tool {
             errors.bounded("tool.callId", tool.call_id.as_deref().unwrap_or(""), MAX_NAME_BYTES);
@@ -107,8 +107,25 @@ fn is_name(text: &str) -> bool {
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
 }
 
+/// The path of a field of an item, which is written only if something is wrong with it.
+struct At {
+    item: usize,
+    option: Option<usize>,
+    field: &'static str,
+}
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { item, option, field } = self;
+        match option {
+            Some(option) => write!(f, "questions[{item}].options[{option}].{field}"),
+            None => write!(f, "questions[{item}].{field}"),
+        }
+    }
+}
+
 fn check_item(i: usize, item: &Item, errors: &mut Collector) {
-    let at = |field: &str| format!("questions[{i}].{field}");
+    let at = |field| At { item: i, option: None, field };
     if item.question.trim().is_empty() {
         errors.add_item(i, at("question"), "empty", "must not be empty");
     }
@@ -125,7 +142,7 @@ fn check_item(i: usize, item: &Item, errors: &mut Collector) {
     }
     let mut values = HashSet::new();
     for (j, option) in item.options.iter().enumerate().take(MAX_OPTIONS) {
-        let at = |field: &str| format!("questions[{i}].options[{j}].{field}");
+        let at = |field| At { item: i, option: Some(j), field };
         if option.label.trim().is_empty() {
             errors.add_item(i, at("label"), "empty", "must not be empty");
         }

@@ -38,9 +38,9 @@ impl fmt::Display for FieldErrors {
 pub struct Collector(Vec<FieldError>);
 
 impl Collector {
-    pub fn add(&mut self, field: impl Into<String>, code: &str, message: impl Into<String>) {
+    pub fn add(&mut self, field: impl fmt::Display, code: &str, message: impl Into<String>) {
         self.0.push(FieldError {
-            field: field.into(),
+            field: field.to_string(),
             item: None,
             code: code.to_owned(),
             message: message.into(),
@@ -50,12 +50,12 @@ impl Collector {
     pub fn add_item(
         &mut self,
         item: usize,
-        field: impl Into<String>,
+        field: impl fmt::Display,
         code: &str,
         message: impl Into<String>,
     ) {
         self.0.push(FieldError {
-            field: field.into(),
+            field: field.to_string(),
             item: Some(item),
             code: code.to_owned(),
             message: message.into(),
@@ -63,7 +63,7 @@ impl Collector {
     }
 
     /// A text that must not be longer than `max` bytes.
-    pub fn bounded(&mut self, field: impl Into<String>, text: &str, max: usize) {
+    pub fn bounded(&mut self, field: impl fmt::Display, text: &str, max: usize) {
         if text.len() > max {
             self.add(field, "too_long", format!("has {} bytes, at most {max} are allowed", text.len()));
         }

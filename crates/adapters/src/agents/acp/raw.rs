@@ -106,7 +106,7 @@ pub(super) fn response(
     let no_result = "an answer that is not the JSON of a result";
     let Some(text) = answer.answers.first().and_then(|picks| picks.first()) else { return cannot(no_result) };
     // What stands on a line of its own would be a message of its own to the agent.
-    match (understand(way, params, text), RawValue::from_string(splice::one_line(text))) {
+    match (understand(way, params, text), RawValue::from_string(splice::one_line(text).into_owned())) {
         (Ok(ClientSays::Reply(_)), Ok(result)) => Ok(wire::response(id, result)),
         (Ok(_), Ok(_)) => cannot("a result that rejects as an answer: reject the question instead"),
         _ => cannot(no_result),

@@ -207,6 +207,10 @@ impl Relay {
     /// A message of the agent that names a client's request gets the client's own id.
     pub(super) fn shown(&self, line: &str) -> String {
         let path = ["params", "requestId"];
+        // Most lines name none, and are not read for it.
+        if !line.contains(path[1]) && !line.contains("\\u") {
+            return line.to_owned();
+        }
         match splice::at(line, &path).and_then(Carried::read) {
             Some(carried) => splice::set(line, &path, &carried.original),
             None => line.to_owned(),

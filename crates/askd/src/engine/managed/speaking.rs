@@ -89,6 +89,8 @@ impl Attendant {
         if connection.write(tag, Some(delivery.id.as_str()), bytes).await.is_err() {
             self.writes.remove(&tag);
         }
+        // The answer first: everybody else who is told of it can wait until the holder has had the processor.
+        std::thread::yield_now();
     }
 }
 
