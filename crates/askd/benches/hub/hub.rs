@@ -1,5 +1,7 @@
 //! The hub under measurement: the real binary on a folder of its own, ended by its id.
 
+use std::collections::HashMap;
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -105,13 +107,23 @@ pub fn processor_seconds(pid: u32) -> Result<f64> {
     Ok((field(11)? + field(12)?) / TICKS)
 }
 
-/// The same of the threads that it has, to the nanosecond.
-pub fn seconds_of_threads(pid: u32) -> Result<f64> {
-    let mut nanoseconds = 0.0;
-    for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
-        // A thread may have ended since.
-        let Ok(text) = std::fs::read_to_string(thread?.path().join("schedstat")) else { continue };
-        nanoseconds += text.split(' ').next().unwrap_or_default().parse::<f64>()?;
+/// The seconds that the threads of a process have had a processor, to the nanosecond, also of those that have ended since a look.
+#[derive(Default)]
+pub struct ThreadTimes(HashMap<OsString, f64>);
+
+impl ThreadTimes {
+    pub fn look(&mut self, pid: u32) -> Result {
+        for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+            let thread = thread?;
+            // A thread may have ended since.
+            let Ok(text) = std::fs::read_to_string(thread.path().join("schedstat")) else { continue };
+            let nanoseconds: f64 = text.split(' ').next().unwrap_or_default().parse()?;
+            self.0.insert(thread.file_name(), nanoseconds / 1e9);
+        }
+        Ok(())
     }
-    Ok(nanoseconds / 1e9)
+
+    pub fn seconds(&self) -> f64 {
+        self.0.values().sum()
+    }
 }

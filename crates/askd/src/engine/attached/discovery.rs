@@ -85,19 +85,15 @@ impl Engine {
             known.attached = self.let_go_of_the_dead().await?;
             known.met.retain(|(process, _)| process.is_alive());
         }
-        let to_judge = known.processes.look(&process::process_ids().unwrap_or_default());
+        let all = || process::process_ids().unwrap_or_default();
+        let to_judge = known.processes.look(process::newest_id().ok(), all);
         if to_judge.is_empty() {
             return Ok(());
         }
         let registry = self.inner.managed.settings.registry.clone();
         let home = discovery.home.clone();
-        let agent_of = move |process: &OwnProcess| {
-            let arguments = process::command_line(process.pid)?.unwrap_or_default();
-            if arguments.is_empty() {
-                // It is just becoming another program, or ending.
-                return Ok(None);
-            }
-            let agent = registry.agent_of_process(&process.name, &arguments);
+        let agent_of = move |process: &OwnProcess, arguments: &[String]| {
+            let agent = registry.agent_of_process(&process.name, arguments);
             let Some(agent) =
                 agent.filter(|agent| registry.get(agent).is_some_and(|adapter| adapter.server().is_some()))
             else {
@@ -172,12 +168,20 @@ impl Engine {
 }
 
 /// Those of these processes that are this user's agents with a server, by the ports on which they listen.
-fn listeners(pids: &[i32], agent_of: impl Fn(&OwnProcess) -> io::Result<Option<String>>) -> Vec<Listener> {
+fn listeners(
+    pids: &[i32],
+    agent_of: impl Fn(&OwnProcess, &[String]) -> io::Result<Option<String>>,
+) -> Vec<Listener> {
     let mut found = Vec::new();
     for pid in pids {
+        let arguments = process::command_line(*pid).ok().flatten().unwrap_or_default();
+        if arguments.is_empty() {
+            // It is the kernel's, is just becoming another program, or is ending.
+            continue;
+        }
         // A process may end while it is looked at; then it is not there.
         let Ok(Some(own)) = process::own_process(*pid) else { continue };
-        let Ok(Some(agent)) = agent_of(&own) else { continue };
+        let Ok(Some(agent)) = agent_of(&own, &arguments) else { continue };
         let process = FoundProcess { pid: own.pid, started: own.started };
         let ports = process::listening_ports(own.pid).unwrap_or_default();
         let listener =

@@ -1,6 +1,6 @@
 //! Which processes of this machine are worth a look, again and again for next to nothing.
 //!
-//! In: the process ids of each look. Out: those to be judged now. A process is judged when it is first seen and at the next few looks,
+//! In: the id that was given last, and all ids where there are new ones. Out: those to be judged now. A process is judged when it is first seen and at the next few looks,
 //! because it may just be becoming another program or be opening its port; after that only at every thorough look.
 
 use std::collections::HashMap;
@@ -15,6 +15,8 @@ pub(super) struct Processes {
     /// At which look each of them was first seen.
     seen: HashMap<i32, u64>,
     looks: u64,
+    /// The newest of them, where that is known.
+    newest: Option<i32>,
 }
 
 impl Processes {
@@ -23,14 +25,18 @@ impl Processes {
         self.looks.is_multiple_of(THOROUGH)
     }
 
-    pub(super) fn look(&mut self, pids: &[i32]) -> Vec<i32> {
+    /// `newest`: the id that was given last, where that can be known; `all`: tells all ids.
+    pub(super) fn look(&mut self, newest: Option<i32>, all: impl FnOnce() -> Vec<i32>) -> Vec<i32> {
         let (now, thorough) = (self.looks, self.is_thorough());
-        let known_before = std::mem::take(&mut self.seen);
         self.looks += 1;
-        let first_seen = |pid: &i32| (*pid, known_before.get(pid).copied().unwrap_or(now));
-        self.seen = pids.iter().map(first_seen).collect();
-        let is_young = |pid: &i32| self.seen.get(pid).is_some_and(|first| now - first < YOUNG);
-        pids.iter().copied().filter(|pid| thorough || is_young(pid)).collect()
+        if thorough || newest.is_none() || newest != self.newest {
+            let known_before = std::mem::take(&mut self.seen);
+            let first_seen = |pid: i32| (pid, known_before.get(&pid).copied().unwrap_or(now));
+            self.seen = all().into_iter().map(first_seen).collect();
+            self.newest = newest;
+        }
+        let is_due = |first: u64| thorough || now - first < YOUNG;
+        self.seen.iter().filter(|(_, first)| is_due(**first)).map(|(pid, _)| *pid).collect()
     }
 }
 
@@ -41,15 +47,25 @@ mod tests {
     #[test]
     fn the_young_are_judged_again_and_the_old_only_at_a_thorough_look() {
         let mut processes = Processes::default();
+        let look = |processes: &mut Processes, newest: Option<i32>, pids: &[i32]| {
+            let mut to_judge = processes.look(newest, || pids.to_vec());
+            to_judge.sort_unstable();
+            to_judge
+        };
         assert!(processes.is_thorough(), "the first one");
         for _ in 0..YOUNG {
-            assert_eq!(processes.look(&[1, 2]), [1, 2]);
+            assert_eq!(look(&mut processes, None, &[1, 2]), [1, 2]);
         }
-        assert!(processes.look(&[1, 2]).is_empty());
-        assert_eq!(processes.look(&[1, 2, 3]), [3]);
+        assert!(look(&mut processes, Some(2), &[1, 2]).is_empty());
+        assert_eq!(look(&mut processes, Some(3), &[1, 2, 3]), [3]);
         assert!(processes.is_thorough());
-        assert_eq!(processes.look(&[2, 3]), [2, 3]);
-        assert_eq!(processes.look(&[2, 3]), [3]);
-        assert_eq!(processes.look(&[1, 2, 3]), [1, 3], "another one with the number of one that has gone");
+        assert_eq!(look(&mut processes, Some(3), &[2, 3]), [2, 3]);
+        assert_eq!(look(&mut processes, Some(3), &[]), [3], "nothing has begun, so nobody asks who there is");
+        assert_eq!(look(&mut processes, None, &[2, 3]), [3]);
+        assert_eq!(
+            look(&mut processes, Some(1), &[1, 2, 3]),
+            [1, 3],
+            "another one with the number of one that has gone"
+        );
     }
 }

@@ -10,12 +10,20 @@ use crate::engine::{Engine, EngineError};
 
 /// How often the processes of sessions are looked at.
 const EVERY: Duration = Duration::from_secs(2);
+/// How often the memory is tidied up while there is none.
+const RARELY: Duration = Duration::from_secs(600);
 
 impl Engine {
     pub(in crate::engine) async fn watch_terminals(self) {
+        let observed = &self.inner.observed;
         loop {
-            tokio::time::sleep(EVERY).await;
-            self.inner.observed.prune();
+            let is_idle = observed.memory().processes.is_empty();
+            let pause = tokio::time::sleep(if is_idle { RARELY } else { EVERY });
+            tokio::select! {
+                () = pause => {}
+                () = observed.lives.notified(), if is_idle => {}
+            }
+            observed.prune();
             if let Err(error) = self.look_at_terminals().await {
                 tracing::error!(%error, "cannot look after Claude Code's sessions; trying again");
             }
@@ -50,6 +58,7 @@ impl Observed {
     pub(super) fn look_after(&self, pid: u32) {
         let started = i32::try_from(pid).ok().and_then(|pid| process::start_time(pid).ok().flatten());
         self.memory().processes.insert(pid, started);
+        self.lives.notify_one();
     }
 }
 

@@ -49,6 +49,8 @@ pub(super) struct Observed {
     named: Notify,
     /// Wakes the watch of transcripts when a hook begins to wait in one.
     hooked: Notify,
+    /// Wakes the watch of processes when there is one.
+    lives: Notify,
     memory: Mutex<Memory>,
     born: Instant,
 }
@@ -97,6 +99,7 @@ impl Observed {
             turn: tokio::sync::Mutex::default(),
             named: Notify::new(),
             hooked: Notify::new(),
+            lives: Notify::new(),
             memory: Mutex::default(),
             born: Instant::now(),
         }
