@@ -5,8 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
-use std::{fs, io, thread};
+use std::{fs, io};
 
 use tempfile::TempDir;
 
@@ -16,9 +15,6 @@ const NOWHERE: &str = "http://127.0.0.1:9";
 
 /// The key that agents are given; no provider would take it.
 pub(super) const DUMMY_KEY: &str = "dummy-key";
-
-/// How long a place is left to an agent that is just ending: it would make its folders anew to write its last words.
-const LAST_WORDS: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub struct Place {
@@ -66,25 +62,6 @@ impl Place {
         all.set("LANG", "C.UTF-8").set("TERM", "xterm-256color");
         all.set("HTTPS_PROXY", NOWHERE).set("NO_PROXY", "127.0.0.1,localhost");
         all
-    }
-
-    /// Whether a process has its home here.
-    fn is_lived_in(&self) -> bool {
-        let home = format!("HOME={}", self.home.display());
-        let lives_here = |process: fs::DirEntry| {
-            let environment = fs::read(process.path().join("environ")).unwrap_or_default();
-            environment.split(|byte| *byte == 0).any(|variable| variable == home.as_bytes())
-        };
-        fs::read_dir("/proc").into_iter().flatten().flatten().any(lives_here)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let end = Instant::now() + LAST_WORDS;
-        while self.is_lived_in() && Instant::now() < end {
-            thread::sleep(Duration::from_millis(10));
-        }
     }
 }
 
