@@ -30,6 +30,8 @@ pub fn process_ids() -> io::Result<Vec<i32>> {
 pub fn newest_id() -> io::Result<i32> {
     let load = fs::read_to_string("/proc/loadavg")?;
     let newest = load.split_whitespace().next_back().and_then(|id| id.parse().ok());
+    // Where it cannot be known, some systems say 0.
+    let newest = newest.filter(|id| *id > 0);
     newest.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "unexpected form of /proc/loadavg"))
 }
 

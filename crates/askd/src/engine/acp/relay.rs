@@ -207,7 +207,7 @@ impl Relay {
     /// A message of the agent that names a client's request gets the client's own id.
     pub(super) fn shown(&self, line: &str) -> String {
         let path = ["params", "requestId"];
-        // Most lines name none, and are not read for it.
+        // Most lines name none, not even in another spelling, and are not read for it.
         if !line.contains(path[1]) && !line.contains("\\u") {
             return line.to_owned();
         }

@@ -1,7 +1,8 @@
 //! Which processes of this machine are worth a look, again and again for next to nothing.
 //!
-//! In: the id that was given last, and all ids where there are new ones. Out: those to be judged now. A process is judged when it is first seen and at the next few looks,
-//! because it may just be becoming another program or be opening its port; after that only at every thorough look.
+//! In: the id that was given last, and all ids where there are new ones. Out: those to be judged now. A process is judged when it is
+//! first seen and at the next few looks, because it may just be becoming another program or be opening its port; after that only at every
+//! thorough look.
 
 use std::collections::HashMap;
 
@@ -15,7 +16,7 @@ pub(super) struct Processes {
     /// At which look each of them was first seen.
     seen: HashMap<i32, u64>,
     looks: u64,
-    /// The newest of them, where that is known.
+    /// The id that had been given last when they were listed, where that is known.
     newest: Option<i32>,
 }
 
