@@ -348,5 +348,12 @@ fn a_transcript_shows_a_question_and_a_hook_that_is_slower_than_the_answer_still
     assert_eq!(settled["outcome"]["answers"], json!([["own words"]]));
     assert_eq!(report(&hub, "2", given)?["state"], "over");
     assert!(open(&hub)?.is_empty());
+    // Another folder in its place is watched too.
+    std::fs::remove_dir_all(config.path().join("projects"))?;
+    std::fs::create_dir_all(&project)?;
+    append(asks("toolu_3"))?;
+    until("question in another folder", &|| Ok(open(&hub)?.pop()))?;
+    append(result("user", "toolu_3", "A"))?;
+    until("end of it", &|| Ok(open(&hub)?.is_empty().then_some(Value::Null)))?;
     Ok(())
 }

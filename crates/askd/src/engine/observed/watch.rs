@@ -4,12 +4,15 @@
 //! Nothing of a transcript goes anywhere but the question and a short excerpt.
 
 use std::collections::HashSet;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use notify::{RecursiveMode, Watcher};
-use tokio::sync::mpsc;
-use tokio::time::MissedTickBehavior;
+use tokio::sync::{Notify, mpsc};
+use tokio::time::{Instant, MissedTickBehavior, sleep_until};
 
 use askd_adapters::agents::claude_hook::{Entry, Went};
 
@@ -19,8 +22,9 @@ use super::registry::{self, Registered};
 use super::session::Conversation;
 use crate::engine::{Engine, EngineError};
 
-/// How often everything is looked at, for what inotify did not tell.
-const EVERY: Duration = Duration::from_secs(10);
+/// How often everything is looked at where there is no inotify, and where there is one, for what it did not tell.
+const UNTOLD: Duration = Duration::from_secs(10);
+const TOLD: Duration = Duration::from_secs(60);
 /// How often the transcripts are looked at in which a hook waits.
 const OFTEN: Duration = Duration::from_millis(500);
 /// Changes that wait; more than that and everything is looked at.
@@ -35,6 +39,9 @@ impl Engine {
     }
 }
 
+/// Its number, and when it was made: a number is used again.
+type FolderId = (u64, Option<SystemTime>);
+
 struct Watch {
     engine: Engine,
     config: Option<PathBuf>,
@@ -42,7 +49,10 @@ struct Watch {
     files: Files,
     changes: mpsc::Receiver<PathBuf>,
     changed: mpsc::Sender<PathBuf>,
-    watcher: Option<notify::RecommendedWatcher>,
+    /// Changes were lost: everything is looked at.
+    lost: Arc<Notify>,
+    /// With the folder that it watches: another one may take its place.
+    watcher: Option<(notify::RecommendedWatcher, FolderId)>,
 }
 
 impl Watch {
@@ -53,12 +63,12 @@ impl Watch {
         for path in projects.as_deref().map(transcripts).unwrap_or_default() {
             files.skip(&path);
         }
-        Self { engine, config, projects, files, changes, changed, watcher: None }
+        Self { engine, config, projects, files, changes, changed, lost: Arc::default(), watcher: None }
     }
 
     async fn run(mut self) {
         self.first_look().await;
-        let mut every = tokio::time::interval(EVERY);
+        let (mut next, lost) = (Instant::now(), Arc::clone(&self.lost));
         let mut often = tokio::time::interval(OFTEN);
         often.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let engine = self.engine.clone();
@@ -75,8 +85,10 @@ impl Watch {
                 }
                 _ = often.tick(), if hooks_wait => paths.extend(self.hooked()),
                 () = observed.hooked.notified(), if !hooks_wait => {}
-                _ = every.tick() => {
+                () = lost.notified() => next = Instant::now(),
+                () = sleep_until(next) => {
                     self.listen();
+                    next = Instant::now() + if self.watcher.is_some() { TOLD } else { UNTOLD };
                     self.files.rest();
                     let all = self.projects.as_deref().map(transcripts).unwrap_or_default();
                     paths.extend(all.into_iter().filter(|path| self.files.has_grown(path)));
@@ -115,21 +127,31 @@ impl Watch {
         named.into_iter().filter(|path| self.files.has_grown(path)).collect()
     }
 
-    /// Sets inotify up as soon as there is a folder; where it cannot be had, the slow look does its work.
+    /// Sets inotify up as soon as there is a folder, and again for another in its place; where it cannot be had, the slow look does
+    /// its work.
     fn listen(&mut self) {
         let Some(projects) = self.projects.clone() else { return };
-        if self.watcher.is_some() || !projects.is_dir() {
+        let folder = std::fs::metadata(&projects).ok().filter(Metadata::is_dir);
+        let folder = folder.map(|folder| (folder.ino(), folder.created().ok()));
+        if folder == self.watcher.as_ref().map(|(_, watched)| *watched) {
             return;
         }
-        let (changed, root) = (self.changed.clone(), projects.clone());
+        self.watcher = None;
+        let Some(folder) = folder else { return };
+        let (changed, lost, root) = (self.changed.clone(), Arc::clone(&self.lost), projects.clone());
         let heard = move |event: notify::Result<notify::Event>| {
-            let Ok(event) = event else { return };
+            let is_gone = |event: &notify::Event| event.kind.is_remove() && event.paths.contains(&root);
+            let event = match event {
+                Ok(event) if !event.need_rescan() && !is_gone(&event) => event,
+                _ => return lost.notify_one(),
+            };
             if !(event.kind.is_modify() || event.kind.is_create()) {
                 return;
             }
             for path in event.paths.into_iter().filter(|path| is_transcript(&root, path)) {
-                // Full: the slow look finds it.
-                drop(changed.try_send(path));
+                if changed.try_send(path).is_err() {
+                    lost.notify_one();
+                }
             }
         };
         let watcher = notify::recommended_watcher(heard).and_then(|mut watcher| {
@@ -137,7 +159,7 @@ impl Watch {
             Ok(watcher)
         });
         match watcher {
-            Ok(watcher) => self.watcher = Some(watcher),
+            Ok(watcher) => self.watcher = Some((watcher, folder)),
             Err(error) => {
                 tracing::warn!(%error, "cannot watch Claude Code's transcripts; looking at them now and then")
             }
