@@ -95,6 +95,15 @@ impl Registry {
         speaks.or_else(|| self.by_acp.iter().find(named)).or(own)
     }
 
+    /// The adapter of an agent that runs already, perhaps of an earlier hub. One that is not registered any more was the user's own
+    /// ACP agent, and can be talked to as before.
+    pub fn running(&self, name: &str, by_acp: bool) -> Result<Arc<dyn Adapter>, AdapterError> {
+        match if by_acp { self.acp(name) } else { self.get(name) } {
+            Some(adapter) => Ok(Arc::clone(adapter)),
+            None => Ok(Arc::new(AcpAgent::custom(name, name)?)),
+        }
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Adapter>> {
         self.adapters.iter()
     }

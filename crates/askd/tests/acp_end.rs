@@ -4,14 +4,9 @@
 
 mod acp;
 
-use acp::{EXTENSION, HELLO, Place, assert_no_hole, eventually, hub, prompt, questions, result};
+use acp::{EXTENSION, HELLO, Place, assert_no_hole, eventually, hub, is_alive, prompt, questions, result};
 use askd_testkit::hub::Hub;
 use serde_json::{Value, json};
-
-fn is_alive(pid: i64) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
-    stat.is_ok_and(|stat| !stat.rsplit(')').next().unwrap_or("").trim_start().starts_with(['Z', 'X']))
-}
 
 fn agent_pid(hub: &Hub) -> i64 {
     let (_, list) = hub.http("GET", "/v1/holders", None).unwrap();

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 /// Bytes of a request's body: a question with a few large previews or a plan.
 pub const MAX_BODY_BYTES: usize = 4 << 20;
-/// Bytes of a message to an ACP agent: a prompt with pictures. As much as both SDKs of the protocol take.
-pub const MAX_ACP_BODY_BYTES: usize = 16 << 20;
+/// Bytes of a message to an ACP agent: a prompt with pictures. About as much as both SDKs of the protocol take; a holder writes 16 MiB at
+/// once, and the hub's own id and the end of the line need room there.
+pub const MAX_ACP_BODY_BYTES: usize = (16 << 20) - (64 << 10);
 /// Bytes of a request's header fields, names and values together.
 pub const MAX_HEADER_BYTES: usize = 16 << 10;
 /// Bytes of the request target.

@@ -272,3 +272,8 @@ pub fn result(response: &(u16, String)) -> Value {
     assert_eq!(response.0, 200, "{}", response.1);
     serde_json::from_str::<Value>(&response.1).unwrap()["result"].clone()
 }
+
+pub fn is_alive(pid: i64) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    stat.is_ok_and(|stat| !stat.rsplit(')').next().unwrap_or("").trim_start().starts_with(['Z', 'X']))
+}

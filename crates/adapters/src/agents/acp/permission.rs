@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::tool_content::body_of;
+use super::tool_content::{body_of, whole_body_of};
 use super::{draft, wire};
 use crate::codec::{Settlement, Unspeakable};
 
@@ -61,6 +61,12 @@ impl AskedOption {
     fn choice(&self) -> Choice {
         draft::choice(&self.option_id, &self.name)
     }
+
+    /// What its kind says, for options that cannot be told apart by their names.
+    fn reach(&self) -> Option<String> {
+        let reach = if self.kind.ends_with("_always") { "from now on" } else { "this time" };
+        (!self.kind.is_empty()).then(|| reach.to_owned())
+    }
 }
 
 impl Params {
@@ -83,11 +89,20 @@ impl Params {
         if call.kind.as_deref() != Some("switch_mode") || self.approving().is_none() {
             return None;
         }
-        let shown = body_of(call.content.as_deref().unwrap_or_default(), None);
+        let shown = whole_body_of(call.content.as_deref().unwrap_or_default(), None, None);
         shown
             .map(|body| body.text)
             .or_else(|| raw().map(str::to_owned))
             .filter(|plan| !plan.trim().is_empty())
+    }
+
+    fn choices<'a>(&self, options: impl Iterator<Item = &'a AskedOption>) -> Vec<Choice> {
+        let is_double = |name: &str| self.options.iter().filter(|option| option.name == name).count() > 1;
+        let choice = |option: &AskedOption| Choice {
+            description: option.reach().filter(|_| is_double(&option.name)),
+            ..option.choice()
+        };
+        options.map(choice).collect()
     }
 
     fn reject_modes(&self) -> Vec<RejectMode> {
@@ -110,7 +125,7 @@ pub(crate) fn ask(agent: &str, params: &Params, known_title: Option<&str>) -> Re
     if let (Some(plan), Some(approving)) = (params.plan(), params.approving()) {
         let others = params.options.iter().filter(|o| o.allows() && o.option_id != approving.option_id);
         item.options = vec![Choice { value: APPROVE.to_owned(), ..approving.choice() }];
-        item.options.extend(others.map(AskedOption::choice));
+        item.options.extend(params.choices(others));
         item.options = draft::distinct(item.options);
         let mut ask = draft::ask(agent, Kind::Plan, vec![item], &modes);
         let allowing = params.options.iter().filter(|option| option.allows());
@@ -118,13 +133,11 @@ pub(crate) fn ask(agent: &str, params: &Params, known_title: Option<&str>) -> Re
         ask.body = Some(Body { format: BodyFormat::Markdown, text: plan });
         return Ok(ask);
     }
-    item.options = draft::distinct(params.options.iter().map(AskedOption::choice).collect());
+    item.options = draft::distinct(params.choices(params.options.iter()));
     item.header = call.kind.clone();
     let mut ask = draft::ask(agent, Kind::Permission, vec![item], &modes);
-    ask.body = body_of(call.content.as_deref().unwrap_or_default(), call.raw_input.as_ref());
-    if let Some(description) = params.description.as_ref().filter(|_| ask.body.is_none()) {
-        ask.body = Some(Body { format: BodyFormat::Text, text: description.clone() });
-    }
+    let (content, input) = (call.content.as_deref().unwrap_or_default(), call.raw_input.as_ref());
+    ask.body = body_of(content, input, params.description.as_deref());
     Ok(ask)
 }
 

@@ -17,8 +17,6 @@ pub(super) const ALLOW: &str = "allow";
 const DENY: &str = "deny";
 /// Followed by the place of the suggestion in the agent's list.
 const SUGGESTION: &str = "allow-";
-/// Bytes of a tool's input that are shown; more is cut with a sign, the request itself is kept whole.
-const MAX_SHOWN: usize = 256 << 10;
 
 pub(super) fn ask(agent: &str, request: &Request<'_>) -> Ask {
     let tool = request.tool_name.as_deref().unwrap_or("a tool");
@@ -83,12 +81,7 @@ fn body(input: Option<&RawValue>) -> Option<Body> {
         (None, None, Some(content)) if path.is_some() => blocks.push(diff(None, content)),
         _ => {}
     }
-    let mut body = tool_content::body_of(&blocks, Some(&input))?;
-    if body.text.len() > MAX_SHOWN {
-        let end = (0..=MAX_SHOWN).rev().find(|at| body.text.is_char_boundary(*at)).unwrap_or(0);
-        body.text.truncate(end);
-        body.text.push_str("\n[cut here: the rest is too long to show]");
-    }
+    let mut body = tool_content::body_of(&blocks, Some(&input), None)?;
     // A diff of a path that is not there is a text.
     if body.format == BodyFormat::Diff && path.is_none() {
         body.format = BodyFormat::Text;

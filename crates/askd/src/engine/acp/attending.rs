@@ -9,18 +9,22 @@ use askd_adapters::Heard;
 use askd_adapters::agents::acp::asks;
 use askd_adapters::splice;
 use askd_adapters::transport::holder::HolderConnection;
+use askd_adapters::transport::holder::protocol::WriteResult;
 use askd_adapters::transport::jsonrpc::{Id, Message};
 use askd_core::{Cause, Question};
 use askd_store::{AsksHere, NewEntry};
 
+use super::error::AcpError;
 use super::ids::id_of;
 use super::notice;
-use super::relay::{Relayed, Response};
+use super::relay::{Relay, Relayed, Response, Sender, Sent};
 use crate::engine::managed::{Attendant, ROAD, SERVED_ROAD, Stored};
 use crate::engine::{AgentQuestion, EngineError, now};
 
 /// The voice of a response that the client has got as the answer to its request.
 pub(in crate::engine) const TAKEN: &str = "response";
+/// The voice of a question of the inbox.
+pub(in crate::engine) const QUESTION: &str = "question";
 /// The voice of something that no client can read.
 pub(in crate::engine) const UNREADABLE: &str = "error";
 
@@ -33,9 +37,13 @@ impl Attendant {
         let message = Message::parse(bytes);
         let mut entry = NewEntry { line: Some(relay.line(n)), ..NewEntry::new(now(), "other") };
         match &message {
-            Message::Malformed { .. } => {
+            Message::Malformed { defect, .. } => {
                 entry.voice = UNREADABLE;
                 entry.raw = Some(serde_json::json!({ "unreadable": line }).to_string());
+                self.pipeline.following.responses.extend(relay.unreadable(&line));
+                self.push_entry(Some(entry));
+                let why = format!("no JSON-RPC message ({defect:?})");
+                return self.apply_all(vec![Heard::Unrecognised { why }], Some(n)).await;
             }
             Message::Response { .. } => {
                 let returned = relay.returned(&line);
@@ -144,7 +152,7 @@ impl Attendant {
             let session = self.session_of(asked.native_session.as_deref());
             let known = self.engine.store().question_by_native(&session, &asked.native_id).await?;
             let raw = Some(asked.native.get().to_owned());
-            let entry = NewEntry { raw, ..NewEntry::new(now(), "question") };
+            let entry = NewEntry { raw, ..NewEntry::new(now(), QUESTION) };
             let question = self.question_from(*asked, SERVED_ROAD);
             self.relay_asked(question, known.is_none().then_some(entry));
         }
@@ -165,6 +173,9 @@ impl Attendant {
         let native_id = question.native_id.clone();
         let request = id_of(&question.native);
         let about = Some(question.session.clone());
+        if let (Some(relay), Some(request)) = (&self.relay, &request) {
+            relay.server.asked_anew(request);
+        }
         let asks = request
             .as_ref()
             .map(|request| AsksHere { native_id: native_id.clone(), request: request.as_str().to_owned() });
@@ -209,27 +220,20 @@ impl Attendant {
     ) -> Result<(), EngineError> {
         let tag = self.new_tag();
         let Some(relay) = &mut self.relay else { return Ok(()) };
-        let text = match relayed {
-            Relayed::Request { body, call, reply } => match relay.outgoing(&body, call, tag, reply) {
-                Some(text) => text,
+        let (text, by) = match relayed {
+            Relayed::Request { body, call, reply } => match relay.outgoing(&body, call, reply) {
+                Some(outgoing) => outgoing,
                 None => return Ok(()),
             },
-            Relayed::Notification { body } => body,
-            Relayed::Cancel { body, client, taken } => {
-                let text = relay.cancellation(&body, &client);
-                let _ = taken.send(text.is_some());
-                match text {
-                    Some(text) => text,
-                    None => return Ok(()),
+            Relayed::Notification { body, done } => (body, Sender::Other(done)),
+            Relayed::Cancel { body, client, done } => match relay.cancellation(&body, &client) {
+                Some(text) => (text, Sender::Other(done)),
+                None => {
+                    drop(done.send(Err(AcpError::AmbiguousCancel)));
+                    return Ok(());
                 }
-            }
-            Relayed::Response { body, done } => {
-                self.pipeline.following.caught_up.push(done);
-                if let Some(text) = notice::answered(&body) {
-                    self.push_notice(text);
-                }
-                body
-            }
+            },
+            Relayed::Response { body, request, done } => (body, Sender::Response(request, done)),
             Relayed::Note { text, done } => {
                 self.pipeline.following.caught_up.push(done);
                 self.push_notice(text);
@@ -240,12 +244,50 @@ impl Attendant {
                 return Ok(());
             }
         };
-        let line = splice::one_line(&text);
-        let heard = self.codec.overhear(line.as_bytes());
-        if connection.write(tag, None, Bytes::from(format!("{line}\n"))).await.is_err()
-            && let Some(relay) = &mut self.relay
-        {
-            relay.not_written(tag, "the agent cannot be reached at this moment");
+        let line = Bytes::from(format!("{}\n", splice::one_line(&text)));
+        match connection.write(tag, None, line.clone()).await {
+            Ok(()) => relay.sending(tag, Sent { line, by }),
+            Err(_) => {
+                relay.not_written(by, "it cannot be reached at this moment, or this is too long".to_owned())
+            }
+        }
+        Ok(())
+    }
+
+    /// The holder says what became of something that a client wrote. Only what the agent has got is overheard.
+    pub(in crate::engine) async fn relay_written(
+        &mut self,
+        tag: u64,
+        result: &WriteResult,
+    ) -> Result<(), EngineError> {
+        let Some(relay) = &mut self.relay else { return Ok(()) };
+        match relay.written(tag, result) {
+            Some((sent, Ok(()))) => self.overhear(sent, Ok(())).await,
+            Some((sent, Err(why))) => {
+                relay.not_written(sent.by, why);
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The connection to the holder has ended: what was sent has probably been written, and nobody will say so.
+    pub(in crate::engine) async fn relay_unconfirmed(&mut self) -> Result<(), EngineError> {
+        for sent in self.relay.as_mut().map(Relay::unconfirmed).unwrap_or_default() {
+            self.overhear(sent, Err(AcpError::Unreachable)).await?;
+        }
+        Ok(())
+    }
+
+    async fn overhear(&mut self, sent: Sent, known: Result<(), AcpError>) -> Result<(), EngineError> {
+        let heard = self.codec.overhear(&sent.line);
+        match sent.by {
+            Sender::Request(_) => {}
+            Sender::Other(done) => drop(done.send(known)),
+            Sender::Response(request, done) => {
+                self.push_notice(notice::answered(&request.id));
+                self.pipeline.following.recorded.push((done, known));
+            }
         }
         self.apply_all(heard, None).await
     }
@@ -253,7 +295,7 @@ impl Attendant {
     /// The very words of the client whose outcome won.
     pub(in crate::engine) fn clients_words(&self, delivery: &askd_store::ClaimedDelivery) -> Option<Bytes> {
         let relay = self.relay.as_ref()?;
-        let words = relay.server.take_words(&delivery.question.id, &delivery.settlement)?;
+        let words = relay.server.words(&delivery.question.id, &delivery.settlement)?;
         // Exactly one line: what stands on a line of its own would be a message of its own to the agent.
         Some(Bytes::from(format!("{}\n", splice::one_line(&words))))
     }

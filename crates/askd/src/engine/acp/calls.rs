@@ -1,5 +1,7 @@
 //! Messages of clients to the agent, and the stream back.
 
+use std::time::Duration;
+
 use tokio::sync::{oneshot, watch};
 
 use askd_adapters::transport::jsonrpc::CANCEL_METHOD;
@@ -9,11 +11,14 @@ use askd_store::{Entry, RESOLVED};
 use super::attending::{TAKEN, UNREADABLE};
 use super::error::AcpError;
 use super::notice;
-use super::relay::{ClientCall, Relayed};
+use super::relay::{ClientCall, Done, Relayed};
 use super::server::AcpServer;
 use crate::engine::Engine;
 use crate::engine::managed::Command;
 use crate::engine::questions::Caller;
+
+/// How long an agent may take to read before its client is told that the message is on its way.
+const WRITE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The stream of a server, as a cursor reads it.
 pub struct AcpStream {
@@ -59,16 +64,26 @@ impl Engine {
     ) -> Result<(), AcpError> {
         caller.needs(Right::Manage)?;
         let server = self.running_server(id).await?;
-        if method != CANCEL_METHOD {
-            return self.relay(&server, Relayed::Notification { body }).await;
-        }
         let client = caller.token.id.clone();
-        let (taken, is_taken) = oneshot::channel();
-        self.relay(&server, Relayed::Cancel { body, client, taken }).await?;
-        match is_taken.await {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(AcpError::AmbiguousCancel),
-            Err(_) => Err(AcpError::Unreachable),
+        self.relay_until_written(&server, |done| match method.as_str() {
+            CANCEL_METHOD => Relayed::Cancel { body, client, done },
+            _ => Relayed::Notification { body, done },
+        })
+        .await
+    }
+
+    /// Passes something on that has no response, and returns when the agent has it.
+    pub(super) async fn relay_until_written(
+        &self,
+        server: &AcpServer,
+        message: impl FnOnce(Done) -> Relayed,
+    ) -> Result<(), AcpError> {
+        let (done, written) = oneshot::channel();
+        self.relay(server, message(done)).await?;
+        match tokio::time::timeout(WRITE_PATIENCE, written).await {
+            Ok(written) => written.map_err(|_| AcpError::Unreachable)?,
+            // The holder has it and writes it as soon as the agent reads.
+            Err(_) => Ok(()),
         }
     }
 

@@ -14,6 +14,8 @@ pub enum AcpError {
     Ended { server: String, cause: Option<Cause> },
     #[error("the agent cannot be reached at this moment")]
     Unreachable,
+    #[error("the agent has not got it: {0}")]
+    NotWritten(String),
     #[error("several requests that wait have this id; end the turn that you mean with session/cancel")]
     AmbiguousCancel,
     #[error("the agent waits for no response with the id {0}")]

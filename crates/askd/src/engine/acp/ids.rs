@@ -54,8 +54,10 @@ impl Carried {
     pub(super) fn read(id: &str) -> Option<Self> {
         let text: String = serde_json::from_str(id).ok()?;
         let (_, carried) = text.strip_prefix(PREFIX)?.split_once(':')?;
-        let (method, session, original) = serde_json::from_str(carried).ok()?;
-        Some(Self { method, session, original })
+        let (method, session, original): (_, _, String) = serde_json::from_str(carried).ok()?;
+        // It becomes a part of messages to clients: an agent must not be able to say anything else by it.
+        let is_id = serde_json::from_str::<Id>(&original).is_ok() && original.trim() == original;
+        is_id.then_some(Self { method, session, original })
     }
 
     /// The request as far as a codec has to know it, for a hub that did not pass it on itself.
@@ -86,8 +88,15 @@ mod tests {
             assert_ne!(one, two);
             assert_eq!(Carried::read(&one), Some(carried));
         }
-        for other in ["7", "\"acp:\"", "\"x\"", "null", "\"acp:1.2:3\""] {
-            assert_eq!(Carried::read(other), None);
+        let forged = |original: &str| {
+            let carried = serde_json::to_string(&("m", None::<&str>, original)).unwrap();
+            serde_json::Value::from(format!("{PREFIX}1.2:{carried}")).to_string()
+        };
+        assert!(Carried::read(&forged("7")).is_some());
+        let others = ["7", "\"acp:\"", "\"x\"", "null", "\"acp:1.2:3\""].map(str::to_owned);
+        let forgeries = ["", "7,\"a\":1", "\n\nid: 9\n\n", "7\n", "[]", "\"a\nb\""].map(forged);
+        for other in others.into_iter().chain(forgeries) {
+            assert_eq!(Carried::read(&other), None, "{other}");
         }
     }
 

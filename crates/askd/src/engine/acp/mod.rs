@@ -14,10 +14,11 @@ mod relay;
 mod respond;
 mod server;
 
+pub(super) use attending::QUESTION;
 pub use calls::{AcpStream, acp_event};
 pub use error::AcpError;
 pub(super) use ids::id_of;
 pub use relay::ClientCall;
-pub(super) use relay::{Relay, Relayed, Response};
+pub(super) use relay::{Done, Relay, Relayed, Response};
 pub use server::AcpServer;
 pub(super) use server::Servers;

@@ -29,8 +29,8 @@ pub(super) fn not_shown(request: &Id, question: Option<&QuestionId>, why: &str, 
 }
 
 /// A client has answered a request of the agent that is no question.
-pub(super) fn answered(response: &str) -> Option<String> {
-    super::id_of(response).map(|request| about(&request, ANSWERED, "{}"))
+pub(super) fn answered(request: &Id) -> String {
+    about(request, ANSWERED, "{}")
 }
 
 /// A notification about a request; its id is spelled as the agent spells it.

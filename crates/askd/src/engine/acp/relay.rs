@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use tokio::sync::oneshot;
 
 use askd_adapters::splice;
@@ -10,7 +11,7 @@ use askd_adapters::transport::holder::protocol::WriteResult;
 use askd_adapters::transport::jsonrpc::Id;
 use askd_core::{Cause, SessionId, TokenId};
 
-use super::error::words;
+use super::error::{AcpError, words};
 use super::ids::{Carried, Ids, id_of};
 use super::server::AcpServer;
 
@@ -32,17 +33,19 @@ pub(in crate::engine) enum Relayed {
     },
     Notification {
         body: String,
+        done: Done,
     },
-    /// A client takes its request back; `taken` is whether the agent is told.
+    /// A client takes its request back.
     Cancel {
         body: String,
         client: TokenId,
-        taken: oneshot::Sender<bool>,
+        done: Done,
     },
     /// A response to a request of the agent that is no question; `done` when it is written and that is recorded.
     Response {
         body: String,
-        done: oneshot::Sender<()>,
+        request: OwnRequest,
+        done: Done,
     },
     /// Nothing; `done` when everything that the agent said until then is known.
     CatchUp {
@@ -55,14 +58,38 @@ pub(in crate::engine) enum Relayed {
     },
 }
 
+/// Told when the agent has what a client wrote, or why not.
+pub(in crate::engine) type Done = oneshot::Sender<Result<(), AcpError>>;
+
+/// A request of the agent that is no question.
+#[derive(Debug, Clone)]
+pub(in crate::engine) struct OwnRequest {
+    pub(super) id: Id,
+    /// Whether it asks a human.
+    pub(super) asks: bool,
+}
+
+/// What a client wrote, on its way to the agent.
+pub(super) struct Sent {
+    pub(super) line: Bytes,
+    pub(super) by: Sender,
+}
+
+pub(super) enum Sender {
+    /// A request, by the id that the agent knows.
+    Request(String),
+    Other(Done),
+    Response(OwnRequest, Done),
+}
+
 pub(in crate::engine) struct Relay {
     pub(in crate::engine) server: Arc<AcpServer>,
     generation: u64,
     ids: Ids,
     /// By the id that the agent knows.
     waiting: HashMap<String, Waiting>,
-    /// Which request a write was.
-    writes: HashMap<u64, String>,
+    /// What the holder has not said yet to be written.
+    writes: HashMap<u64, Sent>,
 }
 
 /// What has to be known of a client's request besides its bytes.
@@ -134,9 +161,8 @@ impl Relay {
         &mut self,
         body: &str,
         call: ClientCall,
-        tag: u64,
         reply: oneshot::Sender<String>,
-    ) -> Option<String> {
+    ) -> Option<(String, Sender)> {
         let ClientCall { client, method, session } = call;
         let original = splice::member(body, "id").unwrap_or("null").to_owned();
         if self.waiting.len() >= MAX_WAITING {
@@ -150,9 +176,9 @@ impl Relay {
         if initialize {
             text = with_client_capabilities(text);
         }
-        self.writes.insert(tag, id.clone());
-        self.waiting.insert(id, Waiting { client, carried, text: (!prompts).then(|| text.clone()), reply });
-        Some(text)
+        let kept = (!prompts).then(|| text.clone());
+        self.waiting.insert(id.clone(), Waiting { client, carried, text: kept, reply });
+        Some((text, Sender::Request(id)))
     }
 
     /// A client's cancellation names its request by its own id; what nobody waits for is passed on as it is. `None` if
@@ -217,23 +243,52 @@ impl Relay {
         }
     }
 
-    pub(in crate::engine) fn written(&mut self, tag: u64, result: &WriteResult) {
-        let why = match result {
-            WriteResult::UnderWay => return,
-            WriteResult::Done { .. } => {
-                self.writes.remove(&tag);
-                return;
-            }
-            WriteResult::Busy => "the agent does not read at this moment",
-            WriteResult::Failed { reason, .. } | WriteResult::Refused { reason } => reason,
-        };
-        self.not_written(tag, why);
+    pub(super) fn sending(&mut self, tag: u64, sent: Sent) {
+        self.writes.insert(tag, sent);
     }
 
-    pub(super) fn not_written(&mut self, tag: u64, why: &str) {
-        if let Some(waiting) = self.writes.remove(&tag).and_then(|id| self.waiting.remove(&id)) {
-            drop(waiting.reply.send(refusal(&waiting.carried.original, why, None)));
+    /// What was sent under this tag, if the holder says something of it that is final: `Err` is why the agent has not got it.
+    pub(super) fn written(&mut self, tag: u64, result: &WriteResult) -> Option<(Sent, Result<(), String>)> {
+        let result = match result {
+            WriteResult::UnderWay => return None,
+            WriteResult::Done { .. } => Ok(()),
+            WriteResult::Busy => Err("it does not read at this moment".to_owned()),
+            WriteResult::Failed { reason, .. } | WriteResult::Refused { reason } => Err(reason.clone()),
+        };
+        self.writes.remove(&tag).map(|sent| (sent, result))
+    }
+
+    /// What was sent and of which nobody will say any more whether it was written.
+    pub(super) fn unconfirmed(&mut self) -> Vec<Sent> {
+        self.writes.drain().map(|(_, sent)| sent).collect()
+    }
+
+    /// Tells a client that the agent has not got what it wrote.
+    pub(super) fn not_written(&mut self, by: Sender, why: String) {
+        match by {
+            Sender::Request(id) => {
+                if let Some(waiting) = self.waiting.remove(&id) {
+                    drop(waiting.reply.send(refusal(&waiting.carried.original, &why, None)));
+                }
+            }
+            Sender::Other(done) => drop(done.send(Err(AcpError::NotWritten(why)))),
+            Sender::Response(request, done) => {
+                // It waits for a response as before.
+                self.server.add_request(request.id, request.asks);
+                drop(done.send(Err(AcpError::NotWritten(why))));
+            }
         }
+    }
+
+    /// What a client gets in place of a response that cannot be read, of which perhaps nothing but the beginning is there.
+    pub(in crate::engine) fn unreadable(&mut self, line: &str) -> Option<Response> {
+        let names =
+            |id: &&String| ["", " "].iter().any(|space| line.contains(&format!(r#""id":{space}{id}"#)));
+        let id = self.waiting.keys().find(names)?.clone();
+        let waiting = self.waiting.remove(&id)?;
+        let why = "the agent has answered with a line that cannot be read: too long, or no JSON-RPC message in UTF-8";
+        let text = refusal(&waiting.carried.original, why, None);
+        Some(Response { id, waiting, text })
     }
 
     /// The agent is gone: whoever waits for it is told at once.

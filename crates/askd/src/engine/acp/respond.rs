@@ -10,16 +10,20 @@ use askd_core::{Cause, Question, QuestionId, RejectMode, Right, SessionId, Settl
 use askd_store::AskedIn;
 use serde_json::value::RawValue;
 
+use super::attending::QUESTION;
 use super::error::AcpError;
 use super::ids::{id_of, respelled};
 use super::notice;
-use super::relay::Relayed;
+use super::relay::{OwnRequest, Relayed};
 use super::server::AcpServer;
 use crate::engine::questions::Caller;
 use crate::engine::{Engine, EngineError};
 
 impl Engine {
     pub async fn acp_respond(&self, caller: &Caller, id: &str, body: String) -> Result<(), AcpError> {
+        if !caller.token.rights.allows(Right::Manage) {
+            caller.needs(Right::Answer)?;
+        }
         let request = id_of(&body).ok_or_else(|| AcpError::Malformed("the id is no id".to_owned()))?;
         let Some(server) = self.current_server(id).await else {
             return self.late_response(caller, id, &request).await;
@@ -39,7 +43,7 @@ impl Engine {
                 // Before it is taken: who may not answer leaves it to others.
                 caller.needs(Right::Manage)?;
                 match server.take_request(&request) {
-                    Some(own) => return self.pass_on(&server, respelled(body, &request, &own)).await,
+                    Some(own) => return self.pass_on(&server, body, &request, own).await,
                     None => return Err(AcpError::UnknownRequest(request.to_string())),
                 }
             }
@@ -53,7 +57,8 @@ impl Engine {
             }
             caller.needs(Right::Manage)?;
             if server.take_earlier(&own) {
-                return self.pass_on(&server, respelled(body, &request, &own)).await;
+                let own = OwnRequest { asks: asks(&method), id: own };
+                return self.pass_on(&server, body, &request, own).await;
             }
         }
         let (own, question) = question.ok_or_else(|| AcpError::UnknownRequest(request.to_string()))?;
@@ -81,10 +86,15 @@ impl Engine {
         recorded.await.map_err(|_| AcpError::Unreachable)
     }
 
-    async fn pass_on(&self, server: &AcpServer, body: String) -> Result<(), AcpError> {
-        let (done, recorded) = tokio::sync::oneshot::channel();
-        self.relay(server, Relayed::Response { body, done }).await?;
-        recorded.await.map_err(|_| AcpError::Unreachable)
+    async fn pass_on(
+        &self,
+        server: &AcpServer,
+        body: String,
+        given: &Id,
+        request: OwnRequest,
+    ) -> Result<(), AcpError> {
+        let body = respelled(body, given, &request.id);
+        self.relay_until_written(server, |done| Relayed::Response { body, request, done }).await
     }
 
     async fn settle_by_response(
@@ -99,8 +109,8 @@ impl Engine {
         let question = record.question;
         let native = self.store().native(id).await?.unwrap_or_default();
         let native = RawValue::from_string(native).map_err(|error| AcpError::Malformed(error.to_string()))?;
-        let adapter = self.inner.managed.settings.registry.acp(&server.agent).cloned();
-        let codec = adapter.ok_or(AcpError::Unreachable)?.codec().map_err(|_| AcpError::Unreachable)?;
+        let adapter = self.inner.managed.settings.registry.running(&server.agent, true);
+        let codec = adapter.and_then(|adapter| adapter.codec()).map_err(|_| AcpError::Unreachable)?;
         let says = codec.understand(&native, &question.ask, &body).map_err(misunderstood)?;
         let (settlement, settled) = match says {
             ClientSays::Failed(why) => {
@@ -153,9 +163,13 @@ impl Engine {
             let page = self.store().entries_after(&server.stream, None, after).await?;
             let Some(last) = page.entries.last() else { return Ok(waits) };
             after = last.number;
-            for line in page.entries.iter().filter_map(|entry| entry.raw.as_deref()) {
+            for entry in &page.entries {
+                let Some(line) = entry.raw.as_deref() else { continue };
                 match Message::parse(line.as_bytes()) {
-                    Message::Request { id, method, .. } if id == *request => waits = Some((id, method)),
+                    Message::Request { id, method, .. } if id == *request => {
+                        // A question may have been stored since it was looked for.
+                        waits = Some((id, method)).filter(|_| entry.voice != QUESTION);
+                    }
                     Message::Notification { method, .. } if method == notice::ANSWERED => {
                         let answered = splice::at(line, &["params", "requestId"]);
                         let answered = answered.and_then(|id| serde_json::from_str::<Id>(id).ok());

@@ -8,6 +8,8 @@ use tokio::sync::watch;
 use askd_adapters::transport::jsonrpc::Id;
 use askd_core::{Question, QuestionId, SessionId, Settlement, SourceId};
 
+use super::relay::OwnRequest;
+
 /// Requests of one agent that are remembered as questions, so that a late or second response finds its question.
 const MAX_QUESTIONS: usize = 4096;
 /// Other requests of one agent that wait for a client's response.
@@ -93,6 +95,13 @@ impl AcpServer {
         shared.questions.insert(request, question);
     }
 
+    /// The agent asks under this id; until that is stored, nothing is known of it, not even what it was before.
+    pub(super) fn asked_anew(&self, request: &Id) {
+        let mut shared = self.shared();
+        shared.forget_question(request);
+        shared.requests.remove(request);
+    }
+
     /// The question that a request of the agent is, and the request's id as the agent spells it.
     pub(super) fn question(&self, request: &Id) -> Option<(Id, QuestionId)> {
         self.shared().questions.get_key_value(request).map(|(own, question)| (own.clone(), question.clone()))
@@ -119,10 +128,10 @@ impl AcpServer {
     }
 
     /// A request that waits for this response, as the agent spells its id; it is taken only once.
-    pub(super) fn take_request(&self, request: &Id) -> Option<Id> {
+    pub(super) fn take_request(&self, request: &Id) -> Option<OwnRequest> {
         let mut shared = self.shared();
-        let (own, _) = shared.requests.remove_entry(request)?;
-        shared.answer(&own).then_some(own)
+        let (id, asks) = shared.requests.remove_entry(request)?;
+        shared.answer(&id).then_some(OwnRequest { id, asks })
     }
 
     /// Whether a request that waits asks a human.
@@ -153,10 +162,16 @@ impl AcpServer {
         }
     }
 
-    /// The words of the client whose outcome won, if there are any; forgets the others.
-    pub(super) fn take_words(&self, question: &QuestionId, settled: &Settlement) -> Option<String> {
-        let kept = self.shared().words.remove(question)?;
-        kept.into_iter().find(|(known, _)| known == settled).map(|(_, words)| words)
+    /// The words of the client whose outcome won, if there are any.
+    pub(super) fn words(&self, question: &QuestionId, settled: &Settlement) -> Option<String> {
+        let shared = self.shared();
+        let (_, words) = shared.words.get(question)?.iter().find(|(known, _)| known == settled)?;
+        Some(words.clone())
+    }
+
+    /// The agent has an outcome, or will never get it: nobody's words are needed any more.
+    pub(in crate::engine) fn forget_words(&self, question: &QuestionId) {
+        self.shared().words.remove(question);
     }
 }
 
@@ -240,7 +255,11 @@ mod tests {
         server.keep(&id, won.clone(), "the winner's words".to_owned());
         server.keep(&id, lost.clone(), "the loser's words".to_owned());
         server.drop_words(&id, &lost);
-        assert_eq!(server.take_words(&id, &won).as_deref(), Some("the winner's words"));
-        assert_eq!(server.take_words(&id, &won), None);
+        // They are there for a second attempt, too.
+        for _ in 0..2 {
+            assert_eq!(server.words(&id, &won).as_deref(), Some("the winner's words"));
+        }
+        server.forget_words(&id);
+        assert_eq!(server.words(&id, &won), None);
     }
 }

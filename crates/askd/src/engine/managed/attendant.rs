@@ -144,7 +144,8 @@ impl Attendant {
                     let greeting = std::mem::take(&mut greeting);
                     let over = self.serve(attached, greeting, &commands, &mut wishes).await;
                     self.engine.disconnect_mouth(&self.source.id);
-                    over
+                    let unconfirmed = self.relay_unconfirmed().await;
+                    over.and_then(|over| unconfirmed.map(|()| over))
                 }
                 Err(error) => self.without_holder(error).await,
             };
@@ -264,14 +265,16 @@ impl Attendant {
                     self.pipeline.heard(n);
                 }
                 HolderEvent::Written(written) => {
-                    if let Some(relay) = &mut self.relay {
-                        relay.written(written.tag, &written.result);
-                    }
+                    self.relay_written(written.tag, &written.result).await?;
                     if let Some(said) = said_of(&written.result)
                         && let Some((native_id, reply)) = self.writes.remove(&written.tag)
                     {
                         if matches!(said, Said::NotNow(_)) {
                             self.codec.undelivered(&native_id);
+                        } else if let (Some(relay), Some(question)) =
+                            (&self.relay, self.questions.get(&native_id))
+                        {
+                            relay.server.forget_words(question);
                         }
                         drop(reply.send(said));
                     }

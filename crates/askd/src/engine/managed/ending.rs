@@ -5,14 +5,22 @@
 
 use std::time::Duration;
 
-use askd_adapters::transport::holder::{AttachError, ExitRecord, HolderId, forget, leftover, look};
+use askd_adapters::transport::holder::{
+    AttachError, ExitRecord, Folder, HolderFound, HolderId, attach, end_leftover, forget, leftover, look,
+};
 use askd_core::{Cause, SourceState};
 
+use rustix::process::Signal;
+
+use super::END_PATIENCE;
 use super::attendant::{Attendant, Over};
 use crate::engine::EngineError;
 
 /// Lines of a dead holder that are read at once.
 const LEFTOVER_LINES: usize = 1024;
+/// How often is looked whether something has gone, and how many times.
+const LOOK: Duration = Duration::from_millis(20);
+const LOOKS: u32 = 50;
 
 impl Attendant {
     /// Nobody answers at the holder's socket: it has gone, or it is not up yet, or something is in the way.
@@ -27,6 +35,9 @@ impl Attendant {
         if found.as_ref().is_some_and(|found| found.alive) || !error.nobody_there() {
             self.set_state(SourceState::Lost, Some(error.to_string())).await;
             return Ok(Over::Connection);
+        }
+        if let Some(found) = &found {
+            end_orphan(found).await;
         }
         // What the agent had said and no hub had heard is still on the disk.
         self.names.may_repeat_through(u64::MAX);
@@ -70,12 +81,48 @@ impl Attendant {
     }
 
     pub(super) async fn forget_holder(&mut self) {
-        for _ in 0..50 {
-            if forget(&self.folder).is_ok() {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        tracing::warn!(folder = %self.folder.path().display(), "the folder of an ended agent could not be removed");
+        forget_folder(&self.folder).await;
     }
+}
+
+async fn forget_folder(folder: &Folder) {
+    for _ in 0..LOOKS {
+        if forget(folder).is_ok() {
+            return;
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    tracing::warn!(folder = %folder.path().display(), "the folder of an ended agent could not be removed");
+}
+
+/// Ends an agent whose holder was killed: nobody can hear or answer it any more. First politely.
+async fn end_orphan(found: &HolderFound) {
+    for signal in [Signal::TERM, Signal::KILL] {
+        for _ in 0..LOOKS {
+            let orphan = look(&found.folder, found.id.clone()).ok().filter(|found| found.orphan.is_some());
+            let Some(orphan) = orphan else { return };
+            if let Err(error) = end_leftover(&orphan, signal) {
+                tracing::warn!(%error, "cannot end an agent whose holder was killed");
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}
+
+/// Ends an agent that nobody attends, with its holder, which may be starting at this moment.
+pub(super) async fn end_unattended(folder: &Folder, id: HolderId) {
+    for _ in 0..LOOKS {
+        let Ok(found) = look(folder, id.clone()) else { return };
+        if !found.alive {
+            end_orphan(&found).await;
+            break;
+        }
+        if let Ok(mut attached) = attach(folder, 0).await {
+            let _ = attached.connection.end(None, true).await;
+            let gone = async { while attached.events.next_batch().await.is_some() {} };
+            let _ = tokio::time::timeout(END_PATIENCE, gone).await;
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    forget_folder(folder).await;
 }

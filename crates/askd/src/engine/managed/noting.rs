@@ -8,12 +8,15 @@ use askd_store::NewEntry;
 
 use super::attendant::Attendant;
 use super::pipeline::Stored;
+use crate::engine::acp::QUESTION;
 use crate::engine::now;
 
 impl Attendant {
     pub(super) fn hear_oversized(&mut self, n: u64, total_bytes: u64, prefix: &[u8]) {
         let text = format!("a line of {total_bytes} bytes was too long to be heard");
         let prefix = String::from_utf8_lossy(prefix).into_owned();
+        let instead = self.relay.as_mut().and_then(|relay| relay.unreadable(&prefix));
+        self.pipeline.following.responses.extend(instead);
         let (stream, line, raw) = self.oversized_place(n, prefix);
         let about = self.relay.as_ref().map(|_| self.main.id.clone());
         let (text, raw) = (Some(text), Some(raw));
@@ -59,7 +62,7 @@ impl Attendant {
                     native_session.clone_from(session);
                 }
                 Heard::Asked(asked) => {
-                    entry.voice = "question";
+                    entry.voice = QUESTION;
                     native_session.clone_from(&asked.native_session);
                 }
                 Heard::TurnEnded { native_session: session, end } => {

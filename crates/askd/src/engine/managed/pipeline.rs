@@ -19,7 +19,7 @@ use askd_store::Chain;
 
 use super::attendant::Attendant;
 use crate::engine::EngineError;
-use crate::engine::acp::Response;
+use crate::engine::acp::{AcpError, Done, Response};
 
 /// How long an agent may take to end after it was asked to, before its group is killed.
 const END_GRACE: Duration = Duration::from_secs(2);
@@ -58,6 +58,8 @@ pub(in crate::engine) struct Following {
     pub(in crate::engine) prompted: Vec<oneshot::Sender<Result<(), String>>>,
     /// Who waits until everything is known that was heard so far.
     pub(in crate::engine) caught_up: Vec<oneshot::Sender<()>>,
+    /// Clients whose response was written, and what they are told once that is recorded.
+    pub(in crate::engine) recorded: Vec<(Done, Result<(), AcpError>)>,
     /// The last line, which the holder may forget.
     through: Option<u64>,
     /// How many lines these are.
@@ -229,6 +231,9 @@ impl Attendant {
         }
         for waiting in following.caught_up {
             let _ = waiting.send(());
+        }
+        for (waiting, known) in following.recorded {
+            let _ = waiting.send(known);
         }
         if self.ending.is_some() {
             let grace = if self.relay.is_some() { SERVER_END_GRACE } else { END_GRACE };

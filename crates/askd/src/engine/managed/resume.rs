@@ -11,6 +11,7 @@ use askd_store::SourceRecord;
 use serde_json::value::RawValue;
 
 use super::attendant::Attendant;
+use super::ending::end_unattended;
 use super::served::Served;
 use super::start::HeldSettings;
 use super::{ACP, MANAGED};
@@ -81,11 +82,22 @@ impl Engine {
                         tracing::error!(source = %record.source.id, why, "a managed agent cannot be taken up again");
                         let cause = Cause::SourceLost { detail: Some(why) };
                         self.end_source(&record.source.id, cause).await?;
+                        self.end_unborn(&record).await?;
                     }
                 }
             }
         }
         Ok(resumed)
+    }
+
+    /// An agent whose hub was killed while it started it: nobody was told of it, and nobody will ever talk to it.
+    async fn end_unborn(&self, record: &SourceRecord) -> Result<(), EngineError> {
+        let Ok(held) = serde_json::from_str::<HeldSettings>(&record.settings) else { return Ok(()) };
+        if self.store().session(&held.main).await?.is_none() {
+            let folder = Folder::in_data(&self.inner.managed.settings.data, &held.holder);
+            self.spawn(|_| async move { end_unattended(&folder, held.holder).await });
+        }
+        Ok(())
     }
 
     async fn resume(&self, record: &SourceRecord) -> Result<(), String> {
@@ -117,10 +129,8 @@ impl Engine {
         let text = |error: &dyn std::error::Error| error.to_string();
         let held: HeldSettings = serde_json::from_str(&record.settings).map_err(|error| text(&error))?;
         let managed = &self.inner.managed;
-        let registry = &managed.settings.registry;
-        let agent = record.source.agent.as_str();
-        let adapter = if held.server.is_some() { registry.acp(agent) } else { registry.get(agent) };
-        let adapter = adapter.ok_or("its agent is not registered any more")?;
+        let adapter = managed.settings.registry.running(&record.source.agent, held.server.is_some());
+        let adapter = adapter.map_err(|error| text(&error))?;
         let codec = adapter.codec().map_err(|error| text(&error))?;
         let redeliver = adapter.descriptor().redeliver;
         let main = self.store().session(&held.main).await.map_err(|error| text(&error))?;

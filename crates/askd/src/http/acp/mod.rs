@@ -36,9 +36,10 @@ impl From<AcpError> for Problem {
         let detail = error.to_string();
         match error {
             AcpError::UnknownServer(_) | AcpError::UnknownRequest(_) => Self::new(Code::NotFound, detail),
-            AcpError::OtherAgent { .. } | AcpError::Ended { .. } | AcpError::Unreachable => {
-                Self::new(Code::AgentUnavailable, detail)
-            }
+            AcpError::OtherAgent { .. }
+            | AcpError::Ended { .. }
+            | AcpError::Unreachable
+            | AcpError::NotWritten(_) => Self::new(Code::AgentUnavailable, detail),
             AcpError::AmbiguousCancel => Self::new(Code::AmbiguousAnswer, detail),
             AcpError::Malformed(_) => Self::new(Code::InvalidRequest, detail),
             AcpError::Start(error) => error.into(),
