@@ -23,8 +23,6 @@ use crate::engine::{AgentQuestion, EngineError, now};
 
 /// The voice of a response that the client has got as the answer to its request.
 pub(in crate::engine) const TAKEN: &str = "response";
-/// The voice of a question of the inbox.
-pub(in crate::engine) const QUESTION: &str = "question";
 /// The voice of something that no client can read.
 pub(in crate::engine) const UNREADABLE: &str = "error";
 
@@ -152,7 +150,7 @@ impl Attendant {
             let session = self.session_of(asked.native_session.as_deref());
             let known = self.engine.store().question_by_native(&session, &asked.native_id).await?;
             let raw = Some(asked.native.get().to_owned());
-            let entry = NewEntry { raw, ..NewEntry::new(now(), QUESTION) };
+            let entry = NewEntry { raw, ..NewEntry::new(now(), "question") };
             let question = self.question_from(*asked, SERVED_ROAD);
             self.relay_asked(question, known.is_none().then_some(entry));
         }

@@ -14,7 +14,6 @@ mod relay;
 mod respond;
 mod server;
 
-pub(super) use attending::QUESTION;
 pub use calls::{AcpStream, acp_event};
 pub use error::AcpError;
 pub(super) use ids::id_of;

@@ -10,7 +10,6 @@ use askd_core::{Cause, Question, QuestionId, RejectMode, Right, SessionId, Settl
 use askd_store::AskedIn;
 use serde_json::value::RawValue;
 
-use super::attending::QUESTION;
 use super::error::AcpError;
 use super::ids::{id_of, respelled};
 use super::notice;
@@ -34,7 +33,7 @@ impl Engine {
             self.relay(&server, Relayed::CatchUp { done }).await?;
             let _ = caught_up.await;
         }
-        let question = match server.question(&request) {
+        let mut question = match server.question(&request) {
             Some(question) => Some(question),
             None if server.asks(&request) && error_of(&body).is_some() => {
                 return self.cannot_show(caller, &server, &request, &body).await;
@@ -52,13 +51,17 @@ impl Engine {
         if question.is_none()
             && let Some((own, method)) = self.waits_for(&server, &request).await?
         {
-            if asks(&method) && error_of(&body).is_some() {
-                return self.cannot_show(caller, &server, &own, &body).await;
-            }
-            caller.needs(Right::Manage)?;
-            if server.take_earlier(&own) {
-                let own = OwnRequest { asks: asks(&method), id: own };
-                return self.pass_on(&server, body, &request, own).await;
+            // It may have been stored since it was looked for.
+            question = self.question_of_request(&server.stream, &request).await?;
+            if question.is_none() {
+                if asks(&method) && error_of(&body).is_some() {
+                    return self.cannot_show(caller, &server, &own, &body).await;
+                }
+                caller.needs(Right::Manage)?;
+                if server.take_earlier(&own) {
+                    let own = OwnRequest { asks: asks(&method), id: own };
+                    return self.pass_on(&server, body, &request, own).await;
+                }
             }
         }
         let (own, question) = question.ok_or_else(|| AcpError::UnknownRequest(request.to_string()))?;
@@ -163,13 +166,9 @@ impl Engine {
             let page = self.store().entries_after(&server.stream, None, after).await?;
             let Some(last) = page.entries.last() else { return Ok(waits) };
             after = last.number;
-            for entry in &page.entries {
-                let Some(line) = entry.raw.as_deref() else { continue };
+            for line in page.entries.iter().filter_map(|entry| entry.raw.as_deref()) {
                 match Message::parse(line.as_bytes()) {
-                    Message::Request { id, method, .. } if id == *request => {
-                        // A question may have been stored since it was looked for.
-                        waits = Some((id, method)).filter(|_| entry.voice != QUESTION);
-                    }
+                    Message::Request { id, method, .. } if id == *request => waits = Some((id, method)),
                     Message::Notification { method, .. } if method == notice::ANSWERED => {
                         let answered = splice::at(line, &["params", "requestId"]);
                         let answered = answered.and_then(|id| serde_json::from_str::<Id>(id).ok());

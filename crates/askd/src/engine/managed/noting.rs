@@ -8,7 +8,6 @@ use askd_store::NewEntry;
 
 use super::attendant::Attendant;
 use super::pipeline::Stored;
-use crate::engine::acp::QUESTION;
 use crate::engine::now;
 
 impl Attendant {
@@ -62,7 +61,7 @@ impl Attendant {
                     native_session.clone_from(session);
                 }
                 Heard::Asked(asked) => {
-                    entry.voice = QUESTION;
+                    entry.voice = "question";
                     native_session.clone_from(&asked.native_session);
                 }
                 Heard::TurnEnded { native_session: session, end } => {
