@@ -24,6 +24,10 @@ export class Form {
   rejecting = $state(false);
   sent = $state.raw<Sent | null>(null);
   rescueDismissed = $state(false);
+  /** Another answer was taken before the one that was sent from here. */
+  lost = $state(false);
+  /** Whether a person can see it. */
+  onScreen = false;
   #key: { text: string; key: string } | null = null;
 
   constructor(
@@ -106,6 +110,7 @@ export class Form {
   #failed(error: unknown): void {
     if (error instanceof AlreadySettledError) {
       this.phase = "editing";
+      this.lost = true;
       this.took(error.question);
       return;
     }

@@ -215,6 +215,68 @@ test("a reply that comes second is refused by the hub, and the page shows the ou
   await becomes(() => statuses, [409]);
 });
 
+test("whoever types on after his question has ended answers nothing else by it", async () => {
+  const { id } = await hub.ask({ questions: [{ question: "What shall I do?" }] });
+  const permission = await hub.ask(PERMISSION);
+  const page = await someone();
+  await page.goto(`${hub.url}/#/inbox/${id}`);
+  await page.locator("textarea[data-field]").click();
+  await page.keyboard.type("Do this:\n");
+  await hub.call("POST", `/v1/questions/${id}/reject`, {});
+  await page.getByRole("heading", { name: /^Declined by/ }).waitFor();
+  await page.keyboard.type("please\n1\n1\n\nJg h");
+  await page.getByText("Keys do nothing until you press Esc or click.").waitFor();
+  assert.ok(page.url().endsWith(id), "still at the question that ended");
+  assert.equal((await hub.question(permission.id)).status, "requested");
+  await shot(page, "keys-rest");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Enter");
+  await page.getByText("May I run this command?").last().waitFor();
+  await page.keyboard.press("1");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
+  assert.deepEqual((await outcome(permission.id)).answers, [["allow_once"]]);
+});
+
+test("the loser of a race is told so and is not moved on by the same Enter; a click goes on", async () => {
+  const [first, second] = [await hub.ask(PERMISSION), await hub.ask(PERMISSION)];
+  const page = await someone();
+  await page.route("**/reply", async (route) => {
+    await hub.reply(first.id, [["reject_once"]]);
+    await route.continue();
+  });
+  await page.goto(`${hub.url}/#/inbox/${first.id}`);
+  await page.getByRole("radio", { name: "Yes, once" }).waitFor();
+  await page.keyboard.press("1");
+  await page.keyboard.down("Enter");
+  await page.getByText("What you sent came second and was not taken.").waitFor();
+  await page.keyboard.down("Enter");
+  await page.keyboard.up("Enter");
+  await page.keyboard.press("Enter");
+  assert.ok(page.url().endsWith(first.id), "the outcome stays to be read");
+  await page.getByRole("button", { name: /Next question/ }).click();
+  await until(() => page.url().endsWith(second.id), "the next question");
+  assert.equal(await page.getByText("Keys do nothing").count(), 0);
+});
+
+test("an Enter that is held submits once: it neither skips what is missing nor goes on", async () => {
+  const [first, second] = [await hub.ask(AUTH), await hub.ask(AUTH)];
+  const page = await someone();
+  await page.goto(`${hub.url}/#/inbox/${first.id}`);
+  await page.getByRole("button", { name: /^Submit/ }).focus();
+  for (let i = 0; i < 4; i += 1) await page.keyboard.down("Enter");
+  await page.getByText("Nothing is answered yet.").waitFor();
+  await page.keyboard.up("Enter");
+  assert.equal((await hub.question(first.id)).status, "requested");
+  await page.getByRole("radio", { name: /JWT/ }).check();
+  await page.keyboard.down("Enter");
+  await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
+  for (let i = 0; i < 4; i += 1) await page.keyboard.down("Enter");
+  await page.keyboard.up("Enter");
+  assert.ok(page.url().endsWith(first.id));
+  assert.equal((await hub.question(second.id)).status, "requested");
+});
+
 test("offline in the middle of an answer: the words stay, the error is said, and the second try is taken once", async () => {
   const { id } = await hub.ask(AUTH);
   const page = await someone();
