@@ -68,8 +68,7 @@ export class Form {
       return missing[0]?.item ?? null;
     }
     const empty = unanswered(this.question, this.draft);
-    const asked = this.pointedAt.length > 0;
-    if (empty.length > 0 && !asked) {
+    if (empty.some((index) => !this.pointedAt.includes(index))) {
       this.pointedAt = empty;
       return empty[0] ?? null;
     }

@@ -159,6 +159,8 @@ test("a form has typed fields, says what is wrong beside them and keeps secrets 
   await page.getByRole("button", { name: /^Submit/ }).click();
   await page.getByText(/is not between 1 and 65535/).waitFor();
   assert.equal(await page.getByRole("textbox", { name: /Which port/ }).inputValue(), "99999", "what was typed stays");
+  // The focus is where something must be done.
+  await page.locator('[data-field][aria-invalid="true"]:focus').waitFor();
   await page.getByRole("textbox", { name: /Which port/ }).fill("8443");
   await page.getByRole("button", { name: /^Submit/ }).click();
   await page.getByRole("button", { name: /^Submit/ }).click();
@@ -166,6 +168,74 @@ test("a form has typed fields, says what is wrong beside them and keeps secrets 
   await page.getByText("kept secret").waitFor();
   const { answers } = (await hub.question(id)).outcome;
   assert.deepEqual(answers, [["build-1"], ["8443"], ["true"], ["2026-12-01"], ["hunter2"], ["opened"], []], "the asker reads the secret");
+});
+
+test("lists take one value a line, each is checked by its type, and what nobody touched goes back as it came", async () => {
+  const at = "2026-11-15T07:00:30.250+01:00";
+  const { id } = await hub.ask({
+    kind: "form",
+    questions: [
+      { question: "Which ports?", input: "integer", multiple: true, required: true, bounds: { minItems: 2 } },
+      { question: "Which files?", input: "text", multiple: true, default: ["a.txt", "b.txt"] },
+      { question: "When?", input: "datetime", default: [at] },
+      { question: "Which features?", multiple: true, custom: false, options: ["x", "y", "z"], bounds: { minItems: 2, maxItems: 3 }, default: ["x", "y"] },
+    ],
+  });
+  const page = await someone();
+  await page.getByText("At least 2, one a line. Each: a whole number.").waitFor();
+  await page.getByText("Pick 2 to 3.").waitFor();
+  const ports = page.getByRole("textbox", { name: /Which ports/ });
+  await ports.fill("80\nx");
+  await shot(page, "lists");
+  await page.getByRole("button", { name: /^Submit/ }).click();
+  await page.getByText('Value 2: "x" is not an integer').waitFor();
+  await ports.fill("80\n443");
+  await page.getByRole("button", { name: /^Submit/ }).click();
+  await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
+  assert.deepEqual((await outcome(id)).answers, [["80", "443"], ["a.txt", "b.txt"], [at], ["x", "y"]]);
+});
+
+test("what need not be answered can be unpicked by a second click; what must be answered stays picked", async () => {
+  const { id } = await hub.ask({
+    kind: "form",
+    questions: [
+      { question: "Use TLS?", input: "boolean" },
+      { question: "Where?", options: ["Fly", "Own server"] },
+      { question: "Which way?", options: ["Left", "Right"], required: true },
+    ],
+  });
+  const page = await someone();
+  for (const [name, stays] of [["Yes", false], ["Fly", false], ["Left", true]]) {
+    const radio = page.getByRole("radio", { name });
+    await radio.click();
+    await becomes(() => radio.isChecked(), true);
+    await radio.click();
+    await becomes(() => radio.isChecked(), stays);
+  }
+  await page.getByRole("radio", { name: "Other" }).first().click();
+  await page.getByRole("radio", { name: "Other" }).first().click();
+  await becomes(() => page.getByRole("radio", { name: "Other" }).first().isChecked(), false);
+  await page.getByText("Own server").click();
+  await page.getByText("Own server").click();
+  await page.getByText("No", { exact: true }).click();
+  await page.getByRole("button", { name: /^Submit/ }).click();
+  await page.getByText("1 of 3 are not answered.").waitFor();
+  await page.getByRole("button", { name: /^Submit/ }).click();
+  await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
+  assert.deepEqual((await outcome(id)).answers, [["false"], [], ["Left"]]);
+});
+
+test("a call that was cancelled elsewhere, or a turn that was stopped, is called so", async () => {
+  for (const [mode, words] of [["cancel", "Call cancelled"], ["interrupt", "Turn stopped"]]) {
+    const { id } = await hub.ask({ ...PERMISSION, rejectModes: ["decline", "cancel", "interrupt"] });
+    const page = await someone();
+    await page.goto(`${hub.url}/#/inbox/${id}`);
+    await page.getByRole("button", { name: /^Submit/ }).waitFor();
+    await hub.call("POST", `/v1/questions/${id}/reject`, { mode });
+    await page.getByRole("heading", { name: `${words} by owner in the API` }).waitFor();
+    await page.goto(`${hub.url}/#/history`);
+    await page.getByText(words, { exact: true }).first().waitFor();
+  }
 });
 
 test("two browsers race: one wins, the other is told who, where and what, and keeps its words", async () => {
