@@ -237,7 +237,7 @@ test("a phone shows the whole of a long question: nothing is cut, and every line
     const { id } = await hub.ask(sample);
     await page.goto(`${hub.url}/#/inbox/${id}`);
     await page.locator("article [data-submit]").waitFor();
-    const boxes = await page.locator("article, article section.body").evaluateAll((all) => all.map((one) => [one.clientHeight, one.scrollHeight]));
+    const boxes = await page.locator("article, article section.body, article pre").evaluateAll((all) => all.map((one) => [one.clientHeight, one.scrollHeight]));
     for (const [shown, whole] of boxes) assert.ok(shown >= whole, `question ${i} shows ${shown} of ${whole} px`);
     const last = page.locator("article pre, article .rendered li, article [data-option], article [data-field]").last();
     await last.evaluate((one) => one.scrollIntoView({ block: "center" }));
