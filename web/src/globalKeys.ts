@@ -1,4 +1,4 @@
-/** Keys that work on every page: help, and `g` followed by a place. */
+/** Keys that work on every page: help, and `g` followed by a place; and those that must not work. */
 
 import { isTyping } from "./answer/keys.ts";
 import type { AppState } from "./state/app.svelte.ts";
@@ -21,4 +21,26 @@ export function globalKeys(app: AppState): (event: KeyboardEvent) => void {
     else return;
     event.preventDefault();
   };
+}
+
+/** Comes before every other listener, and keeps from them the keys that were meant for something that is gone. */
+export function keyGuard(app: AppState): (event: KeyboardEvent) => void {
+  return (event) => {
+    const wakes = app.keysRest && event.key === "Escape";
+    if (wakes) app.keysRest = false;
+    if (!wakes && !isHeldEnter(event) && !(app.keysRest && isShortcut(event))) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  };
+}
+
+/** An Enter that is still held is the same Enter: it submits once and moves nobody on. It may only write line after line. */
+function isHeldEnter({ key, repeat, target, ctrlKey, metaKey }: KeyboardEvent): boolean {
+  const writes = target instanceof HTMLTextAreaElement && target.dataset["otherText"] === undefined && !ctrlKey && !metaKey;
+  return key === "Enter" && repeat && !writes;
+}
+
+function isShortcut({ key, target, altKey, ctrlKey, metaKey }: KeyboardEvent): boolean {
+  if (isTyping(target) || altKey) return false;
+  return key === "Enter" || (!ctrlKey && !metaKey && (key.length === 1 || key.startsWith("Arrow")));
 }

@@ -13,6 +13,8 @@ export class ItemField {
   readonly #picks = new Map<HTMLInputElement, Choice>();
   readonly #other: HTMLInputElement | null = null;
   readonly #words: HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement | null = null;
+  /** What the field held before anybody touched it. */
+  readonly #untouched: string = "";
   readonly #note = element("input", { "aria-label": "Note to the agent", placeholder: "Note to the agent" });
   readonly #preview = element("div", { class: "preview", hidden: true });
   readonly #complaint = element("p", { class: "problem", role: "alert", hidden: true });
@@ -26,6 +28,7 @@ export class ItemField {
     const fields: Node[] = item.options.map((option) => this.#option(option, name));
     if (item.options.length === 0) {
       this.#words = field(item);
+      this.#untouched = this.#words.value;
       this.#words.setAttribute("aria-labelledby", `${name}-name`);
       fields.push(this.#words);
     } else if (item.custom) {
@@ -39,7 +42,7 @@ export class ItemField {
       item.header ? element("span", { class: "header" }, clean(item.header)) : null,
       element("div", { class: "question" }, markdown(item.question)),
     );
-    const hint = item.multiple ? "Pick as many as you like." : item.required ? "Needs an answer." : null;
+    const hint = hintOf(item);
     // A single field has its name itself.
     const group = item.options.length === 0 ? {} : { role: item.multiple ? "group" : "radiogroup", "aria-labelledby": `${name}-name` };
     this.root = element(
@@ -100,6 +103,9 @@ export class ItemField {
     const picks = [...this.#picks].filter(([box]) => box.checked).map(([, { value }]) => value);
     const words = this.#words?.value ?? "";
     if (words.trim() === "" || (this.#other && !this.#other.checked)) return picks;
+    // What nobody touched goes back as it came, whatever the field made of it.
+    if (words === this.#untouched) return defaultValues(this.item);
+    if (isList(this.item)) return words.split("\n").map((line) => line.trim()).filter((line) => line !== "");
     if (this.item.input === "datetime" && !Number.isNaN(Date.parse(words))) return [new Date(words).toISOString()];
     if (this.item.secret) return [words];
     return picks.includes(words.trim()) ? picks : [...picks, words.trim()];
@@ -112,7 +118,7 @@ export class ItemField {
   typed(): string {
     if (this.item.secret) return "";
     const own = this.#words instanceof HTMLSelectElement ? "" : (this.#words?.value.trim() ?? "");
-    const given = (this.item.default ?? []).includes(own) ? "" : own;
+    const given = this.#words?.value === this.#untouched ? "" : own;
     return [given, this.#note.value.trim()].filter(Boolean).join("\n");
   }
 
@@ -134,8 +140,35 @@ function outsideLink(url: string): HTMLElement {
   return element("a", { href, target: "_blank", rel: "noopener noreferrer" }, clean(href));
 }
 
+/** Several own words, one a line. A secret is masked, and what is masked has no lines. */
+function isList(item: Item): boolean {
+  return item.options.length === 0 && item.multiple && !item.secret;
+}
+
+/** What an untouched field stands for: of several values only a list takes more than the first. */
+function defaultValues(item: Item): string[] {
+  return (item.default ?? []).slice(0, isList(item) ? undefined : 1);
+}
+
+function hintOf(item: Item): string | null {
+  const { minItems, maxItems } = item.bounds ?? {};
+  const count = [minItems ? `at least ${minItems}` : "", maxItems != null ? `at most ${maxItems}` : ""].filter(Boolean).join(" and ");
+  if (isList(item)) return count ? `One a line, ${count}.` : "One a line.";
+  if (item.multiple) return count ? `Pick ${count}.` : "Pick as many as you like.";
+  return item.required ? "Needs an answer." : null;
+}
+
+/** RFC 3339 to what a field for a date and time holds, in the reader's own zone. */
+function localTime(text: string): string {
+  const date = new Date(text);
+  if (Number.isNaN(date.getTime())) return "";
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, -1);
+}
+
 function field(item: Item): HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement {
-  const value = item.default?.[0] ?? "";
+  const text = defaultValues(item).join("\n");
+  if (isList(item)) return Object.assign(element("textarea", { rows: "4" }), { value: text });
+  const value = item.input === "datetime" ? localTime(text) : text;
   if (item.input === "boolean") {
     const choice = (text: string, label: string) => element("option", { value: text, selected: value === text }, label);
     return element("select", {}, choice("", ""), choice("true", "Yes"), choice("false", "No"));

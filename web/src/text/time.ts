@@ -39,10 +39,10 @@ export function moment(text: string, now = Date.now()): string {
   return new Date(now).toDateString() === date.toDateString() ? CLOCK.format(date) : CALENDAR.format(date);
 }
 
-/** RFC 3339 to what `<input type="datetime-local">` holds, in the reader's own zone. */
+/** RFC 3339 to what `<input type="datetime-local">` holds, in the reader's own zone; seconds only where there are some. */
 export function toLocalInput(text: string): string {
   const date = new Date(text);
   if (Number.isNaN(date.getTime())) return "";
   const shifted = new Date(date.getTime() - date.getTimezoneOffset() * MINUTE);
-  return shifted.toISOString().slice(0, 16);
+  return shifted.toISOString().replace(/(:00)?\.000Z$|Z$/, "");
 }

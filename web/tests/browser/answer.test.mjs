@@ -159,6 +159,8 @@ test("a form has typed fields, says what is wrong beside them and keeps secrets 
   await page.getByRole("button", { name: /^Submit/ }).click();
   await page.getByText(/is not between 1 and 65535/).waitFor();
   assert.equal(await page.getByRole("textbox", { name: /Which port/ }).inputValue(), "99999", "what was typed stays");
+  // The focus is where something must be done.
+  await page.locator('[data-field][aria-invalid="true"]:focus').waitFor();
   await page.getByRole("textbox", { name: /Which port/ }).fill("8443");
   await page.getByRole("button", { name: /^Submit/ }).click();
   await page.getByRole("button", { name: /^Submit/ }).click();
@@ -166,6 +168,74 @@ test("a form has typed fields, says what is wrong beside them and keeps secrets 
   await page.getByText("kept secret").waitFor();
   const { answers } = (await hub.question(id)).outcome;
   assert.deepEqual(answers, [["build-1"], ["8443"], ["true"], ["2026-12-01"], ["hunter2"], ["opened"], []], "the asker reads the secret");
+});
+
+test("lists take one value a line, each is checked by its type, and what nobody touched goes back as it came", async () => {
+  const at = "2026-11-15T07:00:30.250+01:00";
+  const { id } = await hub.ask({
+    kind: "form",
+    questions: [
+      { question: "Which ports?", input: "integer", multiple: true, required: true, bounds: { minItems: 2 } },
+      { question: "Which files?", input: "text", multiple: true, default: ["a.txt", "b.txt"] },
+      { question: "When?", input: "datetime", default: [at] },
+      { question: "Which features?", multiple: true, custom: false, options: ["x", "y", "z"], bounds: { minItems: 2, maxItems: 3 }, default: ["x", "y"] },
+    ],
+  });
+  const page = await someone();
+  await page.getByText("At least 2, one a line. Each: a whole number.").waitFor();
+  await page.getByText("Pick 2 to 3.").waitFor();
+  const ports = page.getByRole("textbox", { name: /Which ports/ });
+  await ports.fill("80\nx");
+  await shot(page, "lists");
+  await page.getByRole("button", { name: /^Submit/ }).click();
+  await page.getByText('Value 2: "x" is not an integer').waitFor();
+  await ports.fill("80\n443");
+  await page.getByRole("button", { name: /^Submit/ }).click();
+  await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
+  assert.deepEqual((await outcome(id)).answers, [["80", "443"], ["a.txt", "b.txt"], [at], ["x", "y"]]);
+});
+
+test("what need not be answered can be unpicked by a second click; what must be answered stays picked", async () => {
+  const { id } = await hub.ask({
+    kind: "form",
+    questions: [
+      { question: "Use TLS?", input: "boolean" },
+      { question: "Where?", options: ["Fly", "Own server"] },
+      { question: "Which way?", options: ["Left", "Right"], required: true },
+    ],
+  });
+  const page = await someone();
+  for (const [name, stays] of [["Yes", false], ["Fly", false], ["Left", true]]) {
+    const radio = page.getByRole("radio", { name });
+    await radio.click();
+    await becomes(() => radio.isChecked(), true);
+    await radio.click();
+    await becomes(() => radio.isChecked(), stays);
+  }
+  await page.getByRole("radio", { name: "Other" }).first().click();
+  await page.getByRole("radio", { name: "Other" }).first().click();
+  await becomes(() => page.getByRole("radio", { name: "Other" }).first().isChecked(), false);
+  await page.getByText("Own server").click();
+  await page.getByText("Own server").click();
+  await page.getByText("No", { exact: true }).click();
+  await page.getByRole("button", { name: /^Submit/ }).click();
+  await page.getByText("1 of 3 are not answered.").waitFor();
+  await page.getByRole("button", { name: /^Submit/ }).click();
+  await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
+  assert.deepEqual((await outcome(id)).answers, [["false"], [], ["Left"]]);
+});
+
+test("a call that was cancelled elsewhere, or a turn that was stopped, is called so", async () => {
+  for (const [mode, words] of [["cancel", "Call cancelled"], ["interrupt", "Turn stopped"]]) {
+    const { id } = await hub.ask({ ...PERMISSION, rejectModes: ["decline", "cancel", "interrupt"] });
+    const page = await someone();
+    await page.goto(`${hub.url}/#/inbox/${id}`);
+    await page.getByRole("button", { name: /^Submit/ }).waitFor();
+    await hub.call("POST", `/v1/questions/${id}/reject`, { mode });
+    await page.getByRole("heading", { name: `${words} by owner in the API` }).waitFor();
+    await page.goto(`${hub.url}/#/history`);
+    await page.getByText(words, { exact: true }).first().waitFor();
+  }
 });
 
 test("two browsers race: one wins, the other is told who, where and what, and keeps its words", async () => {
@@ -213,6 +283,68 @@ test("a reply that comes second is refused by the hub, and the page shows the ou
   await page.getByRole("heading", { name: "Answered by owner in the API" }).waitFor();
   await page.getByText("What you had typed is kept:").waitFor();
   await becomes(() => statuses, [409]);
+});
+
+test("whoever types on after his question has ended answers nothing else by it", async () => {
+  const { id } = await hub.ask({ questions: [{ question: "What shall I do?" }] });
+  const permission = await hub.ask(PERMISSION);
+  const page = await someone();
+  await page.goto(`${hub.url}/#/inbox/${id}`);
+  await page.locator("textarea[data-field]").click();
+  await page.keyboard.type("Do this:\n");
+  await hub.call("POST", `/v1/questions/${id}/reject`, {});
+  await page.getByRole("heading", { name: /^Declined by/ }).waitFor();
+  await page.keyboard.type("please\n1\n1\n\nJg h");
+  await page.getByText("Keys do nothing until you press Esc or click.").waitFor();
+  assert.ok(page.url().endsWith(id), "still at the question that ended");
+  assert.equal((await hub.question(permission.id)).status, "requested");
+  await shot(page, "keys-rest");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Enter");
+  await page.getByText("May I run this command?").last().waitFor();
+  await page.keyboard.press("1");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
+  assert.deepEqual((await outcome(permission.id)).answers, [["allow_once"]]);
+});
+
+test("the loser of a race is told so and is not moved on by the same Enter; a click goes on", async () => {
+  const [first, second] = [await hub.ask(PERMISSION), await hub.ask(PERMISSION)];
+  const page = await someone();
+  await page.route("**/reply", async (route) => {
+    await hub.reply(first.id, [["reject_once"]]);
+    await route.continue();
+  });
+  await page.goto(`${hub.url}/#/inbox/${first.id}`);
+  await page.getByRole("radio", { name: "Yes, once" }).waitFor();
+  await page.keyboard.press("1");
+  await page.keyboard.down("Enter");
+  await page.getByText("What you sent came second and was not taken.").waitFor();
+  await page.keyboard.down("Enter");
+  await page.keyboard.up("Enter");
+  await page.keyboard.press("Enter");
+  assert.ok(page.url().endsWith(first.id), "the outcome stays to be read");
+  await page.getByRole("button", { name: /Next question/ }).click();
+  await until(() => page.url().endsWith(second.id), "the next question");
+  assert.equal(await page.getByText("Keys do nothing").count(), 0);
+});
+
+test("an Enter that is held submits once: it neither skips what is missing nor goes on", async () => {
+  const [first, second] = [await hub.ask(AUTH), await hub.ask(AUTH)];
+  const page = await someone();
+  await page.goto(`${hub.url}/#/inbox/${first.id}`);
+  await page.getByRole("button", { name: /^Submit/ }).focus();
+  for (let i = 0; i < 4; i += 1) await page.keyboard.down("Enter");
+  await page.getByText("Nothing is answered yet.").waitFor();
+  await page.keyboard.up("Enter");
+  assert.equal((await hub.question(first.id)).status, "requested");
+  await page.getByRole("radio", { name: /JWT/ }).check();
+  await page.keyboard.down("Enter");
+  await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
+  for (let i = 0; i < 4; i += 1) await page.keyboard.down("Enter");
+  await page.keyboard.up("Enter");
+  assert.ok(page.url().endsWith(first.id));
+  assert.equal((await hub.question(second.id)).status, "requested");
 });
 
 test("offline in the middle of an answer: the words stay, the error is said, and the second try is taken once", async () => {

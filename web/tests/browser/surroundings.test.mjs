@@ -222,6 +222,49 @@ test("a phone of 360 px: everything fits, targets are large, and the list and th
   await page.getByRole("heading", { name: "4 questions" }).waitFor();
 });
 
+test("a phone shows the whole of a long question: nothing is cut, and every line and field can be scrolled to", async () => {
+  const options = Array.from({ length: 60 }, (_, i) => `Way ${i + 1}`);
+  const command = { format: "command", text: Array.from({ length: 80 }, (_, i) => `step ${i + 1}`).join("\n") };
+  const long = [
+    { ...PERMISSION, body: { format: "command", text: "rm -rf /srv/prod" }, questions: [{ question: "May I?", options: options.slice(0, 8) }] },
+    { ...PERMISSION, body: command },
+    { ...PLAN, body: { format: "markdown", text: Array.from({ length: 80 }, (_, i) => `${i + 1}. step`).join("\n") } },
+    { ...FORM, body: { format: "text", text: "Tell me about it" }, questions: options.slice(0, 30).map((question) => ({ question, input: "text" })) },
+    { questions: [{ question: "Which?", options }] },
+  ];
+  const page = await someone(PHONE);
+  for (const [i, sample] of long.entries()) {
+    const { id } = await hub.ask(sample);
+    await page.goto(`${hub.url}/#/inbox/${id}`);
+    await page.locator("article [data-submit]").waitFor();
+    const boxes = await page.locator("article, article section.body, article pre").evaluateAll((all) => all.map((one) => [one.clientHeight, one.scrollHeight]));
+    for (const [shown, whole] of boxes) assert.ok(shown >= whole, `question ${i} shows ${shown} of ${whole} px`);
+    const last = page.locator("article pre, article .rendered li, article [data-option], article [data-field]").last();
+    await last.evaluate((one) => one.scrollIntoView({ block: "center" }));
+    const seen = await last.evaluate((one) => {
+      const { x, y, width, height } = one.getBoundingClientRect();
+      const top = document.elementFromPoint(x + width / 2, y + height / 2);
+      return one.contains(top);
+    });
+    assert.ok(seen, `the end of question ${i} can be reached`);
+    await shot(page, `phone-long-${i}`);
+  }
+});
+
+test("another question is read from its beginning, however far the one before was scrolled", async () => {
+  const long = await hub.ask({ ...PLAN, body: { format: "markdown", text: Array.from({ length: 80 }, (_, i) => `${i + 1}. step`).join("\n") } });
+  await hub.ask({ ...DIFF, body: { format: "diff", text: Array.from({ length: 80 }, (_, i) => `+line ${i + 1}`).join("\n") } });
+  const page = await someone();
+  const scrolled = () => page.locator(".inbox > .main").evaluate((box) => box.scrollTop);
+  await page.goto(`${hub.url}/#/inbox/${long.id}`);
+  await page.getByRole("button", { name: /^Approve/ }).click();
+  await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
+  await until(async () => (await scrolled()) > 0, "the outcome below the plan");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "OpenCode asks for permission" }).waitFor();
+  await becomes(scrolled, 0);
+});
+
 for (const colorScheme of ["light", "dark"]) {
   test(`axe finds nothing to complain about in ${colorScheme}`, async () => {
     const asked = {};

@@ -113,6 +113,30 @@ test("answered elsewhere replaces the form and keeps the typed words; what is wr
   assert.equal(await page.getByText("hunter2").count(), 0, "a secret is not rescued into the open");
 });
 
+test("lists take one value a line, and what nobody touched goes back as it came", async () => {
+  const at = "2026-11-15T07:00:30.250+01:00";
+  const { id } = await hub.ask({
+    kind: "form",
+    questions: [
+      { question: "Which ports?", input: "integer", multiple: true, bounds: { minItems: 2 } },
+      { question: "Which files?", input: "text", multiple: true, default: ["a.txt", "b.txt"] },
+      { question: "When?", input: "datetime", default: [at] },
+    ],
+  });
+  await open({ question: id });
+  await page.getByText("One a line, at least 2.").waitFor();
+  assert.match(await page.getByLabel("When?").inputValue(), /^2026-11-15T06:00:30\.25/, "in the reader's own zone");
+  await page.getByLabel("Which ports?").fill("80\n443\n");
+  await page.getByRole("button", { name: "Submit" }).click();
+  await reached("settled");
+  assert.deepEqual((await hub.question(id)).outcome.answers, [["80", "443"], ["a.txt", "b.txt"], [at]]);
+  const other = await hub.ask({ ...AUTH, rejectModes: ["cancel"] });
+  await open({ question: other.id });
+  await page.getByRole("button", { name: "Submit" }).waitFor();
+  await hub.call("POST", `/v1/questions/${other.id}/reject`, { mode: "cancel" });
+  await page.getByText("Call cancelled by owner").waitFor();
+});
+
 test("previews stand beside the options, whole, as text or as Markdown; a diff is shown as one", async () => {
   const layout = await hub.ask(LAYOUT);
   await open({ question: layout.id });

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 
 import type { Item, Question } from "../../src/api.ts";
 import { answerOf, emptyDraft, itemDraft, pick, pickOther, requiredMissing, toReply, typedText, unanswered, withoutSecrets } from "../../src/answer/draft.ts";
+import { boundsWords, errorWords, pickWords } from "../../src/answer/bounds.ts";
 import { indexOf, keyOf } from "../../src/answer/keys.ts";
 import { needsTabs } from "../../src/answer/layout.ts";
 import { isOlder } from "../../src/answer/newer.ts";
@@ -60,6 +61,42 @@ test("defaults are filled in, fields are trimmed where that is safe, and dates b
   draft.items[2]!.other = "2026-11-15T08:30";
   draft.items[3]!.other = "  two\n lines ";
   expect(toReply(asked, draft).answers).toEqual([["b"], ["9"], [new Date("2026-11-15T08:30").toISOString()], ["  two\n lines "]]);
+});
+
+test("a list without options takes one value a line, and its default is all of its values", () => {
+  const files = item({ multiple: true, input: "text", default: ["a.txt", "b, c.txt"] });
+  const asked = question(files, item({ multiple: true, input: "integer" }));
+  const draft = emptyDraft(asked);
+  expect(draft.items[0]!.other).toBe("a.txt\nb, c.txt");
+  draft.items[1]!.other = "80\n\n 443 \n";
+  expect(toReply(asked, draft).answers).toEqual([["a.txt", "b, c.txt"], ["80", "443"]]);
+  draft.items[0]!.other = "a.txt\nd.txt";
+  expect(answerOf(files, draft.items[0]!)).toEqual(["a.txt", "d.txt"]);
+  expect(typedText(asked, { ...emptyDraft(asked), reason: "" })).toBe("");
+});
+
+test("a default that nobody touched goes back byte for byte; one that was touched has the precision of its field", () => {
+  const at = item({ input: "datetime", default: ["2026-11-15T07:00:30.250+01:00"] });
+  const lines = item({ multiple: true, default: ["two\nlines", " spaced "] });
+  const draft = emptyDraft(question(at, lines));
+  expect(toReply(question(at, lines), draft).answers).toEqual([["2026-11-15T07:00:30.250+01:00"], ["two\nlines", " spaced "]]);
+  expect(draft.items[0]!.other).toMatch(/:00:30\.250$/);
+  draft.items[0]!.other = draft.items[0]!.other.replace(":30.250", ":31.250");
+  expect(answerOf(at, draft.items[0]!)).toEqual(["2026-11-15T06:00:31.250Z"]);
+  expect(emptyDraft(question(item({ input: "datetime", default: ["2026-11-15T07:00:00Z"] }))).items[0]!.other).toMatch(/T\d\d:\d\d$/);
+});
+
+test("how many are wanted is said, of options and of lists", () => {
+  const picks = (minItems?: number, maxItems?: number) => pickWords(item({ multiple: true, options: options("a", "b"), bounds: { minItems: minItems ?? null, maxItems: maxItems ?? null } }));
+  expect([picks(), picks(0), picks(2, 3), picks(2, 2), picks(1), picks(0, 3)]).toEqual([
+    "Pick as many as you like.", "Pick as many as you like.", "Pick 2 to 3.", "Pick exactly 2.", "Pick at least 1.", "Pick at most 3.",
+  ]);
+  const ports = item({ multiple: true, input: "integer", bounds: { minItems: 2, minimum: 0 } });
+  expect(boundsWords(ports)).toBe("At least 2, one a line. Each: a whole number, at least 0.");
+  expect(boundsWords(item({ multiple: true }))).toBe("One a line.");
+  expect(boundsWords(item({ input: "integer", bounds: { minimum: 1, maximum: 9 } }))).toBe("A whole number, 1 to 9.");
+  const error = { field: "answers[0][1]", item: 0, code: "wrong_type", message: '"x" is not an integer' };
+  expect(errorWords(ports, error)).toBe('Value 2: "x" is not an integer');
 });
 
 test("what is missing is known, and what must be there is said", () => {
