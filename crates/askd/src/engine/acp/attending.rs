@@ -3,6 +3,8 @@
 //! A question and its line in the stream are stored together: no client sees a question that is not durable. Its end is put into the stream by the store, with the outcome, whatever ended it. A response
 //! is given to its client after everything that the agent said before it is in the stream: a turn that is over has been told.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 
 use askd_adapters::Heard;
@@ -18,13 +20,16 @@ use super::error::AcpError;
 use super::ids::id_of;
 use super::notice;
 use super::relay::{Relay, Relayed, Response, Sender, Sent};
-use crate::engine::managed::{Attendant, ROAD, SERVED_ROAD, Stored};
+use crate::engine::managed::{Attendant, Command, ROAD, SERVED_ROAD, Stored};
 use crate::engine::{AgentQuestion, EngineError, now};
 
 /// The voice of a response that the client has got as the answer to its request.
 pub(in crate::engine) const TAKEN: &str = "response";
 /// The voice of something that no client can read.
 pub(in crate::engine) const UNREADABLE: &str = "error";
+
+/// How long an agent that takes no input any more may take to end.
+const EXIT_SOON: Duration = Duration::from_secs(1);
 
 impl Attendant {
     /// One line of the agent.
@@ -232,6 +237,10 @@ impl Attendant {
                 }
             },
             Relayed::Response { body, request, done } => (body, Sender::Response(request, done)),
+            Relayed::GiveUp { id, why } => {
+                relay.not_written(Sender::Request(id), why);
+                return Ok(());
+            }
             Relayed::Note { text, done } => {
                 self.pipeline.following.caught_up.push(done);
                 self.push_notice(text);
@@ -261,12 +270,29 @@ impl Attendant {
         let Some(relay) = &mut self.relay else { return Ok(()) };
         match relay.written(tag, result) {
             Some((sent, Ok(()))) => self.overhear(sent, Ok(())).await,
+            Some((Sent { by: Sender::Request(id), .. }, Err(why)))
+                if matches!(result, WriteResult::Failed { .. }) =>
+            {
+                self.give_up_soon(id, why);
+                Ok(())
+            }
             Some((sent, Err(why))) => {
                 relay.not_written(sent.by, why);
                 Ok(())
             }
             None => Ok(()),
         }
+    }
+
+    /// An agent that takes no input is probably ending: how it ended says more than that.
+    fn give_up_soon(&self, id: String, why: String) {
+        let source = self.source.id.clone();
+        self.engine.spawn(move |engine| async move {
+            tokio::time::sleep(EXIT_SOON).await;
+            if let Some(attended) = engine.inner.managed.get(&source) {
+                drop(attended.commands.send(Command::Relay(Relayed::GiveUp { id, why })).await);
+            }
+        });
     }
 
     /// The connection to the holder has ended: what was sent has probably been written, and nobody will say so.

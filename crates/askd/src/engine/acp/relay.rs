@@ -51,6 +51,11 @@ pub(in crate::engine) enum Relayed {
     CatchUp {
         done: oneshot::Sender<()>,
     },
+    /// A request that could not be written is not waited for any more.
+    GiveUp {
+        id: String,
+        why: String,
+    },
     /// Something about a question that is to be seen in the stream; `done` when it is stored.
     Note {
         text: String,
