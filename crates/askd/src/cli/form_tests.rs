@@ -9,7 +9,7 @@ fn reply(answers: &[&[&str]]) -> Step {
 }
 
 fn type_in(question: &Question, lines: &[&str]) -> Step {
-    let mut form = Form::new(question);
+    let mut form = Form::new(question, None);
     let mut last = Step::Quit;
     for (n, line) in lines.iter().enumerate() {
         last = form.line(line);
@@ -55,7 +55,7 @@ fn what_is_not_possible_is_asked_again() {
     assert_eq!(type_in(&count, &[" 3 "]), reply(&[&["3"]]));
     let port = samples::one(r#"{"question":"Port?","input":"integer","default":["8080"]}"#);
     assert_eq!(type_in(&port, &["/default"]), reply(&[&["8080"]]));
-    assert!(Form::new(&port).prompt().contains("/default"));
+    assert!(Form::new(&port, None).prompt().contains("/default"));
     let agree = samples::one(r#"{"question":"Agree?","input":"boolean"}"#);
     assert_eq!(type_in(&agree, &["y"]), reply(&[&["true"]]));
 }
