@@ -131,7 +131,7 @@ fn a_hub_that_is_away_when_a_form_is_sent_loses_nothing_of_it() {
     terminal.see("Enter sends it");
     hub.kill().unwrap();
     terminal.keys("\n");
-    terminal.see("the question is still open");
+    terminal.see("your answer is kept");
     hub.restart().unwrap();
     terminal.keys("\n");
     let (code, screen) = terminal.end();

@@ -44,7 +44,7 @@ pub(super) struct AnswerArgs {
     /// Answer the open question that has waited longest; give no ID
     #[arg(long)]
     oldest: bool,
-    /// The answer to question N (a number from 1, or its header or key); repeat for several picks; `N=` skips it
+    /// The answer to question N (a number from 1, or its header, key or text); repeat for several picks; `N=` skips it
     #[arg(short = 'i', long = "item", value_name = "N=VALUE")]
     items: Vec<String>,
     /// An option by its number, as `askd show` counts them; ITEM.OPTION where there are several questions

@@ -267,6 +267,10 @@ mod tests {
         assert_eq!(answers(&given, &two), lists(&[&["JWT"], &["Logging", "a=b, c"]]));
         assert_eq!(answers(&numbered(&["Extras=", "Auth method=JWT"], &[]), &two), lists(&[&["JWT"], &[]]));
         assert!(answers(&numbered(&["1=JWT"], &[]), &two).unwrap_err().contains("-i 2= to skip"));
+        let shown = &["which auth method?=JWT", "Which extras?="];
+        assert!(answers(&numbered(shown, &[]), &two).is_err());
+        let shown = &["Which auth  method?=JWT", "Which extras?="];
+        assert_eq!(answers(&numbered(shown, &[]), &two), lists(&[&["JWT"], &[]]));
         for (bad, wanted) in [
             ("JWT", "has no '='"),
             ("3=x", "no question 3"),
@@ -288,6 +292,8 @@ mod tests {
         assert!(answers(&numbered(&[], &["1.9"]), &two).unwrap_err().contains("numbered 1 to 2"));
         let single = samples::one(r#"{"question":"Which?","options":["JWT","Session"]}"#);
         assert_eq!(answers(&numbered(&[], &["2"]), &single), lists(&[&["Session"]]));
+        let free = samples::one(r#"{"question":"Why?"}"#);
+        assert!(answers(&numbered(&[], &["1"]), &free).unwrap_err().contains("has no options"));
     }
 
     #[test]

@@ -60,8 +60,9 @@ pub(super) async fn ask(
         if !passes && failure.exit != Exit::InvalidAnswer {
             return Err(failure);
         }
+        let so = if passes { "your answer is kept" } else { "the question is still open" };
         terminal::forget_typed().await;
-        say(&format!("askd: {}; the question is still open", clean(&failure.message)));
+        say(&format!("askd: {}; {so}", clean(&failure.message)));
         let text = form.ask_again(passes);
         if !text.is_empty() {
             say(&text);

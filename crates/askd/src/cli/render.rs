@@ -270,6 +270,20 @@ mod tests {
     }
 
     #[test]
+    fn picks_are_not_taken_for_others() {
+        let list = samples::two_items().ask.questions.remove(1);
+        let text = |item: &Item, picks: &[&str]| {
+            picks_text(item, &picks.iter().map(|pick| (*pick).to_owned()).collect::<Vec<_>>())
+        };
+        assert_eq!(text(&list, &["a", "b"]), "a, b");
+        assert_eq!(text(&list, &["a, b"]), r#""a, b""#);
+        assert_eq!(text(&list, &["a\nb", ""]), r#""a\nb", """#);
+        let single = samples::two_items().ask.questions.remove(0);
+        assert_eq!(text(&single, &["yes, do it"]), "yes, do it");
+        assert_eq!(text(&single, &[""]), r#""""#);
+    }
+
+    #[test]
     fn an_ending_says_who_where_and_what() {
         let mut settled = samples::two_items();
         let answer = Answer {
