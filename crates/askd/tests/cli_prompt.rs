@@ -112,7 +112,8 @@ fn what_was_typed_at_a_question_that_is_over_does_not_reach_the_shell() {
         terminal.see("\necho");
         terminal.keys("\n");
         let (_, screen) = terminal.end();
-        assert!(screen.contains("was already answered") && screen.contains("shell=[]"), "{screen}");
+        let told = format!("\naskd: {} was already answered", &id[id.len() - 6..]);
+        assert!(screen.contains(&told) && screen.contains("shell=[]"), "{screen}");
         assert_eq!(screen.contains("touch pwned"), !secret, "{screen}");
     }
 }

@@ -46,7 +46,11 @@ pub(super) async fn ask(
     loop {
         let decided = tokio::select! {
             biased;
-            settled = settled_elsewhere(question, client) => return Err(settled),
+            settled = settled_elsewhere(question, client) => {
+                // Below the prompt and what was typed at it.
+                say("");
+                return Err(settled);
+            }
             decided = converse(question, &mut form, paint) => decided?,
         };
         let Some(decided) = decided else { return Err(left(seen)) };
@@ -127,7 +131,7 @@ async fn settled_elsewhere(question: &Question, client: &Client) -> Failure {
     loop {
         match client.wait(&question.id, WAIT_SECONDS).await {
             Ok(now) if !now.value.is_open() => {
-                return Failure::new(Exit::Conflict, format!("\n{}", ending::conflict(&now.value)));
+                return Failure::new(Exit::Conflict, ending::conflict(&now.value));
             }
             Ok(_) => {}
             // The hub may come back before the person has decided; sending will tell.

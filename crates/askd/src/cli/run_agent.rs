@@ -1,11 +1,11 @@
 //! `askd run AGENT`: an agent managed by askd, in this terminal and on every other surface.
 
 use std::path::PathBuf;
-use std::pin::pin;
 use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
 
 use askd_core::{Cause, Session};
 
@@ -59,28 +59,19 @@ pub(super) async fn run(args: RunArgs, client: &Client, screen: Screen) -> Outco
         return Err(Failure::usage("there is no terminal to type at; say what to do with --prompt"));
     }
     let request = json!({ "agent": args.agent, "cwd": cwd, "prompt": args.prompt, "args": args.args });
-    let mut ctrl_c = pin!(tokio::signal::ctrl_c());
-    let mut start = pin!(client.start_session(&request));
-    let (started, interrupted) = tokio::select! {
-        started = &mut start => (started?, false),
-        // The hub may be starting it already: only a session that is known can be ended.
-        _ = &mut ctrl_c => (start.await?, true),
-    };
+    // Heard from here on: a session that is just being started is ended too.
+    let mut ctrl_c = signal(SignalKind::interrupt())?;
+    let started = client.start_session(&request).await?;
     let session = started.value;
     if screen.json {
         screen.json_line(&started.json.to_string())?;
     }
     say(&format!("askd: session {}", session.id));
-    let left = || Err(Failure::new(Exit::Interrupted, ""));
-    let over = if interrupted {
-        left()
-    } else {
-        tokio::select! {
-            // First, because a prompt hears Ctrl-C too and says more.
-            biased;
-            over = converse(&args, client, &session) => over,
-            _ = ctrl_c => left(),
-        }
+    let over = tokio::select! {
+        // First, because a prompt hears Ctrl-C too and says more.
+        biased;
+        over = converse(&args, client, &session) => over,
+        _ = ctrl_c.recv() => Err(Failure::new(Exit::Interrupted, "")),
     };
     if matches!(over, Ok(TurnOver::Session(_))) {
         return verdict(over?);

@@ -4,12 +4,10 @@
 //! what was typed at a prompt that is over, finished or not, is neither the answer to another question nor a command of the shell.
 
 use std::io::{self, IsTerminal, Read, Write};
-
 use std::sync::OnceLock;
 
-use tokio::sync::{Mutex, mpsc};
-
 use rustix::termios::{LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr};
+use tokio::sync::{Mutex, mpsc};
 
 /// What is read before anybody wants it: this many lines, or parts of a line that Ctrl-D ended.
 const PARTS_AHEAD: usize = 16;
