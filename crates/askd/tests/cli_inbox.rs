@@ -133,6 +133,38 @@ fn an_answer_that_does_not_fit_is_told_and_changes_nothing() {
 }
 
 #[test]
+fn an_error_names_the_item_as_show_does_and_is_safe_for_a_terminal() {
+    let hub = hub();
+    let two = json!({ "questions": [{ "question": "Name", "input": "integer", "key": "name" },
+        { "question": "Which?", "header": "Other", "custom": false, "options": ["v\u{9b}31m\u{202e}", "w"] }] });
+    let id = ask(&hub, two);
+    let shown = hub.run(["show", &id]).unwrap().stdout;
+    assert!(shown.contains("1. Name\n") && shown.contains("; key name)"), "{shown}");
+    let ran = hub.run(["answer", &id, "-i", "Name=Bob", "-i", "Which?=x"]).unwrap();
+    assert_eq!(ran.code, 7, "{ran:?}");
+    assert!(
+        ran.stderr.contains("askd: 1. Name: \"Bob\" is not an integer; 2. Other: \"x\" is not"),
+        "{ran:?}"
+    );
+    let ran = hub.run(["answer", &id, "1", "x", "--json"]).unwrap();
+    let bad = ran.stderr.chars().find(|c| *c != '\n' && (c.is_control() || *c == '\u{202e}'));
+    assert_eq!((ran.code, bad), (7, None), "{ran:?}");
+    let error: Value = serde_json::from_str(&ran.stderr).unwrap();
+    assert_eq!(error["problem"]["errors"][0]["field"], "answers[1][0]", "the API's own words: {error}");
+}
+
+#[test]
+fn a_secret_that_is_skipped_is_not_warned_of() {
+    let hub = hub();
+    let question = json!({ "questions": [{ "question": "Why?" }, { "question": "Key?", "secret": true }] });
+    for (secret, warned) in [("2=", false), ("2=hunter2", true)] {
+        let id = ask(&hub, question.clone());
+        let ran = hub.run(["answer", &id, "-i", "1=so", "-i", secret]).unwrap();
+        assert_eq!((ran.code, ran.stderr.contains("can be seen by others")), (0, warned), "{ran:?}");
+    }
+}
+
+#[test]
 fn a_rejection_says_what_it_does_before_it_does_it() {
     let hub = hub();
     let plan = json!({ "kind": "plan", "questions": [{ "question": "Right?" }], "rejectModes": ["decline", "interrupt"],

@@ -1,95 +1,20 @@
-//! Answering by hand at a real terminal (a pseudo-terminal made by util-linux's `script`).
+//! Answering by hand at a real terminal.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a failure here is a failed test")]
 
-use std::io::{Read, Write};
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::{Arc, Mutex};
-use std::thread;
-use std::time::{Duration, Instant};
+mod cli_terminal;
 
-use askd_testkit::hub::{Hub, PATIENCE, wait};
+use std::io::{Read, Write};
+
+use askd_testkit::hub::Hub;
+use cli_terminal::{ASKD, Terminal, outcome};
 use serde_json::{Value, json};
 
-const ASKD: &str = env!("CARGO_BIN_EXE_askd");
 /// Says whether the terminal shows what is typed.
 const ECHO: &str = "stty -a | grep -o -- '-*echo ' | head -1";
 
-/// A command at a terminal, killed at the end.
-struct Terminal {
-    child: Child,
-    keys: ChildStdin,
-    screen: Arc<Mutex<String>>,
-    reader: Option<thread::JoinHandle<()>>,
-}
-
-impl Terminal {
-    /// Starts a shell's command, in which `$ASKD` is the binary.
-    fn start(hub: &Hub, script: &str) -> Self {
-        let mut command = Command::new("script");
-        command.args(["-qec", script, "/dev/null"]).env("ASKD", ASKD);
-        command.env("ASKD_DATA", &hub.data).env("ASKD_ALLOW_INSIDE_AGENT", "1");
-        command.env("TERM", "xterm").env("NO_COLOR", "1").env("SHELL", "/bin/sh");
-        command.env_remove("ASKD_SESSION").env_remove("ASKD_URL").env_remove("ASKD_TOKEN");
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("`script` of util-linux (Debian: bsdutils) is needed for this test");
-        let keys = child.stdin.take().unwrap();
-        let mut output = child.stdout.take().unwrap();
-        let screen = Arc::new(Mutex::new(String::new()));
-        let shared = screen.clone();
-        let reader = thread::spawn(move || {
-            let mut bytes = [0; 4096];
-            while let Ok(count) = output.read(&mut bytes)
-                && count > 0
-            {
-                shared.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..count]));
-            }
-        });
-        Self { child, keys, screen, reader: Some(reader) }
-    }
-
-    fn screen(&self) -> String {
-        self.screen.lock().unwrap().clone()
-    }
-
-    /// Waits until the screen shows `text`.
-    fn see(&self, text: &str) {
-        let end = Instant::now() + PATIENCE;
-        while !self.screen().contains(text) {
-            assert!(Instant::now() < end, "no {text:?} on the screen:\n{}", self.screen());
-            thread::sleep(Duration::from_millis(5));
-        }
-    }
-
-    fn keys(&mut self, text: &str) {
-        self.keys.write_all(text.as_bytes()).unwrap();
-        self.keys.flush().unwrap();
-    }
-
-    /// The exit code and everything that was on the screen.
-    fn end(mut self) -> (i32, String) {
-        let status = wait(&mut self.child, PATIENCE).unwrap();
-        self.reader.take().unwrap().join().unwrap();
-        (status.code().unwrap_or(-1), self.screen())
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
-
 fn ask(hub: &Hub, question: Value) -> String {
     hub.ask(&question).unwrap()["id"].as_str().unwrap().to_owned()
-}
-
-fn outcome(hub: &Hub, id: &str) -> Value {
-    hub.http("GET", &format!("/v1/questions/{id}"), None).unwrap().1["outcome"].clone()
 }
 
 #[test]
@@ -108,7 +33,7 @@ fn a_person_is_shown_the_options_and_reviews_several_answers() {
     terminal.keys("2\n");
     terminal.see("3) Tracing");
     terminal.keys("1,3 + own, words\n");
-    terminal.see("2. Extras?: Logging, Tracing, own, words");
+    terminal.see("2. Extras?: Logging, Tracing, \"own, words\"");
     assert_eq!(outcome(&hub, &id), Value::Null, "nothing is sent before the review");
     terminal.keys("\n");
     let (code, screen) = terminal.end();
@@ -163,6 +88,85 @@ fn a_person_who_types_is_told_when_somebody_else_was_first() {
     assert_eq!(code, 5, "{screen}");
     assert!(screen.contains("was already answered on api by owner"), "{screen}");
     assert!(screen.contains(": the other"), "{screen}");
+}
+
+/// What a shell reads when the command before it is over: `sh` runs it, here it is only shown.
+const SHELL: &str = r#"read -r rest; echo "shell=[$rest]""#;
+
+#[test]
+fn what_was_typed_at_a_question_that_is_over_does_not_reach_the_shell() {
+    let hub = Hub::start(ASKD).unwrap();
+    for secret in [false, true] {
+        let id = ask(&hub, json!({ "questions": [{ "question": "Which?", "secret": secret }] }));
+        let mut terminal = Terminal::start(&hub, &format!("$ASKD answer {id}; {ECHO}; {SHELL}"));
+        terminal.see("answer; empty skips> ");
+        terminal.keys("touch pwned");
+        // The keys must have reached the terminal; those of a secret cannot be seen to do so.
+        if secret {
+            std::thread::sleep(std::time::Duration::from_millis(300));
+        } else {
+            terminal.see("touch pwned");
+        }
+        let other = json!({ "answers": [["the other"]] });
+        hub.http("POST", &format!("/v1/questions/{id}/reply"), Some(&other)).unwrap();
+        terminal.see("\necho");
+        terminal.keys("\n");
+        let (_, screen) = terminal.end();
+        let told = format!("\naskd: {} was already answered", &id[id.len() - 6..]);
+        assert!(screen.contains(&told) && screen.contains("shell=[]"), "{screen}");
+        assert_eq!(screen.contains("touch pwned"), !secret, "{screen}");
+    }
+}
+
+#[test]
+fn a_hub_that_is_away_when_a_form_is_sent_loses_nothing_of_it() {
+    let mut hub = Hub::start(ASKD).unwrap();
+    let question = json!({ "questions": [{ "question": "First?" }, { "question": "Second?" }] });
+    let id = ask(&hub, question);
+    let mut terminal = Terminal::start(&hub, &format!("$ASKD answer {id} --note 1=why"));
+    terminal.see("1. First?");
+    terminal.see("answer; empty skips> ");
+    terminal.keys("one\n");
+    terminal.see("2. Second?");
+    terminal.keys("two\n");
+    terminal.see("Enter sends it");
+    hub.kill().unwrap();
+    terminal.keys("\n");
+    terminal.see("your answer is kept");
+    hub.restart().unwrap();
+    terminal.keys("\n");
+    let (code, screen) = terminal.end();
+    assert_eq!(code, 0, "{screen}");
+    assert_eq!(outcome(&hub, &id)["answers"], json!([["one"], ["two"]]));
+    assert_eq!(outcome(&hub, &id)["notes"], json!(["why", null]));
+}
+
+#[test]
+fn a_list_takes_one_value_a_line() {
+    let hub = Hub::start(ASKD).unwrap();
+    let ports = json!({ "questions": [{ "question": "Which ports?", "multiple": true, "input": "integer",
+        "bounds": { "minItems": 2 }, "required": true }] });
+    let id = ask(&hub, ports);
+    let shown = hub.run(["show", &id]).unwrap().stdout;
+    let short = &id[id.len() - 6..];
+    assert!(shown.contains("(a whole number; several values; picks at least 2; required)"), "{shown}");
+    assert!(
+        shown.contains(&format!("Several values for Which ports?: askd answer {short} ONE TWO")),
+        "{shown}"
+    );
+    let mut terminal = Terminal::start(&hub, &format!("$ASKD answer {id}"));
+    terminal.see("several values, one a line, an empty line ends> ");
+    terminal.keys("80,443\n");
+    terminal.see("is not an integer");
+    terminal.keys("80\n\n");
+    terminal.see("at least 2 must be picked");
+    terminal.keys("443\n\n");
+    let (code, screen) = terminal.end();
+    assert!(code == 0 && screen.contains(": 80, 443"), "{screen}");
+    assert_eq!(outcome(&hub, &id)["answers"], json!([["80", "443"]]));
+    let id = ask(&hub, json!({ "questions": [{ "question": "Which files?", "multiple": true }] }));
+    let ran = hub.run(["answer", &id, "a.txt, b.txt", "c.txt"]).unwrap();
+    assert!(ran.stdout.contains(r#": "a.txt, b.txt", c.txt"#), "{ran:?}");
 }
 
 #[test]

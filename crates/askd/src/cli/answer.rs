@@ -4,10 +4,10 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use askd_core::Question;
+use askd_core::answer::Reply;
 use clap::Args;
 
 use super::exit::{Exit, Failure, Outcome};
-use super::form::Decided;
 use super::given::Given;
 use super::inside_agent::refuse_inside_agent;
 use super::screen::{Screen, say};
@@ -44,7 +44,7 @@ pub(super) struct AnswerArgs {
     /// Answer the open question that has waited longest; give no ID
     #[arg(long)]
     oldest: bool,
-    /// The answer to question N (a number from 1, or its header or key); repeat for several picks; `N=` skips it
+    /// The answer to question N (a number from 1, or its header, key or text); repeat for several picks; `N=` skips it
     #[arg(short = 'i', long = "item", value_name = "N=VALUE")]
     items: Vec<String>,
     /// An option by its number, as `askd show` counts them; ITEM.OPTION where there are several questions
@@ -87,17 +87,16 @@ pub(super) async fn answer(args: AnswerArgs, client: &Client, screen: Screen) ->
         Some(id) => ids::find(client, id).await?.value,
         None => ids::oldest(client).await?.value,
     };
-    let decided = if given.has_answer() {
-        warn_of_secrets(&given, &question);
-        Decided::Reply(given.reply(&question.ask).map_err(Failure::invalid)?)
+    let settled = if given.has_answer() {
+        let reply = given.reply(&question.ask).map_err(Failure::invalid)?;
+        warn_of_secrets(&given, &reply, &question);
+        let sent = client.reply(&question.id, &reply).await;
+        sent.map_err(|error| Failure::of_answer(error, &question.ask))?
     } else if !question.is_open() {
         return Err(Failure::new(Exit::Conflict, ending::conflict(&question)));
     } else {
-        with_notes(prompt::ask(&question, client, prompt::Seen::Nothing).await?, &given, &question)?
-    };
-    let settled = match decided {
-        Decided::Reply(reply) => client.reply(&question.id, &reply).await?,
-        Decided::Reject(rejection) => client.reject(&question.id, &rejection).await?,
+        let notes = given.notes(&question.ask).map_err(Failure::invalid)?;
+        prompt::ask(&question, client, prompt::Seen::Nothing, notes).await?
     };
     report(&settled, screen)
 }
@@ -152,18 +151,11 @@ fn read_stdin() -> Outcome<String> {
     Ok(text)
 }
 
-/// `--note` beside a prompt belongs to what the person then decides.
-fn with_notes(decided: Decided, given: &Given, question: &Question) -> Outcome<Decided> {
-    let Decided::Reply(mut reply) = decided else { return Ok(decided) };
-    if !given.notes.is_empty() && reply.notes.is_none() {
-        reply.notes = given.notes(&question.ask).map_err(Failure::invalid)?;
-    }
-    Ok(Decided::Reply(reply))
-}
-
-fn warn_of_secrets(given: &Given, question: &Question) {
+fn warn_of_secrets(given: &Given, reply: &Reply, question: &Question) {
     let typed = !given.words.is_empty() || !given.items.is_empty() || given.json.is_some();
-    if typed && given.stdin.is_none() && !question.secret_items().is_empty() {
+    let has_secret =
+        question.secret_items().iter().any(|i| reply.answers.get(*i).is_some_and(|picks| !picks.is_empty()));
+    if typed && given.stdin.is_none() && has_secret {
         say(
             "askd: a secret on the command line can be seen by others in the process list and your history; --stdin or the prompt hides it",
         );
@@ -179,7 +171,7 @@ fn report(settled: &Received<Question>, screen: Screen) -> Outcome {
         return Ok(screen.line(&format!("{}  {}", ids::short(&question.id), question.status.as_str()))?);
     };
     let mut text = format!("{}  {}", ids::short(&question.id), ending::ended(outcome));
-    let answer = ending::answer_line(outcome);
+    let answer = ending::answer_line(question);
     if !answer.is_empty() {
         text.push_str(&format!(": {answer}"));
     }

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::exit::{Exit, Failure, Outcome};
 use super::inside_agent::refuse_inside_agent;
 use super::screen::{Screen, say};
-use super::terminal;
+use super::terminal::{self, Typed};
 use super::text::one_line;
 use crate::client::Client;
 
@@ -103,8 +103,8 @@ async fn password(from_stdin: bool) -> Outcome<Option<String>> {
 
 /// The password as it is typed, without being shown.
 async fn asked() -> Outcome<Option<String>> {
-    let line = terminal::read_line("Password of the server (Enter if it has none): ", true).await?;
-    let Some(line) = line else { return Err(Failure::new(Exit::Interrupted, "")) };
+    let typed = terminal::read_line("Password of the server (Enter if it has none): ", true).await?;
+    let Typed::Line(line) = typed else { return Err(Failure::new(Exit::Interrupted, "")) };
     Ok(Some(without_line_end(&line)).filter(|password| !password.is_empty()))
 }
 

@@ -12,8 +12,7 @@ use serde::Deserialize;
 
 use askd_core::{EventType, Question, Session, SessionId, Status};
 
-use super::exit::{Exit, Failure, Outcome};
-use super::form::Decided;
+use super::exit::{Exit, Outcome};
 use super::inside_agent::refuse_inside_agent;
 use super::screen::{Paint, say};
 use super::text::clean;
@@ -72,11 +71,15 @@ impl<'a> Conversation<'a> {
             .questions(&ListQuery { filter: open, oldest_first: true, ..ListQuery::default() })
             .await?
             .value;
+        // Also a terminal may be an agent's: then the questions wait for another surface.
+        let inline = inline && terminal::is_interactive() && refuse_inside_agent("answer here").is_ok();
+        if !inline {
+            list.questions.iter().for_each(say_waiting);
+        }
         Ok(Self {
             client,
             session: session.clone(),
-            // Also a terminal may be an agent's: then the questions wait for another surface.
-            inline: inline && terminal::is_interactive() && refuse_inside_agent("answer here").is_ok(),
+            inline,
             transcript: Events::transcript(client.clone(), session),
             events: Events::new(client.clone(), filter, list.seq),
             waiting: list.questions.into(),
@@ -153,7 +156,7 @@ impl<'a> Conversation<'a> {
         match event.kind {
             EventType::QuestionRequested => {
                 if !self.inline {
-                    say(&format!("askd: waiting for an answer: askd answer {}", ids::short(&question.id)));
+                    say_waiting(&question);
                 }
                 self.waiting.push_back(question);
             }
@@ -168,18 +171,9 @@ impl<'a> Conversation<'a> {
     }
 
     async fn ask(&mut self, question: &Question) -> Outcome {
-        let sent = match prompt::ask(question, self.client, prompt::Seen::Conversation).await {
-            Ok(Decided::Reply(reply)) => self.client.reply(&question.id, &reply).await,
-            Ok(Decided::Reject(rejection)) => self.client.reject(&question.id, &rejection).await,
-            // Somebody else was first: the agent goes on with that.
-            Err(failure) if failure.exit == Exit::Conflict => {
-                say(&failure.message);
-                return Ok(());
-            }
-            Err(failure) => return Err(failure),
-        };
-        match sent.map_err(Failure::from) {
+        match prompt::ask(question, self.client, prompt::Seen::Conversation, None).await {
             Ok(_) => Ok(()),
+            // Somebody else was first: the agent goes on with that.
             Err(failure) if failure.exit == Exit::Conflict => {
                 say(&failure.message);
                 Ok(())
@@ -187,6 +181,11 @@ impl<'a> Conversation<'a> {
             Err(failure) => Err(failure),
         }
     }
+}
+
+/// Where it can be answered, if not here.
+fn say_waiting(question: &Question) {
+    say(&format!("askd: waiting for an answer: askd answer {}", ids::short(&question.id)));
 }
 
 /// The agent's words as they come, which may be parts of a line.

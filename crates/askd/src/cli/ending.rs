@@ -3,7 +3,7 @@
 //! In: values of the hub. Out: clean text. Everything that an agent wrote goes through `clean`.
 
 use askd_core::delivery::FailReason;
-use askd_core::{Cause, Delivery, DeliveryState, Kind, Outcome, Question, RejectMode, Status};
+use askd_core::{Cause, Delivery, DeliveryState, Item, Kind, Outcome, Question, RejectMode, Status};
 
 use super::ids::short;
 use super::render::indent;
@@ -56,9 +56,10 @@ fn cause_text(cause: &Cause) -> String {
 pub(super) fn answers(question: &Question, outcome: &Outcome) -> String {
     let mut out = String::new();
     let several = question.ask.questions.len() > 1;
-    for (i, picks) in outcome.answers.iter().flatten().enumerate() {
+    for (i, (item, picks)) in answered(question, outcome).enumerate() {
         let number = if several { format!("{}. ", i + 1) } else { String::new() };
-        let text = if outcome.withheld.contains(&i) { "(secret)".to_owned() } else { picks_text(picks) };
+        let text =
+            if outcome.withheld.contains(&i) { "(secret)".to_owned() } else { picks_text(item, picks) };
         out.push_str(&indent(&format!("{number}{text}"), "  "));
         if let Some(note) = outcome.notes.as_ref().and_then(|notes| notes.get(i)).and_then(Option::as_ref) {
             out.push_str(&indent(&format!("note: {}", clean(note)), "     "));
@@ -67,18 +68,31 @@ pub(super) fn answers(question: &Question, outcome: &Outcome) -> String {
     out
 }
 
-/// The picks of one item as one text.
-pub(super) fn picks_text(picks: &[String]) -> String {
+fn answered<'a>(
+    question: &'a Question,
+    outcome: &'a Outcome,
+) -> impl Iterator<Item = (&'a Item, &'a Vec<String>)> {
+    question.ask.questions.iter().zip(outcome.answers.iter().flatten())
+}
+
+/// The picks of one item as one text, in which one value does not look like two or none.
+pub(super) fn picks_text(item: &Item, picks: &[String]) -> String {
     if picks.is_empty() {
         return "(skipped)".to_owned();
     }
-    picks.iter().map(|pick| clean(pick)).collect::<Vec<_>>().join(", ")
+    let shown = |pick: &String| {
+        let pick = clean(pick);
+        let unclear = pick.trim().is_empty() || (item.multiple && pick.contains([',', '"', '\n']));
+        if unclear { format!("{pick:?}") } else { pick }
+    };
+    picks.iter().map(shown).collect::<Vec<_>>().join(", ")
 }
 
-/// The whole answer on one line, for lists and confirmations.
-pub(super) fn answer_line(outcome: &Outcome) -> String {
-    let items = outcome.answers.iter().flatten().enumerate().map(|(i, picks)| {
-        if outcome.withheld.contains(&i) { "(secret)".to_owned() } else { one_line(&picks_text(picks)) }
+/// The whole answer on one line, for lists and confirmations; empty if there is none.
+pub(super) fn answer_line(question: &Question) -> String {
+    let Some(outcome) = &question.outcome else { return String::new() };
+    let items = answered(question, outcome).enumerate().map(|(i, (item, picks))| {
+        if outcome.withheld.contains(&i) { "(secret)".to_owned() } else { one_line(&picks_text(item, picks)) }
     });
     items.collect::<Vec<_>>().join(" / ")
 }
@@ -133,7 +147,7 @@ pub(super) fn conflict(question: &Question) -> String {
     let Some(outcome) = &question.outcome else {
         return format!("{} is already settled", question.id);
     };
-    let answer = answer_line(outcome);
+    let answer = answer_line(question);
     let answer = if answer.is_empty() { String::new() } else { format!(": {answer}") };
     let ended = ended(outcome);
     let mut letters = ended.chars();

@@ -3,9 +3,12 @@
 use std::io;
 use std::process::ExitCode;
 
+use askd_core::{Ask, FieldError};
 use serde_json::{Value, json};
 
 use super::ending;
+use super::render::item_name;
+use super::screen::{plain_json, say};
 use super::text::clean;
 use crate::client::ClientError;
 
@@ -45,6 +48,9 @@ impl From<Exit> for ExitCode {
     }
 }
 
+/// The hub's code for an answer that cannot be told to its agent.
+const UNCARRIED: &str = "road_cannot_carry";
+
 /// Why a command did not do what it was asked to do.
 #[derive(Debug)]
 pub(super) struct Failure {
@@ -69,6 +75,16 @@ impl Failure {
         Self::new(Exit::InvalidAnswer, message)
     }
 
+    /// The hub did not take an answer to `ask`.
+    pub(super) fn of_answer(error: ClientError, ask: &Ask) -> Self {
+        let misfits = error.problem().map(|problem| misfits(&problem.errors, ask));
+        let mut failure = Self::from(error);
+        if let Some(misfits) = misfits.filter(|text| !text.is_empty()) {
+            failure.message = misfits;
+        }
+        failure
+    }
+
     /// Writes the reason to stderr and gives the code.
     pub(super) fn report(&self, as_json: bool) -> ExitCode {
         if !self.message.is_empty() {
@@ -77,14 +93,39 @@ impl Failure {
                 if let Some(problem) = &self.problem {
                     value["problem"] = problem.clone();
                 }
-                value.to_string()
+                plain_json(&value.to_string())
             } else {
                 format!("askd: {}", clean(&self.message))
             };
-            super::screen::say(&text);
+            say(&text);
         }
         self.exit.into()
     }
+}
+
+/// What is wrong with an answer, each with the name that `askd show` gives to its item.
+fn misfits(errors: &[FieldError], ask: &Ask) -> String {
+    let sentence = |error: &FieldError| {
+        let note = error.field.starts_with("notes");
+        let item = error
+            .item
+            .or_else(|| index(&error.field))
+            .and_then(|i| ask.questions.get(i).map(|item| (i, item)));
+        let place = match item {
+            Some((i, item)) if ask.questions.len() > 1 => {
+                format!("{}. {}: ", i + 1, item_name(item))
+            }
+            Some(_) => String::new(),
+            None => format!("{}: ", error.field),
+        };
+        format!("{place}{}{}", if note { "the note " } else { "" }, error.message)
+    };
+    errors.iter().map(sentence).collect::<Vec<_>>().join("; ")
+}
+
+/// The first index in a path such as `answers[1][0]`.
+fn index(field: &str) -> Option<usize> {
+    field.split_once('[')?.1.split_once(']')?.0.parse().ok()
 }
 
 impl From<ClientError> for Failure {
@@ -105,6 +146,7 @@ impl From<ClientError> for Failure {
                 (404, _) => Exit::NotFound,
                 (401 | 403, _) => Exit::Refused,
                 (400 | 422, _) if !problem.errors.is_empty() => Exit::InvalidAnswer,
+                (409, _) if problem.code == UNCARRIED => Exit::InvalidAnswer,
                 _ => Exit::Error,
             },
         };

@@ -7,7 +7,8 @@ use askd_core::answer::{Rejection, Reply};
 use askd_core::{Ask, Item, Kind, Question, RejectMode};
 
 use super::ending::picks_text;
-use super::picks::{Unclear, read_picks};
+use super::picks::{Unclear, is_list, read_picks, spoken};
+use super::render::item_name;
 use super::text::one_line;
 
 /// What to do after a line.
@@ -26,8 +27,11 @@ pub(super) enum Decided {
     Reject(Rejection),
 }
 
+/// One per item.
+pub(super) type Notes = Vec<Option<String>>;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum At {
+pub(super) enum At {
     Item(usize),
     Review,
     /// A plan goes back with this feedback.
@@ -38,24 +42,45 @@ enum At {
 pub(super) struct Form<'a> {
     ask: &'a Ask,
     answers: Vec<Vec<String>>,
-    notes: Vec<Option<String>>,
+    notes: Notes,
     at: At,
     /// Lines of a text that goes on.
     begun: String,
+    /// The values of a list that goes on.
+    listed: Vec<String>,
     /// A change during the review comes back to it.
     reviewing: bool,
 }
 
 impl<'a> Form<'a> {
-    pub(super) fn new(question: &'a Question) -> Self {
+    pub(super) fn new(question: &'a Question, notes: Option<Notes>) -> Self {
         let items = question.ask.questions.len();
         Self {
             ask: &question.ask,
             answers: vec![Vec::new(); items],
-            notes: vec![None; items],
+            notes: notes.unwrap_or_else(|| vec![None; items]),
             at: At::Item(0),
             begun: String::new(),
+            listed: Vec::new(),
             reviewing: false,
+        }
+    }
+
+    /// Where the person is; what is typed at one place is not meant for another.
+    pub(super) fn place(&self) -> &At {
+        &self.at
+    }
+
+    /// What was decided could not be sent. If that passes, it waits to be sent as it is; otherwise something has to be changed.
+    pub(super) fn ask_again(&mut self, passes: bool) -> String {
+        match self.at {
+            At::SendBack(_) => String::new(),
+            At::Item(_) if !passes => String::new(),
+            At::Item(_) | At::Review => {
+                self.at = At::Review;
+                self.reviewing = true;
+                self.summary()
+            }
         }
     }
 
@@ -75,6 +100,9 @@ impl<'a> Form<'a> {
         if !self.begun.is_empty() {
             return "... ".to_owned();
         }
+        if !self.listed.is_empty() {
+            return format!("value {}; an empty line ends> ", self.listed.len() + 1);
+        }
         match &self.at {
             At::Review => "Enter sends it, a number changes one, q quits: ".to_owned(),
             At::SendBack(_) => "Send the plan back with this feedback? [y/N] ".to_owned(),
@@ -87,7 +115,8 @@ impl<'a> Form<'a> {
                     (false, true, _) => "numbers such as 1,3",
                     (false, false, _) if item.custom => "number or own words",
                     (false, false, _) => "number",
-                    (true, ..) => "answer",
+                    (true, true, _) => "several values, one a line, an empty line ends",
+                    (true, false, _) => "answer",
                 };
                 let default = if item.default.is_some() { "; /default" } else { "" };
                 let skip = if item.required { "" } else { "; empty skips" };
@@ -133,6 +162,9 @@ impl<'a> Form<'a> {
             }
         }
         let text = std::mem::take(&mut self.begun) + line;
+        if is_list(item) {
+            return self.list_line(i, item, &text);
+        }
         let picks = match read_picks(item, &text) {
             Ok(picks) => picks,
             Err(Unclear::NotAnOption(words))
@@ -143,14 +175,32 @@ impl<'a> Form<'a> {
             }
             Err(unclear) => return Step::Ask(unclear.sentence(item)),
         };
-        if let Err(message) = fits(self.ask, item, &picks) {
-            return Step::Ask(message);
-        }
-        self.answers[i] = picks;
-        self.after_item(i)
+        self.take(i, picks)
     }
 
-    fn after_item(&mut self, i: usize) -> Step {
+    /// One more value of a list, or its end.
+    fn list_line(&mut self, i: usize, item: &Item, text: &str) -> Step {
+        let Some(value) = spoken(item, text) else { return self.take(i, self.listed.clone()) };
+        // Whether there are enough is known at the end.
+        let mut begun = item.clone();
+        begun.bounds.min_items = None;
+        self.listed.push(value);
+        match fits(self.ask, &begun, &self.listed) {
+            Ok(()) => Step::Ask(String::new()),
+            Err(message) => {
+                self.listed.pop();
+                Step::Ask(message)
+            }
+        }
+    }
+
+    /// The picks of an item, if they fit.
+    fn take(&mut self, i: usize, picks: Vec<String>) -> Step {
+        if let Err(message) = fits(self.ask, &self.ask.questions[i], &picks) {
+            return Step::Ask(message);
+        }
+        self.listed.clear();
+        self.answers[i] = picks;
         let single = self.ask.questions.len() == 1;
         if single && !self.answers[i].is_empty() {
             return self.send();
@@ -170,11 +220,9 @@ impl<'a> Form<'a> {
             return Some(Step::Ask("Noted; now the answer.".to_owned()));
         }
         match (line.trim(), self.ask.questions.get(i)?.default.clone()) {
-            ("/default", Some(default)) => {
-                self.answers[i] = default;
-                Some(self.after_item(i))
-            }
+            ("/default", Some(default)) => Some(self.take(i, default)),
             ("/back", _) if i > 0 => {
+                self.listed.clear();
                 self.at = At::Item(i - 1);
                 Some(Step::Ask(String::new()))
             }
@@ -211,10 +259,12 @@ impl<'a> Form<'a> {
     fn summary(&self) -> String {
         let mut out = String::from("Your answer:");
         for (i, (item, picks)) in self.ask.questions.iter().zip(&self.answers).enumerate() {
-            let name = item.header.as_deref().unwrap_or(&item.question);
-            let text =
-                if item.secret && !picks.is_empty() { "(secret)".to_owned() } else { picks_text(picks) };
-            out.push_str(&format!("\n  {}. {}: {}", i + 1, one_line(name), text.replace('\n', "\n     ")));
+            let text = if item.secret && !picks.is_empty() {
+                "(secret)".to_owned()
+            } else {
+                picks_text(item, picks)
+            };
+            out.push_str(&format!("\n  {}. {}: {}", i + 1, item_name(item), text.replace('\n', "\n     ")));
             if let Some(note) = &self.notes[i] {
                 out.push_str(&format!("\n     note: {note}"));
             }

@@ -9,7 +9,7 @@ fn reply(answers: &[&[&str]]) -> Step {
 }
 
 fn type_in(question: &Question, lines: &[&str]) -> Step {
-    let mut form = Form::new(question);
+    let mut form = Form::new(question, None);
     let mut last = Step::Quit;
     for (n, line) in lines.iter().enumerate() {
         last = form.line(line);
@@ -55,7 +55,10 @@ fn what_is_not_possible_is_asked_again() {
     assert_eq!(type_in(&count, &[" 3 "]), reply(&[&["3"]]));
     let port = samples::one(r#"{"question":"Port?","input":"integer","default":["8080"]}"#);
     assert_eq!(type_in(&port, &["/default"]), reply(&[&["8080"]]));
-    assert!(Form::new(&port).prompt().contains("/default"));
+    assert!(Form::new(&port, None).prompt().contains("/default"));
+    let mut odd = port.clone();
+    odd.ask.questions[0].default = Some(vec!["many".to_owned()]);
+    assert!(said(type_in(&odd, &["/default"])).contains("Not possible"), "a default is checked like words");
     let agree = samples::one(r#"{"question":"Agree?","input":"boolean"}"#);
     assert_eq!(type_in(&agree, &["y"]), reply(&[&["true"]]));
 }
@@ -77,6 +80,38 @@ fn several_picks_and_own_words_go_together() {
     assert_eq!(type_in(&multiple, &["1 2 + D, E"]), reply(&[&["A", "B", "D, E"]]));
     assert_eq!(type_in(&multiple, &["only mine"]), reply(&[&["only mine"]]));
     assert!(said(type_in(&multiple, &["1,1"])).contains("picked twice"));
+}
+
+#[test]
+fn a_list_without_options_takes_a_value_a_line() {
+    let list = samples::asked(
+        r#"{"questions":[{"question":"Why?"},{"question":"Files?","multiple":true,"bounds":{"maxItems":2}}]}"#,
+    );
+    let review = said(type_in(&list, &["x", "a.txt, b.txt", "c.txt", ""]));
+    assert!(review.contains("2. Files?: \"a.txt, b.txt\", c.txt"), "{review}");
+    assert_eq!(type_in(&list, &["x", "a \\", "b", "c", "", ""]), reply(&[&["x"], &["a \nb", "c"]]));
+    assert!(said(type_in(&list, &["x", "a", "b", "c"])).contains("at most 2"));
+    assert_eq!(type_in(&list, &["x", "a", "b", "c", "", ""]), reply(&[&["x"], &["a", "b"]]));
+    assert_eq!(type_in(&list, &["x", "a", "/back", "y", "b", "", ""]), reply(&[&["y"], &["b"]]));
+    assert_eq!(type_in(&list, &["x", "", ""]), reply(&[&["x"], &[]]));
+}
+
+#[test]
+fn what_could_not_be_sent_is_asked_again_and_kept_where_it_may_pass() {
+    let two = samples::two_items();
+    let mut form = Form::new(&two, None);
+    for line in ["1", "1", ""] {
+        form.line(line);
+    }
+    assert!(form.ask_again(false).contains("1. Auth method: JWT"));
+    assert_eq!(form.line(""), reply(&[&["JWT"], &["Logging"]]));
+    let single = single();
+    let mut form = Form::new(&single, None);
+    assert_eq!(form.line("1"), reply(&[&["JWT"]]));
+    assert_eq!(form.ask_again(false), "", "another answer is needed");
+    assert_eq!(form.line("2"), reply(&[&["s"]]));
+    assert!(form.ask_again(true).contains("Which?: s"));
+    assert_eq!(form.line(""), reply(&[&["s"]]));
 }
 
 #[test]

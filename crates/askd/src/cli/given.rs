@@ -7,6 +7,8 @@ use askd_core::answer::Reply;
 use askd_core::ask::APPROVE;
 use askd_core::{Ask, Item, Kind};
 
+use super::text::one_line;
+
 /// What was typed.
 #[derive(Debug, Default)]
 pub(super) struct Given {
@@ -157,14 +159,17 @@ fn approval(ask: &Ask) -> Result<Vec<Vec<String>>, String> {
     }
 }
 
-/// A number from 1, or the header or key of an item.
+/// A number from 1, or the name of an item: its key, its header, or its text as `askd show` has it.
 fn item_named(name: &str, ask: &Ask) -> Result<usize, String> {
     if let Ok(n) = name.parse::<usize>() {
         return (1..=ask.questions.len()).contains(&n).then(|| n - 1).ok_or_else(|| {
             format!("there is no question {n}; they are numbered 1 to {}", ask.questions.len())
         });
     }
-    let called = |item: &Item| [&item.key, &item.header].into_iter().flatten().any(|text| text == name);
+    let called = |item: &Item| {
+        let names = [item.key.as_deref(), item.header.as_deref(), Some(item.question.as_str())];
+        names.into_iter().flatten().any(|text| text == name || one_line(text) == one_line(name))
+    };
     let mut found = ask.questions.iter().enumerate().filter(|(_, item)| called(item));
     match (found.next(), found.next()) {
         (Some((n, _)), None) => Ok(n),
@@ -185,6 +190,9 @@ fn pick_named(text: &str, ask: &Ask) -> Result<(usize, String), String> {
         }
     };
     let options = &ask.questions[n].options;
+    if options.is_empty() {
+        return Err(format!("question {} has no options to pick from; give the answer itself", n + 1));
+    }
     let found =
         option.parse::<usize>().ok().and_then(|number| number.checked_sub(1)).and_then(|i| options.get(i));
     found.map(|option| (n, option.value.clone())).ok_or_else(|| {
@@ -259,6 +267,10 @@ mod tests {
         assert_eq!(answers(&given, &two), lists(&[&["JWT"], &["Logging", "a=b, c"]]));
         assert_eq!(answers(&numbered(&["Extras=", "Auth method=JWT"], &[]), &two), lists(&[&["JWT"], &[]]));
         assert!(answers(&numbered(&["1=JWT"], &[]), &two).unwrap_err().contains("-i 2= to skip"));
+        let shown = &["which auth method?=JWT", "Which extras?="];
+        assert!(answers(&numbered(shown, &[]), &two).is_err());
+        let shown = &["Which auth  method?=JWT", "Which extras?="];
+        assert_eq!(answers(&numbered(shown, &[]), &two), lists(&[&["JWT"], &[]]));
         for (bad, wanted) in [
             ("JWT", "has no '='"),
             ("3=x", "no question 3"),
@@ -280,6 +292,8 @@ mod tests {
         assert!(answers(&numbered(&[], &["1.9"]), &two).unwrap_err().contains("numbered 1 to 2"));
         let single = samples::one(r#"{"question":"Which?","options":["JWT","Session"]}"#);
         assert_eq!(answers(&numbered(&[], &["2"]), &single), lists(&[&["Session"]]));
+        let free = samples::one(r#"{"question":"Why?"}"#);
+        assert!(answers(&numbered(&[], &["1"]), &free).unwrap_err().contains("has no options"));
     }
 
     #[test]

@@ -37,11 +37,9 @@ impl Unclear {
 }
 
 pub(super) fn read_picks(item: &Item, text: &str) -> Result<Vec<String>, Unclear> {
-    if text.trim().is_empty() {
-        return Ok(Vec::new());
-    }
+    let Some(spoken) = spoken(item, text) else { return Ok(Vec::new()) };
     if item.options.is_empty() {
-        return Ok(vec![spoken(item, text)]);
+        return Ok(vec![spoken]);
     }
     if let Some(own) = text.strip_prefix('=').filter(|_| item.custom) {
         return Ok(vec![own.to_owned()]);
@@ -64,14 +62,22 @@ pub(super) fn read_picks(item: &Item, text: &str) -> Result<Vec<String>, Unclear
     if is_option || item.custom { Ok(vec![meant]) } else { Err(Unclear::NotAnOption(text.trim().to_owned())) }
 }
 
-/// Own words in the form that a typed field wants.
-fn spoken(item: &Item, text: &str) -> String {
-    match (item.input, text.trim().to_lowercase().as_str()) {
+/// Whether it takes any number of own values.
+pub(super) fn is_list(item: &Item) -> bool {
+    item.multiple && item.options.is_empty()
+}
+
+/// Own words in the form that a typed field wants; `None` if there are none.
+pub(super) fn spoken(item: &Item, text: &str) -> Option<String> {
+    if text.trim().is_empty() {
+        return None;
+    }
+    Some(match (item.input, text.trim().to_lowercase().as_str()) {
         (Some(Input::Boolean), "y" | "yes" | "true") => "true".to_owned(),
         (Some(Input::Boolean), "n" | "no" | "false") => "false".to_owned(),
         (None | Some(Input::Text | Input::Multiline), _) => text.to_owned(),
         _ => text.trim().to_owned(),
-    }
+    })
 }
 
 #[derive(Clone, Copy)]

@@ -4,7 +4,7 @@ use askd_core::RejectMode;
 use askd_core::answer::Rejection;
 use clap::{Args, ValueEnum};
 
-use super::exit::Outcome;
+use super::exit::{Failure, Outcome};
 use super::inside_agent::refuse_inside_agent;
 use super::screen::{Screen, say};
 use super::show::Target;
@@ -55,7 +55,8 @@ pub(super) async fn reject(args: RejectArgs, client: &Client, screen: Screen) ->
         let effect = ending::reject_effect(mode, question.ask.kind, reason.is_some());
         say(&format!("Rejecting {} ({}): {effect}.", ids::short(&question.id), mode.as_str()));
     }
-    let settled = client.reject(&question.id, &rejection).await?;
+    let sent = client.reject(&question.id, &rejection).await;
+    let settled = sent.map_err(|error| Failure::of_answer(error, &question.ask))?;
     if screen.json {
         return Ok(screen.json(&settled.json)?);
     }

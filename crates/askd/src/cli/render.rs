@@ -7,6 +7,7 @@ use askd_core::{Item, Kind, Question, Status};
 
 use super::ending::{answers, delivery, ended, picks_text};
 use super::ids::short;
+use super::picks::is_list;
 use super::screen::Paint;
 use super::text::{clean, one_line};
 use super::when::{now, span};
@@ -100,10 +101,9 @@ pub(super) fn body(question: &Question, paint: Paint) -> String {
 /// One item with its options numbered, as the prompt and `--pick` count them.
 pub(super) fn item_text(i: usize, items: usize, item: &Item, paint: Paint) -> String {
     let number = if items > 1 { format!("{}. ", i + 1) } else { String::new() };
-    let header = item.header.as_deref().map(one_line).filter(|text| !text.is_empty());
     let mut out = String::new();
-    if let Some(header) = header {
-        out.push_str(&format!("{}\n", paint.bold(&format!("{number}{header}"))));
+    if has_header(item) {
+        out.push_str(&format!("{}\n", paint.bold(&format!("{number}{}", item_name(item)))));
         out.push_str(&indent(&clean(&item.question), "  "));
     } else {
         out.push_str(&format!("{number}{}\n", paint.bold(clean(&item.question).trim_end())));
@@ -114,9 +114,22 @@ pub(super) fn item_text(i: usize, items: usize, item: &Item, paint: Paint) -> St
     if let Some(url) = &item.url {
         out.push_str(&format!("  link: {}\n", one_line(url)));
     }
-    out.push_str(&paint.dim(&format!("  ({})", how_to_answer(item))));
+    // The key is one more name for `-i`, where there are several items to name.
+    let key = item.key.as_deref().map(one_line).filter(|key| items > 1 && *key != item_name(item));
+    let key = key.map(|key| format!("; key {key}")).unwrap_or_default();
+    out.push_str(&paint.dim(&format!("  ({}{key})", how_to_answer(item))));
     out.push('\n');
     out
+}
+
+/// What an item is called where there is one line for it.
+pub(super) fn item_name(item: &Item) -> String {
+    let name = item.header.as_deref().filter(|_| has_header(item)).unwrap_or(&item.question);
+    one_line(name)
+}
+
+fn has_header(item: &Item) -> bool {
+    item.header.as_deref().is_some_and(|header| !one_line(header).is_empty())
 }
 
 fn option_text(n: usize, option: &Choice, paint: Paint) -> String {
@@ -154,6 +167,9 @@ pub(super) fn how_to_answer(item: &Item) -> String {
             Some(Input::Uri | Input::Url) => "an address such as https://example.org",
         };
         parts.push(words.to_owned());
+        if is_list(item) {
+            parts.push("several values".to_owned());
+        }
     }
     let bounds = &item.bounds;
     let mut limit = |name: &str, value: Option<String>| {
@@ -166,7 +182,7 @@ pub(super) fn how_to_answer(item: &Item) -> String {
     limit("picks at least", bounds.min_items.map(|n| n.to_string()));
     limit("picks at most", bounds.max_items.map(|n| n.to_string()));
     limit("matching", bounds.pattern.clone());
-    limit("default", item.default.as_ref().map(|default| default.join(", ")));
+    limit("default", item.default.as_ref().map(|default| picks_text(item, default)));
     if item.secret {
         parts.push("secret".to_owned());
     }
@@ -178,13 +194,21 @@ fn ending(question: &Question, paint: Paint) -> String {
     let Some(outcome) = &question.outcome else {
         let modes: Vec<&str> = question.ask.reject_modes.iter().map(|mode| mode.as_str()).collect();
         let id = short(&question.id);
-        return format!(
-            "\n{}\n",
-            paint.dim(&format!(
-                "Answer it: askd answer {id}    Reject it ({}): askd reject {id}",
-                modes.join(", ")
-            ))
-        );
+        let mut text = String::new();
+        for (i, item) in question.ask.questions.iter().enumerate().filter(|(_, item)| is_list(item)) {
+            let (name, n) = (item_name(item), i + 1);
+            let how = if question.ask.questions.len() > 1 {
+                format!("-i {n}=ONE -i {n}=TWO")
+            } else {
+                "ONE TWO".to_owned()
+            };
+            text.push_str(&format!("Several values for {name}: askd answer {id} {how}\n"));
+        }
+        text.push_str(&format!(
+            "Answer it: askd answer {id}    Reject it ({}): askd reject {id}",
+            modes.join(", ")
+        ));
+        return format!("\n{}\n", paint.dim(&text));
     };
     let mut out = format!("\n{}\n", paint.bold(&ended(outcome)));
     out.push_str(&answers(question, outcome));
@@ -196,7 +220,12 @@ fn ending(question: &Question, paint: Paint) -> String {
     }
     out.push_str(&delivery(question.delivery.as_ref(), question.ask.session_id.is_some()));
     if let Some(received) = &outcome.agent_received {
-        let got: Vec<String> = received.answers.iter().map(|picks| picks_text(picks)).collect();
+        let got: Vec<String> = received
+            .answers
+            .iter()
+            .zip(&question.ask.questions)
+            .map(|(picks, item)| picks_text(item, picks))
+            .collect();
         let text = format!(
             "  the agent took another answer first ({}): {}\n",
             one_line(&received.via),
@@ -238,6 +267,20 @@ mod tests {
             assert!(shown.contains(wanted), "no {wanted:?} in:\n{shown}");
         }
         assert!(!shown.contains('\u{1b}'), "{shown:?}");
+    }
+
+    #[test]
+    fn picks_are_not_taken_for_others() {
+        let list = samples::two_items().ask.questions.remove(1);
+        let text = |item: &Item, picks: &[&str]| {
+            picks_text(item, &picks.iter().map(|pick| (*pick).to_owned()).collect::<Vec<_>>())
+        };
+        assert_eq!(text(&list, &["a", "b"]), "a, b");
+        assert_eq!(text(&list, &["a, b"]), r#""a, b""#);
+        assert_eq!(text(&list, &["a\nb", ""]), r#""a\nb", """#);
+        let single = samples::two_items().ask.questions.remove(0);
+        assert_eq!(text(&single, &["yes, do it"]), "yes, do it");
+        assert_eq!(text(&single, &[""]), r#""""#);
     }
 
     #[test]

@@ -92,14 +92,15 @@ fn log_to_stderr() {
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
 }
 
-/// Runs a command that talks to a hub. Ctrl-C ends it wherever it is.
+/// Runs a command that talks to a hub. Ctrl-C ends it wherever it is, but for the one that has a session to end first.
 fn talk(command: Command, global: &Global) -> Outcome {
+    let ends_itself = matches!(command, Command::Run(_));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let result = runtime.block_on(async {
         tokio::select! {
             biased;
             result = command_of(command, global) => result,
-            _ = tokio::signal::ctrl_c() => Err(Failure::new(Exit::Interrupted, "")),
+            _ = tokio::signal::ctrl_c(), if !ends_itself => Err(Failure::new(Exit::Interrupted, "")),
         }
     });
     // A reader of the terminal may still be blocked.

@@ -1,16 +1,18 @@
 //! `askd run AGENT`: an agent managed by askd, in this terminal and on every other surface.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
 
 use askd_core::{Cause, Session};
 
 use super::conversation::{Conversation, TurnOver};
 use super::exit::{Exit, Failure, Outcome};
 use super::screen::{Screen, say};
-use super::terminal;
+use super::terminal::{self, Typed};
 use crate::client::Client;
 
 pub(super) const EXAMPLES: &str = "\
@@ -23,6 +25,9 @@ Examples:
   askd run mock --prompt 'two plan' --keep
   askd run claude --cwd ~/app --prompt 'add a login page'
   askd run gemini -- --model gemini-pro";
+
+/// More than an agent gets to end by itself (20 seconds), so that the hub can still say that it did not.
+const END_WITHIN: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
@@ -54,6 +59,8 @@ pub(super) async fn run(args: RunArgs, client: &Client, screen: Screen) -> Outco
         return Err(Failure::usage("there is no terminal to type at; say what to do with --prompt"));
     }
     let request = json!({ "agent": args.agent, "cwd": cwd, "prompt": args.prompt, "args": args.args });
+    // Heard from here on: a session that is just being started is ended too.
+    let mut ctrl_c = signal(SignalKind::interrupt())?;
     let started = client.start_session(&request).await?;
     let session = started.value;
     if screen.json {
@@ -61,16 +68,44 @@ pub(super) async fn run(args: RunArgs, client: &Client, screen: Screen) -> Outco
     }
     say(&format!("askd: session {}", session.id));
     let over = tokio::select! {
+        // First, because a prompt hears Ctrl-C too and says more.
+        biased;
         over = converse(&args, client, &session) => over,
-        _ = tokio::signal::ctrl_c() => Err(Failure::new(Exit::Interrupted, "")),
+        _ = ctrl_c.recv() => Err(Failure::new(Exit::Interrupted, "")),
     };
-    let gone = matches!(over, Ok(TurnOver::Session(_)));
-    if !gone && args.keep {
-        say(&format!("askd: {} goes on as {}", session.agent, session.id));
-    } else if !gone {
-        client.end_session(&session.id).await?;
+    if matches!(over, Ok(TurnOver::Session(_))) {
+        return verdict(over?);
     }
-    verdict(over?)
+    let after = if args.keep {
+        format!("{} goes on as {}, and what it asked stays open", session.agent, session.id)
+    } else {
+        end(client, &session).await?;
+        "the session is ended, with all that it asked".to_owned()
+    };
+    match over {
+        Err(left) if left.exit == Exit::Interrupted => {
+            let before = if left.message.is_empty() { String::new() } else { format!("{}; ", left.message) };
+            Err(Failure::new(Exit::Interrupted, format!("{before}{after}")))
+        }
+        over => {
+            if args.keep {
+                say(&format!("askd: {after}"));
+            }
+            verdict(over?)
+        }
+    }
+}
+
+/// Ends the session; a hub that does not answer, or another Ctrl-C, ends the wait for it.
+async fn end(client: &Client, session: &Session) -> Outcome {
+    let unknown = |exit: Exit| Failure::new(exit, format!("the session {} may go on", session.id));
+    tokio::select! {
+        ended = tokio::time::timeout(END_WITHIN, client.end_session(&session.id)) => match ended {
+            Ok(ended) => Ok(ended?),
+            Err(_) => Err(unknown(Exit::Error)),
+        },
+        _ = tokio::signal::ctrl_c() => Err(unknown(Exit::Interrupted)),
+    }
 }
 
 async fn converse(args: &RunArgs, client: &Client, session: &Session) -> Outcome<TurnOver> {
@@ -79,8 +114,11 @@ async fn converse(args: &RunArgs, client: &Client, session: &Session) -> Outcome
         return conversation.turn().await;
     }
     loop {
-        let Some(line) = terminal::read_line("> ", false).await? else {
-            return Ok(TurnOver::Turn("left".to_owned()));
+        terminal::forget_typed().await;
+        let line = match terminal::read_line("> ", false).await? {
+            Typed::Line(line) => line,
+            Typed::End => return Ok(TurnOver::Turn("left".to_owned())),
+            Typed::Interrupted => return Err(Failure::new(Exit::Interrupted, "")),
         };
         if line.trim().is_empty() {
             continue;

@@ -51,7 +51,7 @@ impl Screen {
 }
 
 /// JSON may be shown on a terminal too: what serde leaves as it is, but a terminal would obey, becomes an escape.
-fn plain_json(json: &str) -> String {
+pub(super) fn plain_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let mut units = [0; 2];
     for c in json.chars() {

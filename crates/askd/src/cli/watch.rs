@@ -146,7 +146,7 @@ fn words(event: &Event) -> (&'static str, String) {
         }
         EventType::QuestionResolved => {
             let word = outcome.map_or("settled", |outcome| outcome.status.as_str());
-            let answer = outcome.map(ending::answer_line).filter(|answer| !answer.is_empty());
+            let answer = question.map(ending::answer_line).filter(|answer| !answer.is_empty());
             let how = outcome.map(|outcome| match &outcome.by.actor {
                 Some(actor) => format!("on {} by {}", outcome.by.surface.as_str(), one_line(actor)),
                 None => format!("on {}", outcome.by.surface.as_str()),
