@@ -237,9 +237,12 @@ fn check_text(text: &str, item: &Item) -> Result<(), (&'static str, String)> {
     if let Some(n) = number {
         let below = bounds.minimum.as_ref().is_some_and(|min| is_less(&n, min));
         if below || bounds.maximum.as_ref().is_some_and(|max| is_less(max, &n)) {
-            let show = |bound: &Option<Number>| bound.as_ref().map_or("any".to_owned(), ToString::to_string);
-            let (low, high) = (show(&bounds.minimum), show(&bounds.maximum));
-            let message = format!("{} is not between {low} and {high}", shown(text, item));
+            let wanted = match (&bounds.minimum, &bounds.maximum) {
+                (Some(low), Some(high)) => format!("between {low} and {high}"),
+                (Some(low), None) => format!("{low} or more"),
+                (_, high) => high.as_ref().map(|high| format!("{high} or less")).unwrap_or_default(),
+            };
+            let message = format!("{} is not {wanted}", shown(text, item));
             return Err(("out_of_range", message));
         }
         return Ok(());
