@@ -227,7 +227,7 @@ fn check_text(text: &str, item: &Item) -> Result<(), (&'static str, String)> {
         Input::Date if text.parse::<jiff::civil::Date>().is_err() || text.len() != 10 => {
             return not("a date such as 2026-11-15");
         }
-        Input::Datetime if text.parse::<crate::Timestamp>().is_err() => {
+        Input::Datetime if !is_time(text) => {
             return not("a time such as 2026-11-15T07:00:00Z");
         }
         Input::Email if !is_email(text) => return not("an e-mail address"),
@@ -264,9 +264,18 @@ fn integer(text: &str) -> Option<Number> {
     text.parse::<i64>().map(Number::from).or_else(|_| text.parse::<u64>().map(Number::from)).ok()
 }
 
+/// As RFC 3339 writes it; others of its kind would not be understood by the agent.
+fn is_time(text: &str) -> bool {
+    let separated = [(4, b'-'), (7, b'-'), (13, b':'), (16, b':')];
+    separated.iter().all(|(at, separator)| text.as_bytes().get(*at) == Some(separator))
+        && !text.contains('[')
+        && text.parse::<crate::Timestamp>().is_ok()
+}
+
 fn is_email(text: &str) -> bool {
     text.split_once('@').is_some_and(|(name, host)| {
-        !name.is_empty() && host.contains('.') && !text.contains(char::is_whitespace)
+        let plain = !text.contains(|c: char| c.is_whitespace() || c == ',');
+        !name.is_empty() && host.contains('.') && !host.contains('@') && plain
     })
 }
 
@@ -368,7 +377,10 @@ mod tests {
             ("boolean", "{}", "true", "yes"),
             ("date", "{}", "2026-02-28", "2026-02-30"),
             ("datetime", "{}", "2026-02-28T00:00:00Z", "2026-02-28"),
+            ("datetime", "{}", "2026-02-28T00:00:00.25+01:00", "2026-02-28T00:00:00+01:00[Europe/Berlin]"),
+            ("datetime", "{}", "2026-02-28t00:00:00z", "20260228T00Z"),
             ("email", "{}", "a@b.org", "a@b"),
+            ("email", "{}", "a+b@c.d.org", "a@b.c,d@@e"),
             ("uri", "{}", "https://a", "a b"),
             ("text", r#"{"minLength":2,"maxLength":3}"#, "åß", "å"),
             ("text", r#"{"pattern":"^[a-z]+$"}"#, "abc", "ABC"),

@@ -258,8 +258,15 @@ fn offers_only_texts(schema: &Value) -> bool {
     !offered.is_empty() && offered.iter().all(|value| value.is_string())
 }
 
+/// The type that a value has unless it is null, where that is the only choice.
 pub(super) fn type_of(schema: &Value) -> Option<&str> {
-    schema.get("type").and_then(Value::as_str)
+    let types = match schema.get("type")? {
+        Value::Array(types) => types.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    let mut others =
+        types.iter().filter_map(Value::as_str).filter(|name| types.len() == 1 || *name != "null");
+    others.next().filter(|_| others.next().is_none())
 }
 
 fn input(schema: &Value) -> Input {

@@ -619,9 +619,11 @@ fn what_a_form_cannot_promise_is_shown_as_it_came() {
 fn a_field_that_may_be_null_has_the_type_of_its_other_choice() {
     let schema = json!({ "properties": {
         "n": { "anyOf": [{ "type": "integer", "minimum": 1 }, { "type": "null" }], "title": "N" },
-        "u": { "anyOf": [{ "type": "integer" }, { "type": "boolean" }] } } });
+        "u": { "anyOf": [{ "type": "integer" }, { "type": "boolean" }] },
+        "t": { "type": ["string", "null"] } } });
     let params = json!({ "sessionId": "s", "mode": "form", "message": "m", "requestedSchema": schema });
-    same(elicitation::METHOD, &params, &[json!({ "action": "accept", "content": { "n": 5, "u": true } })]);
+    let content = json!({ "n": 5, "u": true, "t": "123" });
+    same(elicitation::METHOD, &params, &[json!({ "action": "accept", "content": content })]);
     for wrong in [json!("5"), json!(0)] {
         let result = json!({ "action": "accept", "content": { "n": wrong } });
         assert!(round_trip(elicitation::METHOD, &params, &result).is_err(), "{result}");
