@@ -82,7 +82,7 @@ impl Engine {
         self.relay(server, message(done)).await?;
         match tokio::time::timeout(WRITE_PATIENCE, written).await {
             Ok(written) => written.map_err(|_| AcpError::Unreachable)?,
-            // The holder has it and writes it as soon as the agent reads.
+            // It is on its way: the holder writes it as soon as the agent reads.
             Err(_) => Ok(()),
         }
     }

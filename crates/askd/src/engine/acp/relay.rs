@@ -1,6 +1,6 @@
 //! What the attendant of an ACP server keeps: the clients' requests that the agent has not answered, and the stream.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -93,8 +93,8 @@ pub(in crate::engine) struct Relay {
     ids: Ids,
     /// By the id that the agent knows.
     waiting: HashMap<String, Waiting>,
-    /// What the holder has not said yet to be written.
-    writes: HashMap<u64, Sent>,
+    /// What the holder has not said yet to be written, in the order in which it was sent.
+    writes: BTreeMap<u64, Sent>,
 }
 
 /// What has to be known of a client's request besides its bytes.
@@ -141,7 +141,7 @@ pub(super) struct Returned {
 
 impl Relay {
     pub(in crate::engine) fn new(server: Arc<AcpServer>, generation: u64) -> Self {
-        let (waiting, writes) = (HashMap::new(), HashMap::new());
+        let (waiting, writes) = (HashMap::new(), BTreeMap::new());
         Self { server, generation, ids: Ids::new(), waiting, writes }
     }
 
@@ -248,6 +248,7 @@ impl Relay {
         }
     }
 
+    /// Something was given to the holder.
     pub(super) fn sending(&mut self, tag: u64, sent: Sent) {
         self.writes.insert(tag, sent);
     }
@@ -265,7 +266,7 @@ impl Relay {
 
     /// What was sent and of which nobody will say any more whether it was written.
     pub(super) fn unconfirmed(&mut self) -> Vec<Sent> {
-        self.writes.drain().map(|(_, sent)| sent).collect()
+        std::mem::take(&mut self.writes).into_values().collect()
     }
 
     /// Tells a client that the agent has not got what it wrote.

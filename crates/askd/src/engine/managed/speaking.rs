@@ -72,7 +72,12 @@ impl Attendant {
                 let bytes = words.filter(|_| !interrupts).unwrap_or_else(|| Bytes::from(bytes));
                 self.write_outcome(delivery, bytes, reply, connection).await;
             }
-            Speech::Call(call) => self.call_outcome(call, reply),
+            Speech::Call(call) => {
+                if let Some(relay) = &self.relay {
+                    relay.server.forget_words(&delivery.question.id);
+                }
+                self.call_outcome(call, reply);
+            }
         }
         self.apply_all(heard, None).await
     }
