@@ -38,6 +38,10 @@ impl Attendant {
         let line = splice::one_line(&line);
         let Some(relay) = self.relay.as_mut().filter(|_| !line.is_empty()) else { return Ok(()) };
         let message = Message::parse(bytes);
+        if matches!(message, Message::Request { .. }) && self.names.may_repeat(n) {
+            // It is in the stream and what it asks is in the store, perhaps answered by now: it is not asked once more.
+            return Ok(());
+        }
         let mut entry = NewEntry { line: Some(relay.line(n)), ..NewEntry::new(now(), "other") };
         match &message {
             Message::Malformed { defect, .. } => {

@@ -48,7 +48,7 @@ pub(in crate::engine) struct Attendant {
     /// Questions that the agent took back while an answer was on its way: it is not said any more.
     pub(super) taken_back: HashSet<QuestionId>,
     /// The names that its questions have had.
-    pub(super) names: Names,
+    pub(in crate::engine) names: Names,
     /// What was said and is not yet stored, in order.
     pub(in crate::engine) unsaved: Vec<(SessionId, NewEntry)>,
     /// Work for the store, in order, and what waits for it.
@@ -195,8 +195,7 @@ impl Attendant {
         wishes: &mut mpsc::Receiver<Command>,
     ) -> Result<Over, EngineError> {
         let Attached { welcome, mut connection, mut events } = attached;
-        let heard_through = self.heard_through(welcome.next_line.saturating_sub(1)).await?;
-        self.names.may_repeat_through(heard_through);
+        self.recall_lines(welcome.next_line.saturating_sub(1)).await?;
         self.told_open = None;
         self.apply_all(greeting, None).await?;
         let opening = std::mem::take(&mut self.pipeline.following.to_write).concat();

@@ -40,7 +40,7 @@ impl Attendant {
             end_orphan(found).await;
         }
         // What the agent had said and no hub had heard is still on the disk.
-        self.names.may_repeat_through(u64::MAX);
+        self.recall_lines(u64::MAX).await?;
         let mut after = 0;
         while let Ok(left) = leftover(&folder, after, LEFTOVER_LINES) {
             for line in left.lines {

@@ -16,7 +16,7 @@ use crate::engine::EngineError;
 const MAX_NAMES: usize = 1 << 15;
 
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(in crate::engine) struct Names {
     /// By their hashes, those before the newest generation too: two that share one only cost a look into the store.
     used: HashSet<u64>,
     used_before: HashSet<u64>,
@@ -42,11 +42,7 @@ impl Names {
         self.is_incomplete = true;
     }
 
-    pub(super) fn may_repeat_through(&mut self, line: u64) {
-        self.heard_through = line;
-    }
-
-    pub(super) fn may_repeat(&self, line: u64) -> bool {
+    pub(in crate::engine) fn may_repeat(&self, line: u64) -> bool {
         line <= self.heard_through
     }
 
@@ -66,12 +62,17 @@ impl Names {
 }
 
 impl Attendant {
-    /// The newest line that may have been heard before, of those that the holder has. A server's stream has every line that was, each
-    /// stored together with the question that it asks.
-    pub(super) async fn heard_through(&mut self, newest: u64) -> Result<u64, EngineError> {
-        let Some(relay) = &self.relay else { return Ok(newest) };
-        let stored = self.engine.store().last_line(&relay.server.stream).await?;
-        Ok(newest.min(relay.own_line(stored)))
+    /// Finds out which lines up to the newest may have been heard before. A server's stream has every line that was, each stored
+    /// together with the question that it asks.
+    pub(super) async fn recall_lines(&mut self, newest: u64) -> Result<(), EngineError> {
+        self.names.heard_through = match &self.relay {
+            Some(relay) => {
+                let stored = self.engine.store().last_line(&relay.server.stream).await?;
+                newest.min(relay.own_line(stored))
+            }
+            None => newest,
+        };
+        Ok(())
     }
 
     /// Gives a question another name where an earlier one that is over has the agent's own. Says whether nobody can have had it.
