@@ -240,7 +240,9 @@ fn two_requests_with_one_name_are_two_questions() {
         let heard = std::fs::read_to_string(&heard).unwrap();
         let lines = heard.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         let got: Vec<_> = lines.map(|line| (line["id"].clone(), line["result"]["answers"].clone())).collect();
-        (got[1..] == [(json!(60), json!([["no"]])), (json!(61), json!([["yes"]]))]).then_some(())
+        // Two answers may overtake each other.
+        let wanted = [(json!(60), json!([["no"]])), (json!(61), json!([["yes"]]))];
+        (got.len() == 3 && wanted.iter().all(|wanted| got.contains(wanted))).then_some(())
     });
 }
 
