@@ -222,7 +222,8 @@ impl Outcome {
         outcome.notes = answer.notes.iter().any(Option::is_some).then(|| answer.notes.clone());
         outcome.edited_plan.clone_from(&answer.edited_plan);
         outcome.next_mode.clone_from(&answer.next_mode);
-        outcome.withheld = secret.to_vec();
+        let given = |item: &usize| answer.answers.get(*item).is_some_and(|picks| !picks.is_empty());
+        outcome.withheld = secret.iter().copied().filter(given).collect();
         outcome
     }
 
@@ -243,5 +244,19 @@ impl Outcome {
         let mut outcome = Self::empty(Status::Expired, By::hub(), at);
         outcome.cause = Some(Cause::DeadlinePassed);
         outcome
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_that_was_skipped_is_told_from_one_that_is_withheld() {
+        let answers = vec![vec!["root".to_owned()], vec!["hunter2".to_owned()], Vec::new()];
+        let answer = Answer { notes: vec![None; 3], answers, edited_plan: None, next_mode: None };
+        let outcome = Outcome::answered(&answer, &[1, 2], By::hub(), Timestamp::from_millis(1));
+        assert_eq!(outcome.answers, Some(vec![vec!["root".to_owned()], Vec::new(), Vec::new()]));
+        assert_eq!(outcome.withheld, [1]);
     }
 }
