@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::field::{Collector, FieldErrors};
 use crate::limits::{MAX_ITEMS, MAX_NAME_BYTES, MAX_NEXT_MODES, MAX_OPTIONS, MAX_TEXT_BYTES};
-use crate::question::{Body, Bounds, Choice, Context, Input, Item, Kind, ToolRef, is_less};
+use crate::question::{Body, BodyFormat, Bounds, Choice, Context, Input, Item, Kind, ToolRef, is_less};
 use crate::{RejectMode, SessionId, Timestamp};
 
 /// The value that approves a plan.
@@ -49,6 +49,16 @@ pub struct Ask {
 impl Ask {
     pub fn secret_items(&self) -> Vec<usize> {
         self.questions.iter().enumerate().filter(|(_, item)| item.secret).map(|(i, _)| i).collect()
+    }
+
+    /// What a list calls the question: of a form, what stands above its fields; else its first item.
+    pub fn headline(&self) -> &str {
+        let Some(first) = self.questions.first() else { return "" };
+        let is_field = first.key.as_deref().is_some_and(|key| key != RAW_RESULT);
+        let above = self.body.as_ref().filter(|body| body.format == BodyFormat::Text);
+        let above = above.filter(|_| is_field && self.kind == Kind::Form);
+        let line = above.and_then(|body| body.text.lines().find(|line| !line.trim().is_empty()));
+        line.unwrap_or(&first.question)
     }
 
     pub fn call_id(&self) -> Option<&str> {

@@ -29,8 +29,15 @@ export function projectName(question: Question): string {
   return clean(cwd).replace(/[/\\]+$/, "").split(/[/\\]/).pop() || clean(cwd);
 }
 
+/** The key of the only item of a question that is shown as it came. */
+const RAW_RESULT = "$result";
+
+/** What a list calls a question: of a form, what stands above its fields; else its first item. The hub's `Ask::headline` is the same. */
 export function headline(question: Question): string {
-  return firstWords(question.questions[0]?.question ?? "");
+  const { kind, body, questions: [first] } = question;
+  const isField = typeof first?.key === "string" && first.key !== RAW_RESULT;
+  const above = kind === "form" && isField && body?.format === "text" ? body.text.split("\n").find((line) => line.trim()) : null;
+  return firstWords(above ?? first?.question ?? "");
 }
 
 const SURFACES: Record<Surface, string> = {

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 
 import { firstWords } from "../../src/text/clean.ts";
 import { rowHeight, rows } from "../../src/inbox/groups.ts";
+import { headline } from "../../src/text/names.ts";
 import { between, since } from "../../src/text/time.ts";
 import type { Question } from "../../src/api.ts";
 
@@ -20,6 +21,13 @@ test("groups stand in the order of their oldest question", () => {
 test("the first words are one line", () => {
   expect(firstWords("  one\n two  ")).toBe("one two");
   expect(firstWords("x".repeat(300), 10)).toBe(`${"x".repeat(9)}…`);
+});
+
+test("a form is called by what stands above its fields", () => {
+  const form = (key: string | null, kind = "form"): Question =>
+    ({ kind, questions: [{ question: "name", key }, { question: "age", key: "age" }], body: { format: "text", text: "\nTell me about yourself.\nAll of it." } }) as unknown as Question;
+  expect(headline(form("name"))).toBe("Tell me about yourself.");
+  expect([form("$result"), form(null), form("name", "choice")].map(headline)).toEqual(["name", "name", "name"]);
 });
 
 test("a row says folder and host where its group does not, and is as high as its words", () => {

@@ -80,8 +80,7 @@ async fn search(
 
 fn ambiguous(text: &str, found: &[Question]) -> String {
     let lines = found.iter().take(10).map(|question| {
-        let first = question.ask.questions.first().map_or("", |item| item.question.as_str());
-        format!("\n  {}  {}  {}", question.id, question.ask.agent, one_line(first))
+        format!("\n  {}  {}  {}", question.id, question.ask.agent, one_line(question.ask.headline()))
     });
     let more = if found.len() > 10 { "\n  ..." } else { "" };
     format!(

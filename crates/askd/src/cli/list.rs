@@ -114,14 +114,18 @@ fn show(questions: &[Question], open: bool, screen: Screen) -> String {
     table(&columns, &rows, screen.width, screen.paint)
 }
 
-/// Header and text of the first item, and how many more there are.
+/// What the question is called, with the header of the first item and how many more there are, or with the number of its fields.
 pub(super) fn headline(question: &Question) -> String {
-    let items = &question.ask.questions;
+    let (items, text) = (&question.ask.questions, question.ask.headline());
     let Some(first) = items.first() else { return String::new() };
+    if text != first.question {
+        let fields = if items.len() == 1 { String::new() } else { format!(" ({} fields)", items.len()) };
+        return format!("{}{fields}", one_line(text));
+    }
     let header = first.header.as_deref().map(one_line).filter(|text| !text.is_empty());
     let header = header.map(|text| format!("{text}: ")).unwrap_or_default();
     let more = if items.len() > 1 { format!(" (+{})", items.len() - 1) } else { String::new() };
-    format!("{header}{}{more}", one_line(&first.question))
+    format!("{header}{}{more}", one_line(text))
 }
 
 /// A folder as a person knows it.
@@ -148,6 +152,22 @@ mod tests {
         assert!(lines[0].starts_with("ID"), "{text}");
         assert!(lines[1].starts_with("000007  claude"), "{text}");
         assert!(lines[1].contains("Auth method: Which auth method? (+1)  /home/me/app"), "{text}");
+    }
+
+    #[test]
+    fn a_form_is_called_by_what_stands_above_its_fields() {
+        let form = |key: &str, body: &str| {
+            let body = serde_json::json!({ "format": "text", "text": body });
+            let items =
+                serde_json::json!([{ "question": "name", "key": key }, { "question": "age", "key": "age" }]);
+            let asked = serde_json::json!({ "kind": "form", "questions": items, "body": body });
+            headline(&samples::asked(&asked.to_string()))
+        };
+        assert_eq!(
+            form("name", "\nTell me about yourself.\nAll of it."),
+            "Tell me about yourself. (2 fields)"
+        );
+        assert_eq!(form(askd_core::ask::RAW_RESULT, "{}"), "name (+1)");
     }
 
     #[test]
