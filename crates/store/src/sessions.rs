@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use askd_core::{Cause, Session, SessionId, Source, SourceId, SourceState, Timestamp};
 
-use crate::StoreResult;
+use crate::{NewEntry, StoreResult};
 
 /// A source with what is needed to connect to it again after a restart.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,6 +70,13 @@ pub trait Sessions: Send + Sync {
     /// Ends a session, cancels its open questions and fails its unfinished deliveries, each told by its event.
     async fn end_session(&self, id: &SessionId, cause: Cause, at: Timestamp) -> StoreResult<Option<Session>>;
 
-    /// Ends a source and every session of it.
-    async fn end_source(&self, id: &SourceId, cause: Cause, at: Timestamp) -> StoreResult<Option<Source>>;
+    /// Ends a source and every session of it. What is to be told of it comes last in its transcript, in the same transaction: what
+    /// has ended is not looked at again.
+    async fn end_source(
+        &self,
+        id: &SourceId,
+        cause: Cause,
+        at: Timestamp,
+        told: Option<(SessionId, NewEntry)>,
+    ) -> StoreResult<Option<Source>>;
 }

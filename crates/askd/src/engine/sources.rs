@@ -151,9 +151,19 @@ impl Engine {
     }
 
     pub async fn end_source(&self, id: &SourceId, cause: Cause) -> Result<Option<Source>, EngineError> {
+        self.end_source_telling(id, cause, None).await
+    }
+
+    /// The same, and the last that is told of it in its transcript.
+    pub(in crate::engine) async fn end_source_telling(
+        &self,
+        id: &SourceId,
+        cause: Cause,
+        told: Option<(SessionId, NewEntry)>,
+    ) -> Result<Option<Source>, EngineError> {
         self.inner.attached.stop(id);
         self.inner.mouths.remove(id);
-        Ok(self.store().end_source(id, cause, now()).await?)
+        Ok(self.store().end_source(id, cause, now(), told).await?)
     }
 
     pub async fn list_sources(&self, caller: &Caller) -> Result<Vec<Source>, EngineError> {

@@ -12,10 +12,11 @@ use askd_core::{
 use super::rows::{
     DELIVERY, PENDING, QUESTION, at, corrupt, optional_json, parsed, record, rows, text, to_json,
 };
+use super::transcripts::Ends;
 use super::writer::Tx;
-use super::{SqliteStore, settle};
-use crate::StoreResult;
+use super::{SqliteStore, settle, transcripts};
 use crate::sessions::{SessionSeen, Sessions, SourceRecord};
+use crate::{NewEntry, StoreResult};
 
 const SESSION: &str = "SELECT id, source_id, agent, native_id, cwd, title, parent_id, live, pid, managed, started_at, \
      ended_at, ending, tmux FROM sessions";
@@ -295,7 +296,13 @@ impl Sessions for SqliteStore {
         self.write(move |tx| end_session(tx, &id, &cause, at)).await
     }
 
-    async fn end_source(&self, id: &SourceId, cause: Cause, at: Timestamp) -> StoreResult<Option<Source>> {
+    async fn end_source(
+        &self,
+        id: &SourceId,
+        cause: Cause,
+        at: Timestamp,
+        told: Option<(SessionId, NewEntry)>,
+    ) -> StoreResult<Option<Source>> {
         let id = id.clone();
         self.write(move |tx| {
             let find = format!("{SESSION} WHERE source_id = ?1 AND live = 1 ORDER BY number");
@@ -303,6 +310,9 @@ impl Sessions for SqliteStore {
                 end_session(tx, &session.id, &cause, at)?;
             }
             end_questions(tx, "q.source_id = ?1", text(&id), &cause, at)?;
+            if let Some((transcript, entry)) = told {
+                transcripts::append(tx, transcript, vec![entry], Ends::NoneYet)?;
+            }
             set_state(tx, &id, SourceState::Ended, None, at)
         })
         .await

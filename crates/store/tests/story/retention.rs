@@ -106,7 +106,7 @@ pub(crate) async fn sources_that_came_and_went_are_forgotten<S: Stage>() {
     store.see_session(session_seen(2, &ids[1])).await.unwrap();
     for id in &ids[1..] {
         let cause = Cause::SourceLost { detail: None };
-        store.end_source(id, cause, at(10)).await.unwrap();
+        store.end_source(id, cause, at(10), None).await.unwrap();
     }
     let known = async || {
         let sources = store.sources().await.unwrap();

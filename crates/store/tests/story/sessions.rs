@@ -67,7 +67,7 @@ pub(crate) async fn sources_are_kept_with_their_state<S: Stage>() {
     let unknown = source_record(404).source.id;
     assert_eq!(store.source(&unknown).await.unwrap(), None);
     assert_eq!(store.set_source_state(&unknown, SourceState::Lost, None, at(1)).await.unwrap(), None);
-    assert_eq!(store.end_source(&unknown, exited(), at(1)).await.unwrap(), None);
+    assert_eq!(store.end_source(&unknown, exited(), at(1), None).await.unwrap(), None);
     assert_eq!(store.newest(), 0, "sources have no events");
 }
 
@@ -76,7 +76,7 @@ pub(crate) async fn an_ended_source_stays_ended<S: Stage>() {
     let store = stage.store();
     let record = source_record(1);
     store.add_source(record.clone()).await.unwrap();
-    let ended = store.end_source(&record.source.id, exited(), at(10)).await.unwrap();
+    let ended = store.end_source(&record.source.id, exited(), at(10), None).await.unwrap();
     let wanted = Source { state: SourceState::Ended, since: at(10), ..record.source.clone() };
     assert_eq!(ended, Some(wanted.clone()));
     // Its last task may speak after a person has detached it.
@@ -240,7 +240,7 @@ pub(crate) async fn ending_a_source_ends_its_sessions_and_questions<S: Stage>() 
     let untouched = ask(&**store, other.asks(20, plain())).await;
     let before = store.newest();
     let cause = Cause::SourceLost { detail: Some("connection refused".to_owned()) };
-    let source = store.end_source(&mine.source, cause.clone(), at(500)).await.unwrap().unwrap();
+    let source = store.end_source(&mine.source, cause.clone(), at(500), None).await.unwrap().unwrap();
     assert_eq!((source.state, source.since), (SourceState::Ended, at(500)));
     for questions in [&first_questions, &second_questions] {
         assert_ended(&**store, questions, cause.clone()).await;
@@ -261,7 +261,7 @@ pub(crate) async fn ending_a_source_ends_its_sessions_and_questions<S: Stage>() 
     }
     assert_eq!(happened(&**store, before).await, told);
     let newest = store.newest();
-    assert_eq!(store.end_source(&mine.source, exited(), at(600)).await.unwrap(), Some(source));
+    assert_eq!(store.end_source(&mine.source, exited(), at(600), None).await.unwrap(), Some(source));
     assert_eq!(store.newest(), newest);
 }
 

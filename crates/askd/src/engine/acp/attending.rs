@@ -13,7 +13,7 @@ use askd_adapters::splice;
 use askd_adapters::transport::holder::HolderConnection;
 use askd_adapters::transport::holder::protocol::WriteResult;
 use askd_adapters::transport::jsonrpc::{Id, Message};
-use askd_core::{Cause, Question};
+use askd_core::{Cause, Question, SessionId};
 use askd_store::{AsksHere, NewEntry};
 
 use super::error::AcpError;
@@ -332,12 +332,19 @@ impl Attendant {
         self.push_entry(Some(NewEntry { raw: Some(text), ..NewEntry::new(now(), "other") }));
     }
 
-    /// The agent is gone: told in the stream, and to everybody who waits for it.
-    pub(in crate::engine) async fn relay_gone(&mut self, cause: &Cause) -> Result<(), EngineError> {
-        let Some(relay) = &self.relay else { return Ok(()) };
+    /// The agent is gone: what its stream tells of it.
+    pub(in crate::engine) fn relay_end(&self, cause: &Cause) -> Option<(SessionId, NewEntry)> {
+        let relay = self.relay.as_ref()?;
         relay.server.set_gone();
-        self.push_notice(notice::ended(cause));
-        self.save().await?;
+        let (about, raw) = (Some(self.main.id.clone()), Some(notice::ended(cause)));
+        Some((relay.server.stream.clone(), NewEntry { about, raw, ..NewEntry::new(now(), "other") }))
+    }
+
+    /// The agent is gone, and its stream tells it: everybody who waits for it is told, too.
+    pub(in crate::engine) async fn relay_gone(&mut self, cause: &Cause) -> Result<(), EngineError> {
+        if self.relay.is_none() {
+            return Ok(());
+        }
         let responses = self.pipeline.abandon();
         self.tell_responses(responses);
         self.save().await?;

@@ -58,8 +58,7 @@ impl Attendant {
                 let how = resume.map(|resume| format!("; go on with: {resume}")).unwrap_or_default();
                 let detail = format!("the holder of the agent was killed{how}");
                 let cause = Cause::SourceLost { detail: Some(detail) };
-                self.engine.end_source(&self.source.id, cause.clone()).await?;
-                self.relay_gone(&cause).await?;
+                self.end(&cause).await?;
             }
         }
         self.forget_holder().await;
@@ -76,8 +75,14 @@ impl Attendant {
                 resume: self.engine.resume_command(&self.main),
             },
         };
-        self.engine.end_source(&self.source.id, cause.clone()).await?;
-        self.relay_gone(&cause).await
+        self.end(&cause).await
+    }
+
+    /// Everything that the agent said is stored.
+    async fn end(&mut self, cause: &Cause) -> Result<(), EngineError> {
+        let told = self.relay_end(cause);
+        self.engine.end_source_telling(&self.source.id, cause.clone(), told).await?;
+        self.relay_gone(cause).await
     }
 
     pub(super) async fn forget_holder(&mut self) {

@@ -1,9 +1,9 @@
 //! After a restart, the managed agents that earlier hubs started are taken up where they were left; and so is one whose words could
 //! not be stored.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use askd_adapters::transport::holder::{Completed, Folder, look, probe_offline};
+use askd_adapters::transport::holder::{Completed, Folder, HolderId, list, look, probe_offline};
 use askd_adapters::{Begin, Codec, Heard, KnownSession, Pending, Start};
 use askd_core::delivery::{DeliveryInput, Redeliver};
 use askd_core::{Cause, Question, QuestionId, Session, SessionId, Settlement, SourceState};
@@ -82,20 +82,30 @@ impl Engine {
                         tracing::error!(source = %record.source.id, why, "a managed agent cannot be taken up again");
                         let cause = Cause::SourceLost { detail: Some(why) };
                         self.end_source(&record.source.id, cause).await?;
-                        self.end_unborn(&record).await?;
                     }
                 }
             }
         }
+        self.end_left_behind().await?;
         Ok(resumed)
     }
 
-    /// An agent whose hub was killed while it started it: nobody was told of it, and nobody will ever talk to it.
-    async fn end_unborn(&self, record: &SourceRecord) -> Result<(), EngineError> {
-        let Ok(held) = serde_json::from_str::<HeldSettings>(&record.settings) else { return Ok(()) };
-        if self.store().session(&held.main).await?.is_none() {
-            let folder = Folder::in_data(&self.inner.managed.settings.data, &held.holder);
-            self.spawn(|_| async move { end_unattended(&folder, held.holder).await });
+    /// Ends the holders that belong to no agent any more, with what they hold: their hub was killed while it started or ended the
+    /// agent, and nobody will ever talk to it.
+    async fn end_left_behind(&self) -> Result<(), EngineError> {
+        let sources = self.store().sources().await?;
+        let attended = sources.iter().filter(|record| record.source.state != SourceState::Ended);
+        let attended =
+            attended.filter_map(|record| serde_json::from_str::<HeldSettings>(&record.settings).ok());
+        let attended: HashSet<HolderId> = attended.map(|held| held.holder).collect();
+        match list(&self.inner.managed.settings.data) {
+            Ok(holders) => {
+                for found in holders.into_iter().filter(|found| !attended.contains(&found.id)) {
+                    tracing::info!(holder = %found.id, "ending what an earlier hub left behind");
+                    self.spawn(|_| async move { end_unattended(&found.folder, found.id).await });
+                }
+            }
+            Err(error) => tracing::error!(%error, "cannot look for what an earlier hub left behind"),
         }
         Ok(())
     }
