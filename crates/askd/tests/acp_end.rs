@@ -5,7 +5,7 @@
 mod acp;
 
 use acp::{EXTENSION, HELLO, Place, assert_no_hole, eventually, hub, is_alive, prompt, questions, result};
-use askd_testkit::hub::Hub;
+use askd_testkit::hub::{Hub, signal};
 use serde_json::{Value, json};
 
 fn agent_pid(hub: &Hub) -> i64 {
@@ -132,4 +132,25 @@ fn an_agent_that_hears_nothing_any_more_is_ended_like_any_other() {
         let body: Value = serde_json::from_str(&body).unwrap_or_default();
         assert!(status == 409 || body["id"] == id && body["error"]["code"] == -32603, "{status} {body}");
     }
+}
+
+#[test]
+fn what_a_killed_hub_was_just_ending_is_ended_by_the_next() {
+    let mut hub = hub();
+    let place = Place::new(&hub, "halfway");
+    place.open("mock", "/tmp");
+    let agent = agent_pid(&hub);
+    let (_, sources) = hub.http("GET", "/v1/sources", None).unwrap();
+    let source = sources["sources"][0]["id"].as_str().unwrap().to_owned();
+    // The holder hears nothing while the hub still lives.
+    let holder = hub.holders()[0];
+    signal(holder, "STOP").unwrap();
+    assert_eq!(hub.http("DELETE", &format!("/v1/sources/{source}"), None).unwrap().0, 204);
+    hub.kill().unwrap();
+    signal(holder, "CONT").unwrap();
+    hub.restart().unwrap();
+    eventually("nobody is left", || (!is_alive(agent) && hub.holders().is_empty()).then_some(()));
+    eventually("nothing is left", || {
+        std::fs::read_dir(hub.data.join("holders")).unwrap().next().is_none().then_some(())
+    });
 }

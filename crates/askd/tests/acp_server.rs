@@ -123,6 +123,9 @@ fn a_client_takes_back_its_own_request_and_nobody_elses() {
     eventually("the third prompt", || lines("third").pop());
     let (status, body) = owner.post("", cancel);
     assert!(status == 409 && body.contains("ambiguous_answer"), "{status} {body}");
+    // Nor is anything that nobody waits for said to be taken back.
+    let (status, body) = owner.post("", &cancel.replace('7', "8"));
+    assert!(status == 404 && body.contains("session/cancel"), "{status} {body}");
     assert_eq!(owner.post("", r#"{"jsonrpc":"2.0","method":"_last"}"#).0, 202);
     eventually("the last message", || lines("_last").pop());
     assert_eq!(lines("$/cancel_request").len(), 1);

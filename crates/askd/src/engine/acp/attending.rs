@@ -234,9 +234,9 @@ impl Attendant {
             },
             Relayed::Notification { body, done } => (body, Sender::Other(done)),
             Relayed::Cancel { body, client, done } => match relay.cancellation(&body, &client) {
-                Some(text) => (text, Sender::Other(done)),
-                None => {
-                    drop(done.send(Err(AcpError::AmbiguousCancel)));
+                Ok(text) => (text, Sender::Other(done)),
+                Err(refused) => {
+                    drop(done.send(Err(refused)));
                     return Ok(());
                 }
             },

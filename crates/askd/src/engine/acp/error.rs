@@ -18,6 +18,10 @@ pub enum AcpError {
     NotWritten(String),
     #[error("several requests that wait have this id; end the turn that you mean with session/cancel")]
     AmbiguousCancel,
+    #[error(
+        "no request of yours with the id {0} waits: it has its response, or the hub was restarted since; a turn is ended with session/cancel"
+    )]
+    NothingToCancel(String),
     #[error("the agent waits for no response with the id {0}")]
     UnknownRequest(String),
     #[error("{0}")]

@@ -186,21 +186,21 @@ impl Relay {
         Some((text, Sender::Request(id)))
     }
 
-    /// A client's cancellation names its request by its own id; what nobody waits for is passed on as it is. `None` if
-    /// several requests have that id: whose turn is meant cannot be known, and nobody's is ended by guessing.
-    pub(super) fn cancellation(&self, body: &str, client: &TokenId) -> Option<String> {
+    /// A client's cancellation, which names its request by its own id, as the agent gets it. Where several requests have that id it
+    /// cannot be known whose turn is meant, and nobody's is ended by guessing; nor where none has it that this hub passed on.
+    pub(super) fn cancellation(&self, body: &str, client: &TokenId) -> Result<String, AcpError> {
         let path = ["params", "requestId"];
         let read = |text: &str| serde_json::from_str::<Id>(text).ok();
         let wanted = splice::at(body, &path).and_then(read);
-        let Some(wanted) = wanted else { return Some(body.to_owned()) };
+        let Some(wanted) = wanted else { return Ok(body.to_owned()) };
         let named = |waiting: &Waiting| {
             waiting.client == *client && read(&waiting.carried.original).as_ref() == Some(&wanted)
         };
         let mut known = self.waiting.iter().filter(|(_, waiting)| named(waiting)).map(|(id, _)| id);
         match (known.next(), known.next()) {
-            (None, _) => Some(body.to_owned()),
-            (Some(id), None) => Some(splice::set(body, &path, id)),
-            (Some(_), Some(_)) => None,
+            (None, _) => Err(AcpError::NothingToCancel(wanted.to_string())),
+            (Some(id), None) => Ok(splice::set(body, &path, id)),
+            (Some(_), Some(_)) => Err(AcpError::AmbiguousCancel),
         }
     }
 

@@ -35,7 +35,9 @@ impl From<AcpError> for Problem {
     fn from(error: AcpError) -> Self {
         let detail = error.to_string();
         match error {
-            AcpError::UnknownServer(_) | AcpError::UnknownRequest(_) => Self::new(Code::NotFound, detail),
+            AcpError::UnknownServer(_) | AcpError::UnknownRequest(_) | AcpError::NothingToCancel(_) => {
+                Self::new(Code::NotFound, detail)
+            }
             AcpError::OtherAgent { .. }
             | AcpError::Ended { .. }
             | AcpError::Unreachable
