@@ -39,6 +39,12 @@ pub trait Codec: Send + Sync {
         Vec::new()
     }
 
+    /// It has been connected for a while now, which is told a few times after each [`Codec::connected`]: an agent that may begin to
+    /// tell what happens only after it says that it is connected is asked once more.
+    fn still_connected(&mut self) -> Vec<Heard> {
+        Vec::new()
+    }
+
     /// What came back for a tagged [`crate::Call`] that this codec had wanted.
     fn replied(&mut self, tag: &str, status: u16, body: &[u8]) -> Vec<Heard> {
         let _ = (tag, status, body);

@@ -41,6 +41,8 @@ pub struct OpencodeCodec {
     pub(super) under_way: HashMap<u64, Purpose>,
     /// The folders that were asked for what waits in them, since the server is connected.
     pub(super) listed: HashSet<Option<String>>,
+    /// It has said that it is connected, and nothing since: it may not hear its own events yet.
+    pub(super) unsure: bool,
     /// Counts everything that has an order: calls, and requests as they become known.
     pub(super) now: u64,
 }
@@ -59,6 +61,7 @@ impl OpencodeCodec {
             open: OpenRequests::default(),
             under_way: HashMap::new(),
             listed: HashSet::new(),
+            unsure: false,
             now: 0,
         }
     }
@@ -158,6 +161,14 @@ impl Codec for OpencodeCodec {
 
     fn connected(&mut self) -> Vec<Heard> {
         self.ask_for_everything()
+    }
+
+    fn still_connected(&mut self) -> Vec<Heard> {
+        let mut heard = Vec::new();
+        if self.unsure {
+            self.ask_again(&mut heard);
+        }
+        heard
     }
 
     fn replied(&mut self, tag: &str, status: u16, body: &[u8]) -> Vec<Heard> {

@@ -3,10 +3,10 @@
 //! Requests are listed per folder, nobody tells which folders a server has loaded, and listing makes it load one (its plugins, language
 //! servers and watchers). So only the folders of the newest sessions are listed as they are. Of every other session, page by page, the
 //! last message is looked at, which loads nothing: only where its turn is not over can something wait, and only there its folder is
-//! listed too.
+//! listed too. What is asked for again is what was listed, and the newest sessions: any other that asks by then has changed since.
 
 use super::codec::{OpencodeCodec, in_directory, is_plain};
-use super::listing::Purpose;
+use super::listing::{Purpose, Round};
 use super::open::Way;
 use super::wire::{LastMessage, SessionInfo};
 use crate::codec::Start;
@@ -28,6 +28,8 @@ pub(super) struct Page {
     before: Option<u64>,
     /// Sessions on the pages before.
     looked_at: usize,
+    /// It is asked for once more on this connection, without those after it.
+    again: bool,
     attempt: u32,
 }
 
@@ -36,6 +38,7 @@ impl OpencodeCodec {
         // Replies of an earlier connection say nothing about this one.
         self.under_way.clear();
         self.listed.clear();
+        self.unsure = false;
         let mut heard = Vec::new();
         if self.beside_acp {
             self.list_folders(Vec::new(), &mut heard);
@@ -49,6 +52,19 @@ impl OpencodeCodec {
             self.ask_whether_begun(1, &mut heard);
         }
         heard
+    }
+
+    /// Asks once more on the same connection; what is under way goes on.
+    pub(super) fn ask_again(&mut self, heard: &mut Vec<Heard>) {
+        for directory in self.listed.clone() {
+            self.list_both(directory, Round::Again, heard);
+        }
+        if self.beside_acp || (self.start != Start::Observed && self.main.is_some()) {
+            // Sessions that became known since.
+            self.list_folders(Vec::new(), heard);
+        } else if self.start == Start::Observed {
+            self.ask_for_page(Page { again: true, ..Page::default() }, heard);
+        }
     }
 
     /// The one folder that is heard, where somebody else's server is heard by its plugin.
@@ -75,7 +91,7 @@ impl OpencodeCodec {
             }
             return heard.push(incomplete(&format!("the list of sessions did not come ({status})")));
         };
-        let next = next_page(&page, &sessions);
+        let next = next_page(&page, &sessions).filter(|_| !page.again);
         let looked_at = page.looked_at + sessions.len();
         let rest = if first { self.list_folders(sessions, heard) } else { sessions };
         if self.only_folder().is_some() {
@@ -89,7 +105,7 @@ impl OpencodeCodec {
                 heard.push(incomplete(&format!("it has more than {MAX_SESSIONS} sessions")));
             }
             Some(before) => {
-                self.ask_for_page(Page { before: Some(before), looked_at, attempt: 0 }, heard);
+                self.ask_for_page(Page { before: Some(before), looked_at, ..Page::default() }, heard);
             }
             None => {}
         }
@@ -129,10 +145,14 @@ impl OpencodeCodec {
 
     fn list_folder(&mut self, directory: Option<String>, heard: &mut Vec<Heard>) {
         if self.listed.insert(directory.clone()) {
-            self.list(Way::Question, directory.clone(), 1, heard);
-            if !self.beside_acp {
-                self.list(Way::Permission, directory, 1, heard);
-            }
+            self.list_both(directory, Round::First, heard);
+        }
+    }
+
+    fn list_both(&mut self, directory: Option<String>, round: Round, heard: &mut Vec<Heard>) {
+        self.list(Way::Question, directory.clone(), round, 1, heard);
+        if !self.beside_acp {
+            self.list(Way::Permission, directory, round, 1, heard);
         }
     }
 

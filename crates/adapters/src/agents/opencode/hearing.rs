@@ -17,9 +17,17 @@ use super::{permission, question};
 use crate::codec::Start;
 use crate::heard::{Asked, Heard, Voice};
 
+/// The first event of a stream. The server sends it before it listens to its own events; whatever comes after shows that it does.
+const CONNECTED: &str = "server.connected";
+
 impl OpencodeCodec {
     pub(super) fn hear_event(&mut self, text: &str, heard: &mut Vec<Heard>) -> Result<(), String> {
         let Envelope { directory, payload } = Envelope::read(text)?;
+        if payload.kind == CONNECTED {
+            self.unsure = true;
+        } else if std::mem::take(&mut self.unsure) {
+            self.ask_again(heard);
+        }
         match payload.kind.as_ref() {
             "permission.asked" if self.beside_acp => {}
             "question.asked" | "permission.asked" => {

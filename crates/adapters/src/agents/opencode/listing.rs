@@ -1,8 +1,13 @@
 //! What the server is asked for: at every connection everything that waits, and the tool part of a request that is in doubt.
 //!
 //! Nothing is replayed on a new connection, and the list is made while events go on. So it is asked for after the stream is
-//! open; what ended since is not revived by it, what was asked since is not missed in it. A listed request is shown only if
-//! its tool part still waits: an aborted turn leaves its requests in the list.
+//! open, and what ended since is not revived by it. The server says that it is connected before it hears its own events, though,
+//! and what is asked in between is in no event and may be too late for the list. So everything is listed again as soon as another
+//! event shows that it hears, and until then after a while (`still_connected`).
+//!
+//! A listed request is shown only if its tool part still waits: an aborted turn leaves its requests in the list. One that is known and
+//! in the list no more was forgotten by a restart, if that was the first list of the connection. Later there was no restart: it is just
+//! being answered, and only its part or an event tells how.
 
 use askd_core::Cause;
 use askd_core::delivery::FailReason;
@@ -28,6 +33,7 @@ pub(super) enum Purpose {
         way: Way,
         directory: Option<String>,
         at: u64,
+        round: Round,
         attempt: u32,
     },
     Part {
@@ -48,6 +54,13 @@ pub(super) enum Purpose {
     },
 }
 
+/// How often a folder was listed since the server is connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Round {
+    First,
+    Again,
+}
+
 /// Why a tool part is looked at.
 #[derive(Debug)]
 pub(super) enum Looking {
@@ -56,9 +69,9 @@ pub(super) enum Looking {
         open: Box<Open>,
         native: Box<RawValue>,
     },
-    /// One that is known and in the list.
+    /// One that is known and in the list, or in a later list no more.
     Still,
-    /// One that is known and not in the list.
+    /// One that is known and not in the first list.
     Absent,
     TurnOver,
     /// An answer was sent; `gone`: the server did not know the request.
@@ -116,10 +129,10 @@ impl OpencodeCodec {
         match purpose {
             Purpose::Sessions(page) => self.take_sessions(page, status, body, heard),
             Purpose::Turn(info) => self.take_turn(info, status, body, heard),
-            Purpose::List { way, directory, at, attempt } => {
+            Purpose::List { way, directory, at, round, attempt } => {
                 match serde_json::from_slice::<Vec<&RawValue>>(body).ok().filter(|_| status == 200) {
-                    Some(list) => self.take_list(way, directory.as_deref(), at, &list, heard),
-                    None if attempt < MAX_ATTEMPTS => self.list(way, directory, attempt + 1, heard),
+                    Some(list) => self.take_list(way, directory.as_deref(), at, round, &list, heard),
+                    None if attempt < MAX_ATTEMPTS => self.list(way, directory, round, attempt + 1, heard),
                     None => heard.push(Heard::Unrecognised {
                         why: format!("the list of requests did not come ({status})"),
                     }),
@@ -132,14 +145,21 @@ impl OpencodeCodec {
         }
     }
 
-    pub(super) fn list(&mut self, way: Way, directory: Option<String>, attempt: u32, heard: &mut Vec<Heard>) {
+    pub(super) fn list(
+        &mut self,
+        way: Way,
+        directory: Option<String>,
+        round: Round,
+        attempt: u32,
+        heard: &mut Vec<Heard>,
+    ) {
         let path = match way {
             Way::Question => "/question",
             Way::Permission => "/permission",
         };
         let query = in_directory(directory.as_deref());
         let at = self.now;
-        self.get(path.to_owned(), query, Purpose::List { way, directory, at, attempt }, heard);
+        self.get(path.to_owned(), query, Purpose::List { way, directory, at, round, attempt }, heard);
     }
 
     fn take_list(
@@ -147,6 +167,7 @@ impl OpencodeCodec {
         way: Way,
         directory: Option<&str>,
         at: u64,
+        round: Round,
         list: &[&RawValue],
         heard: &mut Vec<Heard>,
     ) {
@@ -177,7 +198,8 @@ impl OpencodeCodec {
         let absent: Vec<String> =
             self.open.iter().filter(absent).map(|open| open.native_id.clone()).collect();
         for id in absent {
-            self.look(&id, Looking::Absent, heard);
+            let looking = if round == Round::First { Looking::Absent } else { Looking::Still };
+            self.look(&id, looking, heard);
         }
     }
 
@@ -197,6 +219,10 @@ impl OpencodeCodec {
         match (status, serde_json::from_slice::<Message>(body)) {
             (200, Ok(message)) => match message.parts.into_iter().find(|part| part.call == link.call) {
                 Some(part) => self.looked(native_id, looking, &part.tool, standing(part.state), heard),
+                // A request may be listed a moment before its tool part is stored.
+                None if matches!(looking, Looking::Listed { .. } | Looking::Still) => {
+                    self.looked(native_id, looking, "", Standing::Waiting, heard);
+                }
                 None => {
                     let gone = Standing::Failed("its tool call is gone".to_owned());
                     self.looked(native_id, looking, "", gone, heard);
@@ -220,6 +246,10 @@ impl OpencodeCodec {
         heard: &mut Vec<Heard>,
     ) {
         if let Looking::Listed { open, native } = looking {
+            if self.open.get(native_id).is_some() {
+                // Its event was heard meanwhile.
+                return;
+            }
             if standing == Standing::Waiting {
                 return self.show(*open, native, heard);
             }

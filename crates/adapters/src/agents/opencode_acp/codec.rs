@@ -107,6 +107,11 @@ impl Codec for OpencodeAcpCodec {
         self.told_by_server(heard)
     }
 
+    fn still_connected(&mut self) -> Vec<Heard> {
+        let heard = self.server.still_connected();
+        self.told_by_server(heard)
+    }
+
     fn replied(&mut self, tag: &str, status: u16, body: &[u8]) -> Vec<Heard> {
         let heard = self.server.replied(tag, status, body);
         self.told_by_server(heard)

@@ -139,3 +139,16 @@ fn a_hub_that_comes_back_knows_each_question_by_its_own_way() {
     let heard = codec.hear_server(&event("message.part.updated", completed));
     assert!(matches!(&heard[..], [Heard::Confirmed { native_id }] if native_id == "que_1"), "{heard:?}");
 }
+
+#[test]
+fn the_server_is_asked_again_as_soon_as_it_surely_hears_itself() {
+    let mut codec = codec(Vec::new());
+    let listed = |heard| calls(heard).into_iter().map(|call| call.path).collect::<Vec<_>>();
+    assert_eq!(listed(codec.connected()), ["/question"]);
+    assert!(codec.still_connected().is_empty(), "it has said nothing");
+    assert!(codec.hear_server(&event("server.connected", json!({}))).is_empty());
+    assert_eq!(listed(codec.still_connected()), ["/question"]);
+    assert_eq!(listed(codec.hear_server(&event("server.heartbeat", json!({})))), ["/question"]);
+    assert!(codec.hear_server(&event("server.heartbeat", json!({}))).is_empty());
+    assert!(codec.still_connected().is_empty());
+}

@@ -65,6 +65,10 @@ impl Attendant {
                 () = stop.cancelled() => break,
                 news = self.link.next() => match news {
                     Some(News::Signal(signal)) => self.take_signal(signal, &commands).await,
+                    Some(News::StillConnected) => {
+                        let heard = self.codec.still_connected();
+                        self.apply_all(heard).await
+                    }
                     Some(News::Reply(done)) => {
                         let heard = done.tell(self.codec.as_mut());
                         self.apply_all(heard).await

@@ -1,11 +1,14 @@
 //! The line to one server: its stream of events, and calls that run beside it.
 //!
-//! In: where the server is, and calls to make. Out: [`News`], in the order in which it came. A slow call keeps no event waiting,
-//! and an answer does not wait behind lists.
+//! In: where the server is, and calls to make. Out: [`News`], in the order in which it came, and that it has been connected for a
+//! while. A slow call keeps no event waiting, and an answer does not wait behind lists.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use askd_adapters::transport::http_sse::{LostWhy, SseSignal};
@@ -15,10 +18,13 @@ use askd_core::delivery::DeliveryInput;
 use super::AttachedSettings;
 use super::calls::Server;
 use super::wire::{Reply, Wire};
-use crate::engine::Said;
+use crate::engine::{Said, at};
 
 /// Calls to one server at one time.
 const MAX_CALLS: usize = 4;
+/// After which times a connection has lasted a while. OpenCode hears its own events some milliseconds after it says that it is connected,
+/// on a busy machine later, and shows that it does only after 10 s if nothing happens.
+const WHILES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
 /// The status that a codec is given for a call that had no reply.
 const NO_REPLY: u16 = 0;
 
@@ -28,12 +34,15 @@ pub(in crate::engine) struct Link {
     places: Arc<Semaphore>,
     done: mpsc::Sender<Done>,
     finished: mpsc::Receiver<Done>,
+    /// When the connection of this moment has lasted a while, soonest first.
+    whiles: VecDeque<Instant>,
     _stop: DropGuard,
 }
 
 /// What came over the line.
 pub(in crate::engine) enum News {
     Signal(SseSignal),
+    StillConnected,
     Reply(Done),
 }
 
@@ -60,7 +69,8 @@ impl Link {
         let signals = wire.listen(stop.clone());
         let (done, finished) = mpsc::channel(MAX_CALLS);
         let places = Arc::new(Semaphore::new(MAX_CALLS));
-        Self { wire, signals, places, done, finished, _stop: stop.drop_guard() }
+        let whiles = VecDeque::new();
+        Self { wire, signals, places, done, finished, whiles, _stop: stop.drop_guard() }
     }
 
     pub(super) fn road(&self) -> &'static str {
@@ -70,15 +80,33 @@ impl Link {
     /// None once the line is stopped.
     pub(in crate::engine) async fn next(&mut self) -> Option<News> {
         tokio::select! {
-            signal = self.signals.recv() => signal.map(News::Signal),
+            signal = self.signals.recv() => signal.map(|signal| self.signalled(signal)),
             Some(done) = self.finished.recv() => Some(News::Reply(done)),
+            () = at(self.whiles.front().copied()) => {
+                self.whiles.pop_front();
+                Some(News::StillConnected)
+            }
         }
     }
 
     /// What has come already.
     pub(in crate::engine) fn ready(&mut self) -> Option<News> {
-        let signal = self.signals.try_recv().ok().map(News::Signal);
-        signal.or_else(|| self.finished.try_recv().ok().map(News::Reply))
+        match self.signals.try_recv() {
+            Ok(signal) => Some(self.signalled(signal)),
+            Err(_) => self.finished.try_recv().ok().map(News::Reply),
+        }
+    }
+
+    fn signalled(&mut self, signal: SseSignal) -> News {
+        match signal {
+            SseSignal::Connected { .. } => {
+                let now = Instant::now();
+                self.whiles = WHILES.iter().map(|after| now + *after).collect();
+            }
+            SseSignal::Lost { .. } => self.whiles.clear(),
+            SseSignal::Event(_) | SseSignal::Oversized { .. } => {}
+        }
+        News::Signal(signal)
     }
 
     /// Makes a call; `said` waits for what it means for an outcome.

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::Instant;
 
 use askd_adapters::transport::holder::{
     Attached, Folder, HolderConnection, HolderEvent, HolderEvents, attach,
@@ -26,7 +25,7 @@ use super::pipeline::Pipeline;
 use super::served::{Served, next_news};
 use super::speaking::{said_of, was_written};
 use crate::engine::acp::Relay;
-use crate::engine::{Engine, EngineError, Said};
+use crate::engine::{Engine, EngineError, Said, at};
 
 /// Pause before a holder that lives but does not answer is tried again.
 const ATTACH_AGAIN: Duration = Duration::from_millis(500);
@@ -346,13 +345,5 @@ impl Attendant {
         let tag = self.next_tag;
         self.next_tag += 1;
         tag
-    }
-}
-
-/// Comes at this time, or never.
-async fn at(time: Option<Instant>) {
-    match time {
-        Some(time) => tokio::time::sleep_until(time).await,
-        None => std::future::pending().await,
     }
 }

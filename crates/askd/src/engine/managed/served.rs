@@ -153,6 +153,10 @@ impl Attendant {
         for _ in 0..MAX_NEWS {
             match next {
                 Some(News::Signal(signal)) => self.take_signal(signal, commands).await?,
+                Some(News::StillConnected) => {
+                    let heard = self.codec.still_connected();
+                    self.apply_news(None, heard).await?;
+                }
                 Some(News::Reply(done)) => {
                     let heard = done.tell(self.codec.as_mut());
                     self.apply_news(None, heard).await?;
