@@ -47,18 +47,11 @@ impl Duel {
         duel
     }
 
-    /// A question as the store keeps it.
-    fn pending(&self, asked: usize, written: Option<Settlement>) -> Pending {
-        let Asked { native_id, native_session, native, .. } = &self.log.asked[asked];
-        let (native_id, native_session) = (native_id.clone(), native_session.clone());
-        Pending { native_id, native_session, native: native.clone(), written }
-    }
-
     fn take(&mut self, heard: Vec<Heard>) {
         for heard in heard {
             match heard {
                 Heard::Write(speech) => self.say(&speech),
-                Heard::Closing { bytes, .. } | Heard::FirstPrompt(bytes) => self.say(&Speech::Bytes(bytes)),
+                Heard::FirstPrompt(bytes) => self.say(&Speech::Bytes(bytes)),
                 Heard::Asked(asked) => self.log.asked.push(*asked),
                 Heard::Confirmed { native_id } => self.log.confirmed.push(native_id),
                 Heard::Withdrawn { native_id, .. } => self.log.withdrawn.push(native_id),
@@ -318,7 +311,13 @@ fn an_interrupt_ends_the_turn_and_all_its_questions() {
 #[test]
 fn a_hub_that_is_killed_between_ask_and_answer_goes_on() {
     let mut duel = Duel::new("two question");
-    let pending = duel.pending(0, None);
+    let first = &duel.log.asked[0];
+    let pending = Pending {
+        native_id: first.native_id.clone(),
+        native_session: first.native_session.clone(),
+        native: first.native.clone(),
+        written: None,
+    };
     let session = KnownSession { native_id: "mock-1".to_owned(), cwd: None, title: None };
     duel.codec = codec();
     let begin = Begin {
@@ -337,20 +336,6 @@ fn a_hub_that_is_killed_between_ask_and_answer_goes_on() {
     duel.answer(0, &[&["Red"], &[]]);
     duel.answer(1, &[&["option-a"]]);
     assert_eq!((duel.log.confirmed.len(), duel.log.ends.len()), (2, 1));
-}
-
-#[test]
-fn a_hub_that_is_killed_within_an_interrupt_ends_the_rest_of_its_turn() {
-    let mut duel = Duel::new("both");
-    let interrupt = Settlement::Rejected { mode: RejectMode::Interrupt, reason: None };
-    for (written, withdrawn) in [(Some(interrupt), 1), (None, 0)] {
-        let pending = vec![duel.pending(0, written), duel.pending(1, None)];
-        duel.codec = codec();
-        let heard = duel.codec.begin(Begin { start: Start::Observed, pending, ..Begin::default() });
-        let closings = heard.iter().filter(|heard| matches!(heard, Heard::Closing { .. })).count();
-        let ends = heard.iter().filter(|heard| matches!(heard, Heard::Withdrawn { .. })).count();
-        assert_eq!((closings, ends, heard.len()), (withdrawn, withdrawn, 2 * withdrawn), "{heard:?}");
-    }
 }
 
 #[test]

@@ -5,14 +5,14 @@
 
 use std::collections::VecDeque;
 
-use askd_core::{Ask, Cause, Outcome, Status};
+use askd_core::{Ask, Cause};
 use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::hearing::write;
 use super::ids::{Ids, Ours};
 use super::observed::Overheard;
-use super::open::{self, Delivered, Open, OpenQuestions, Way};
+use super::open::{Delivered, Open, OpenQuestions, Way};
 use super::session::Sessions;
 use super::wire::{self, Message};
 use super::{elicitation, permission, question, raw, replying};
@@ -84,26 +84,6 @@ impl AcpCodec {
         self.request(&Ours::Initialize, "initialize", params)
     }
 
-    /// With what the conversation begins, or goes on after a restart.
-    fn first_words(&mut self, prompt: Option<String>, has_asked: bool) -> Vec<Heard> {
-        match (self.start, self.sessions.main().map(|main| main.native_id.clone()), prompt) {
-            (Start::Fresh, _, prompt) => {
-                self.first_prompt = prompt;
-                vec![self.greet()]
-            }
-            // Whether the earlier hub came to say it is not known here; the holder gives it to the agent once.
-            (Start::Resumed, Some(main), Some(prompt)) => vec![self.first_prompt(&main, &prompt)],
-            (Start::Resumed, None, prompt) if !has_asked => {
-                self.first_prompt = prompt;
-                vec![self.greet()]
-            }
-            (_, _, prompt) => {
-                self.first_prompt = prompt;
-                Vec::new()
-            }
-        }
-    }
-
     pub(super) fn send_prompt(&mut self, session: &str, text: &str) -> Heard {
         if let Some(session) = self.sessions.get_mut(session) {
             session.begins_turn();
@@ -128,12 +108,6 @@ impl AcpCodec {
         }
     }
 
-    /// An interrupt that was given to the agent ends all that its turn asks.
-    fn abandon_interrupted(&mut self, session: &str, heard: &mut Vec<Heard>) {
-        let detail = Some("another question of the turn was rejected with an interrupt".to_owned());
-        self.abandon_all(session, &Cause::TurnAborted { detail }, heard);
-    }
-
     fn named(&self, session: Option<&str>) -> Vec<String> {
         match session {
             Some(session) => vec![session.to_owned()],
@@ -154,13 +128,22 @@ impl Codec for AcpCodec {
             self.open.push(open);
         }
         let has_asked = !begin.pending.is_empty();
-        let mut heard = Vec::new();
-        for session in self.open.interrupted() {
-            // The earlier hub was perhaps killed between the interrupt and this.
-            self.abandon_interrupted(&session, &mut heard);
+        match (self.start, self.sessions.main().map(|main| main.native_id.clone()), begin.prompt) {
+            (Start::Fresh, _, prompt) => {
+                self.first_prompt = prompt;
+                vec![self.greet()]
+            }
+            // Whether the earlier hub came to say it is not known here; the holder gives it to the agent once.
+            (Start::Resumed, Some(main), Some(prompt)) => vec![self.first_prompt(&main, &prompt)],
+            (Start::Resumed, None, prompt) if !has_asked => {
+                self.first_prompt = prompt;
+                vec![self.greet()]
+            }
+            (_, _, prompt) => {
+                self.first_prompt = prompt;
+                Vec::new()
+            }
         }
-        heard.extend(self.first_words(begin.prompt, has_asked));
-        heard
     }
 
     fn hear(&mut self, message: &[u8]) -> Vec<Heard> {
@@ -265,7 +248,7 @@ impl Codec for AcpCodec {
             None => return Err(Unspeakable::Unreadable(format!("{method} is not a question"))),
         };
         let mut bytes = Vec::new();
-        if Delivered::from(settled).interrupts() {
+        if Delivered::from(settled) == Delivered::Reject(askd_core::RejectMode::Interrupt) {
             let scope: super::open::Scope = wire::params(params).map_err(unreadable)?;
             // The cancellation comes first: an agent that read the response first would go on with the turn.
             let session =
@@ -276,25 +259,16 @@ impl Codec for AcpCodec {
         Ok(Speech::Bytes(bytes))
     }
 
-    fn closing(&self, native: &RawValue, outcome: &Outcome) -> Option<Vec<u8>> {
-        let Ok(Message::Request { id, method, .. }) = Message::read(native.get()) else { return None };
-        match (Way::of(&method)?, outcome.status, &outcome.cause) {
-            (way, _, Some(Cause::TurnAborted { .. } | Cause::SessionEnded { .. })) => {
-                Some(open::cancelled(way, &id))
-            }
-            (Way::Elicitation, Status::Answered, _) => Some(open::followed(&id)),
-            _ => None,
-        }
-    }
-
     fn delivered(&mut self, native_id: &str, settled: &Settlement) -> Vec<Heard> {
         let mut heard = Vec::new();
+        let delivered = Delivered::from(settled);
         let Some(open) = self.open.by_native_mut(native_id) else { return heard };
-        let delivered = open.delivered.insert(Delivered::from(settled));
-        if delivered.interrupts()
+        open.delivered = Some(delivered);
+        if delivered == Delivered::Reject(askd_core::RejectMode::Interrupt)
             && let Some(session) = open.session.clone()
         {
-            self.abandon_interrupted(&session, &mut heard);
+            let detail = Some("another question of the turn was rejected with an interrupt".to_owned());
+            self.abandon_all(&session, &Cause::TurnAborted { detail }, &mut heard);
         }
         heard
     }

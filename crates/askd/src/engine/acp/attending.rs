@@ -311,8 +311,7 @@ impl Attendant {
         let heard = self.codec.overhear(&sent.line);
         match sent.by {
             Sender::Request(_) => {}
-            // Who cancels a turn is told when its questions are over, and can say it again if he is not.
-            Sender::Other(done) => self.pipeline.following.recorded.push((done, known)),
+            Sender::Other(done) => drop(done.send(known)),
             Sender::Response(request, done) => {
                 self.push_notice(notice::answered(&request.id));
                 self.pipeline.following.recorded.push((done, known));

@@ -1,5 +1,7 @@
 //! What an agent's lines mean to the engine: questions, sessions, evidence. What was said is for `noting`.
 
+use bytes::Bytes;
+
 use askd_adapters::transport::holder::protocol::ToHub;
 use askd_adapters::{Asked, Heard, Speech};
 use askd_core::delivery::{Delivery, DeliveryInput, DeliveryState};
@@ -8,7 +10,7 @@ use askd_store::{Chain, SessionSeen};
 use futures_util::future::try_join_all;
 
 use super::attendant::Attendant;
-use super::pipeline::{Stored, Words};
+use super::pipeline::Stored;
 use crate::engine::{AgentQuestion, EngineError, new_bits, now};
 
 /// The roads by which a managed agent's questions are sighted: its own lines, or its own server.
@@ -102,7 +104,6 @@ impl Attendant {
                 | Heard::Unrecognised { .. }
                 // These follow their batch by themselves.
                 | Heard::Write(_)
-                | Heard::Closing { .. }
                 | Heard::FirstPrompt(_)
         );
         if !waits_for_nothing {
@@ -136,15 +137,8 @@ impl Attendant {
             Heard::Incomplete { detail } => {
                 self.engine.source_state(&self.source.id, SourceState::Connected, Some(detail)).await?;
             }
-            Heard::FirstPrompt(bytes) => self.pipeline.following.to_write.push(Words::first_prompt(bytes)),
-            Heard::Closing { native_id, bytes } => {
-                let words = match self.questions.get(&native_id) {
-                    Some(question) => Words::closing(question, bytes),
-                    None => Words::new(bytes),
-                };
-                self.pipeline.following.to_write.push(words);
-            }
-            Heard::Write(Speech::Bytes(bytes)) => self.pipeline.following.to_write.push(Words::new(bytes)),
+            Heard::FirstPrompt(bytes) => self.pipeline.following.first_prompt = Some(Bytes::from(bytes)),
+            Heard::Write(Speech::Bytes(bytes)) => self.pipeline.following.to_write.push(Bytes::from(bytes)),
             Heard::Write(Speech::Call(call)) => self.pipeline.following.to_call.push(call),
             Heard::Unrecognised { why } => {
                 tracing::info!(

@@ -7,20 +7,16 @@ use askd_adapters::transport::holder::{Completed, Folder, HolderId, list, look, 
 use askd_adapters::{Begin, Codec, Heard, KnownSession, Pending, Start};
 use askd_core::delivery::{DeliveryInput, Redeliver};
 use askd_core::{Cause, Question, QuestionId, Session, SessionId, Settlement, SourceState};
-use askd_store::{Order, QuestionFilter, SourceRecord};
+use askd_store::SourceRecord;
 use serde_json::value::RawValue;
 
 use super::attendant::Attendant;
 use super::ending::end_unattended;
-use super::pipeline::Words;
 use super::served::Served;
 use super::start::HeldSettings;
 use super::{ACP, MANAGED};
 use crate::engine::acp::{Relay, id_of};
 use crate::engine::{Engine, EngineError, new_bits, now};
-
-/// Settled questions of a session, the newest, of which one may have ended at the very moment when the hub did.
-const MAX_CLOSINGS: usize = 256;
 
 /// A managed agent, for `askd doctor` and for what Ctrl-C says.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
@@ -44,7 +40,6 @@ struct Recalled {
     /// By the agent's own names, as the questions are.
     sessions: HashMap<String, SessionId>,
     questions: HashMap<String, QuestionId>,
-    owed: Vec<Words>,
     begin: Begin,
 }
 
@@ -60,7 +55,6 @@ impl Attendant {
         self.codec = recalled.codec;
         self.sessions = recalled.sessions;
         self.questions = recalled.questions;
-        self.owed = recalled.owed;
         self.served = recalled.served;
         self.names.set_incomplete();
         let greeting = self.codec.begin(recalled.begin);
@@ -117,12 +111,11 @@ impl Engine {
     }
 
     async fn resume(&self, record: &SourceRecord) -> Result<(), String> {
-        let Recalled { held, folder, redeliver, codec, main, served, sessions, questions, owed, begin } =
+        let Recalled { held, folder, redeliver, codec, main, served, sessions, questions, begin } =
             self.recall(record).await?;
         let mut attendant =
             Attendant::new(self.clone(), record.source.clone(), main, codec, redeliver, folder);
         attendant.sessions = sessions;
-        attendant.owed = owed;
         attendant.served = served;
         attendant.relay = held.server.map(|server| server.relay(attendant.source(), attendant.main()));
         if let Some(relay) = &attendant.relay {
@@ -163,10 +156,6 @@ impl Engine {
         self.settle_claims_of(record, journal, redeliver).await.map_err(|error| text(&error))?;
         let (pending, questions) =
             self.pending_of(record, &named, journal).await.map_err(|error| text(&error))?;
-        let mut owed = Vec::new();
-        for session in named.iter().map(|session| &session.id).chain([&main.id]).collect::<HashSet<_>>() {
-            owed.extend(self.closings_of(session, &*codec).await.map_err(|error| text(&error))?);
-        }
         let known = |session: &Session| KnownSession {
             native_id: session.native_id.clone(),
             cwd: session.cwd.clone(),
@@ -191,30 +180,8 @@ impl Engine {
             codec,
             main,
             questions,
-            owed,
             begin,
         })
-    }
-
-    /// What ended the agent's wait for the questions of a session that ended without an answer to it. The earlier hub was killed before it
-    /// said the last of this, or after; the agent gets it once.
-    async fn closings_of(&self, session: &SessionId, codec: &dyn Codec) -> Result<Vec<Words>, EngineError> {
-        let filter = QuestionFilter {
-            session: Some(session.clone()),
-            settled: Some(true),
-            ..QuestionFilter::default()
-        };
-        let ended = self.store().list(filter, Order::Desc, None, MAX_CLOSINGS).await?.questions;
-        let mut closings = Vec::new();
-        for question in ended.into_iter().filter(|question| question.delivery.is_none()) {
-            let native = self.store().native(&question.id).await?;
-            let native = native.and_then(|native| RawValue::from_string(native).ok());
-            let closing = native
-                .zip(question.outcome.as_ref())
-                .and_then(|(native, outcome)| codec.closing(&native, outcome));
-            closings.extend(closing.map(|bytes| Words::closing(&question.id, bytes)));
-        }
-        Ok(closings)
     }
 
     /// Answers that the earlier hub was just handing over. The holder's journal knows which of them it got; that has to be
