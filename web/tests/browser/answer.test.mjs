@@ -301,7 +301,7 @@ test("whoever types on after his question has ended answers nothing else by it",
   await shot(page, "keys-rest");
   await page.keyboard.press("Escape");
   await page.keyboard.press("Enter");
-  await page.getByText("May I run this command?").last().waitFor();
+  await page.getByRole("radio", { name: "Yes, once" }).waitFor();
   await page.keyboard.press("1");
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
