@@ -10,7 +10,7 @@
 pub use askd_core::Settlement;
 use askd_core::answer::Rejection;
 use askd_core::delivery::{DeliveryInput, FailReason};
-use askd_core::{Ask, Reply};
+use askd_core::{Ask, Outcome, Reply};
 use serde_json::value::RawValue;
 
 use crate::heard::{Heard, Speech};
@@ -62,6 +62,12 @@ pub trait Codec: Send + Sync {
 
     /// What carries an outcome to the agent, made from the stored native request and nothing else.
     fn speak(&self, native: &RawValue, ask: &Ask, settled: &Settlement) -> Result<Speech, Unspeakable>;
+
+    /// What [`Heard::Closing`] was for a question that ended like this and has no delivery, made in the same way: the hub may have been
+    /// killed before it said it. Nothing for a question that the agent took back itself: it may use the id again.
+    fn closing(&self, _native: &RawValue, _outcome: &Outcome) -> Option<Vec<u8>> {
+        None
+    }
 
     /// The speech of an outcome is being handed to the transport: from now on evidence is looked for. It is called before
     /// anything that is heard afterwards. What comes back are the consequences for other questions, such as those that an

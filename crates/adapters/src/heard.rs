@@ -72,6 +72,12 @@ pub enum Heard {
     },
     /// What the codec itself wants said: the next step of a handshake, a refusal of a request that askd does not serve.
     Write(Speech),
+    /// Ends the agent's own wait for a question that ends without an answer to it, and comes before that end. Whichever hub says it, and
+    /// whatever else is said of the question, the agent gets one of it.
+    Closing {
+        native_id: String,
+        bytes: Vec<u8>,
+    },
     /// The first prompt of an agent that must have a session before it takes one. Whichever hub says it, the agent gets it once.
     FirstPrompt(Vec<u8>),
     /// A message that this codec does not know or cannot read. It is counted and shown by `askd doctor`, never fatal.

@@ -51,7 +51,7 @@ impl Duel {
         for heard in heard {
             match heard {
                 Heard::Write(speech) => self.say(&speech),
-                Heard::FirstPrompt(bytes) => self.say(&Speech::Bytes(bytes)),
+                Heard::Closing { bytes, .. } | Heard::FirstPrompt(bytes) => self.say(&Speech::Bytes(bytes)),
                 Heard::Asked(asked) => self.log.asked.push(*asked),
                 Heard::Confirmed { native_id } => self.log.confirmed.push(native_id),
                 Heard::Withdrawn { native_id, .. } => self.log.withdrawn.push(native_id),

@@ -229,10 +229,13 @@ proptest! {
         let line = String::from_utf8_lossy(&all[line.index(all.len())]).replace("s1", &text);
         let ask: askd_core::Ask = serde_json::from_str::<askd_core::AskInput>(r#"{"questions":[{"question":"?"}]}"#)
             .unwrap().complete().unwrap();
+        let cause = askd_core::Cause::TurnAborted { detail: Some(text.clone()) };
+        let ended = askd_core::Outcome::cancelled(cause, askd_core::By::agent(), askd_core::Timestamp::from_millis(0));
         let settled = Settlement::Rejected { mode: RejectMode::Interrupt, reason: Some(text) };
         for codec in codecs() {
             if let Ok(native) = RawValue::from_string(line.clone()) {
                 let _ = codec.speak(&native, &ask, &settled);
+                let _ = codec.closing(&native, &ended);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Questions: asked once, settled once, listed by their place in the log.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use async_trait::async_trait;
 
@@ -12,6 +13,9 @@ use crate::{ClaimedDelivery, NewEntry, StoreResult};
 
 /// Open questions at one time: more than a company of agents can ask, few enough to list.
 pub const MAX_OPEN_QUESTIONS: i64 = 100_000;
+
+/// What is looked through after a crash for ends that were stored and perhaps not said: as many as one agent may have open.
+pub const MAX_ENDED_LAST: usize = 4096;
 
 /// Where a question came from, and so how its outcome gets back.
 #[derive(Debug, Clone)]
@@ -187,6 +191,10 @@ pub trait Questions: Send + Sync {
     async fn question_by_native(&self, session: &SessionId, native_id: &str) -> StoreResult<Option<Record>>;
 
     /// The open questions that came through a source, oldest first.
+    /// Questions of a source that ended without a delivery since this store was opened, or in so much time before the last end that was
+    /// stored until then; the newest, at most [`MAX_ENDED_LAST`].
+    async fn ended_last(&self, source: &SourceId, within: Duration) -> StoreResult<Vec<Question>>;
+
     async fn open_of_source(&self, source: &SourceId) -> StoreResult<Vec<Record>>;
 
     /// The agent's own words for it.

@@ -4,10 +4,11 @@
 mod tests {
     use std::path::Path;
     use std::sync::{Arc, Mutex};
+    use std::time::Duration;
 
     use askd_core::delivery::DeliveryInput;
     use askd_core::{
-        Answer, AskInput, By, Question, QuestionId, Resolution, SessionId, SourceId, Status, Surface,
+        Answer, AskInput, By, Cause, Question, QuestionId, Resolution, SessionId, SourceId, Status, Surface,
         Timestamp, TokenId,
     };
     use askd_store::sqlite::SqliteStore;
@@ -78,6 +79,38 @@ mod tests {
             bytes.windows(needle.len()).any(|window| window == needle)
         };
         std::fs::read_dir(folder).unwrap().any(|file| holds(&file.unwrap().path()))
+    }
+
+    #[tokio::test]
+    async fn what_ended_last_is_found_by_the_next_who_opens() {
+        let folder = folder();
+        let source = SourceId::from_bits(1);
+        let store = open(folder.path()).unwrap();
+        let ended = |n, millis| {
+            let resolution = Resolution::Cancel(Cause::TurnAborted { detail: None });
+            let id = QuestionId::from_bits(n);
+            Resolve { id, resolution, by: By::agent(), at: at(millis), idempotency: None, claim: None }
+        };
+        for (n, source) in [(1, 1), (2, 1), (3, 1), (4, 2), (5, 1), (6, 1)] {
+            let (source, native_id) = (SourceId::from_bits(source), n.to_string());
+            let (road, native) = ("lines".to_owned(), "{}".to_owned());
+            let origin = Origin::Agent { source, native_id, is_new: true, road, native };
+            store.ask(asking(n, origin, r#"{"questions":[{"question":"Which?"}]}"#)).await.unwrap();
+        }
+        for (n, millis) in [(1, 1_000), (2, 2_000), (3, 2_500), (4, 3_000)] {
+            store.resolve(ended(n, millis)).await.unwrap();
+        }
+        answer(&store, &QuestionId::from_bits(5), "x").await.unwrap();
+        store.close().await;
+        let store = open(folder.path()).unwrap();
+        let last = async || {
+            let ended = store.ended_last(&source, Duration::from_secs(1)).await.unwrap();
+            ended.into_iter().map(|question| question.id).collect::<Vec<_>>()
+        };
+        let ids = |numbers: &[u128]| numbers.iter().map(|n| QuestionId::from_bits(*n)).collect::<Vec<_>>();
+        assert_eq!(last().await, ids(&[3, 2]), "neither an older one, nor another's, nor an answer");
+        store.resolve(ended(6, 9_000)).await.unwrap();
+        assert_eq!(last().await, ids(&[6, 3, 2]));
     }
 
     #[tokio::test]

@@ -230,6 +230,10 @@ impl<F: Fn() -> Result<Box<dyn Codec>, String>> Player<F> {
                     self.say(speech)?;
                     continue;
                 }
+                Heard::Closing { bytes, .. } => {
+                    self.say(&Speech::Bytes(bytes.clone()))?;
+                    continue;
+                }
                 Heard::FirstPrompt(bytes) => {
                     if !std::mem::replace(&mut self.is_prompted, true) {
                         self.say(&Speech::Bytes(bytes.clone()))?;
@@ -351,7 +355,7 @@ fn show(heard: &Heard) -> Value {
             json!({ "heard": "chatter", "nativeSession": native_session, "voice": voice, "text": text })
         }
         Heard::Incomplete { detail } => json!({ "heard": "incomplete", "detail": detail }),
-        Heard::Write(_) | Heard::FirstPrompt(_) => json!({ "heard": "write" }),
+        Heard::Write(_) | Heard::Closing { .. } | Heard::FirstPrompt(_) => json!({ "heard": "write" }),
         Heard::Unrecognised { why } => json!({ "heard": "unrecognised", "why": why }),
     }
 }

@@ -7,6 +7,8 @@ use std::sync::{Arc, RwLock};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
+use askd_core::Timestamp;
+
 use crate::seal::Sealer;
 use crate::tokens::TokenRecord;
 use crate::{StoreError, StoreResult};
@@ -38,6 +40,8 @@ pub struct SqliteStore {
     pub(super) sealer: Arc<Sealer>,
     pub(super) tokens: Arc<RwLock<HashMap<[u8; 32], TokenRecord>>>,
     pub(super) identity: String,
+    /// When the last question ended, before this store was opened.
+    pub(super) last_end: Option<Timestamp>,
 }
 
 impl SqliteStore {
@@ -67,6 +71,8 @@ impl SqliteStore {
             conn.query_row("SELECT count(*) FROM questions WHERE status = 'requested'", [], |row| {
                 row.get(0)
             })?;
+        let last_end = "SELECT max(settled_at) FROM questions WHERE settled_at IS NOT NULL";
+        let last_end = conn.query_row(last_end, [], |row| row.get::<_, Option<i64>>(0))?;
         let sealer = Arc::new(Sealer::new(key));
         let writer = Writer::start(conn, Arc::clone(&memory), Arc::clone(&sealer), open, redo)?;
         let readers = Readers::new(path.to_owned());
@@ -77,6 +83,7 @@ impl SqliteStore {
             sealer,
             tokens: Arc::new(RwLock::new(tokens)),
             identity,
+            last_end: last_end.map(Timestamp::from_millis),
         })
     }
 

@@ -1,6 +1,7 @@
 //! Questions in SQLite.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use rusqlite::types::Value;
@@ -13,14 +14,14 @@ use askd_core::{
 
 use super::keys::{KeyUse, key_use, remember_key};
 use super::memory::Known;
-use super::rows::{QUESTION, by_name, load, record, rows, text, to_json};
+use super::rows::{ENDED_LAST, QUESTION, by_name, load, record, rows, text, to_json};
 use super::transcripts::{self, AskedAt, Ends};
 use super::writer::{Scope, Tx};
 use super::{SqliteStore, lists, retention, settle};
 use crate::StoreResult;
 use crate::questions::{
-    Asked, MAX_OPEN_QUESTIONS, NewQuestion, Order, Origin, QuestionFilter, QuestionPage, Questions, Record,
-    Resolve, Resolved, Retention,
+    Asked, MAX_ENDED_LAST, MAX_OPEN_QUESTIONS, NewQuestion, Order, Origin, QuestionFilter, QuestionPage,
+    Questions, Record, Resolve, Resolved, Retention,
 };
 use crate::transcripts::NewEntry;
 
@@ -201,6 +202,14 @@ impl Questions for SqliteStore {
             None => Ok(None),
         })
         .await
+    }
+
+    async fn ended_last(&self, source: &SourceId, within: Duration) -> StoreResult<Vec<Question>> {
+        let within = i64::try_from(within.as_millis()).unwrap_or(i64::MAX);
+        let since = self.last_end.map_or(0, |at| at.millis().saturating_sub(within));
+        let values = [text(source), Value::Integer(since)];
+        let sql = format!("{ENDED_LAST} LIMIT {MAX_ENDED_LAST}");
+        self.read(move |conn| rows(conn, &sql, &values, |row| Ok(record(row)?.question))).await
     }
 
     async fn open_of_source(&self, source: &SourceId) -> StoreResult<Vec<Record>> {

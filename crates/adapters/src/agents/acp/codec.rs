@@ -5,14 +5,14 @@
 
 use std::collections::VecDeque;
 
-use askd_core::{Ask, Cause};
+use askd_core::{Ask, Cause, Outcome, Status};
 use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::hearing::write;
 use super::ids::{Ids, Ours};
 use super::observed::Overheard;
-use super::open::{Delivered, Open, OpenQuestions, Way};
+use super::open::{self, Delivered, Open, OpenQuestions, Way};
 use super::session::Sessions;
 use super::wire::{self, Message};
 use super::{elicitation, permission, question, raw, replying};
@@ -257,6 +257,19 @@ impl Codec for AcpCodec {
         }
         bytes.extend(response);
         Ok(Speech::Bytes(bytes))
+    }
+
+    fn closing(&self, native: &RawValue, outcome: &Outcome) -> Option<Vec<u8>> {
+        let Ok(Message::Request { id, method, params }) = Message::read(native.get()) else { return None };
+        match (Way::of(&method)?, outcome.status, &outcome.cause) {
+            (way, _, Some(Cause::TurnAborted { .. } | Cause::SessionEnded { .. })) => {
+                Some(open::cancelled(way, &id))
+            }
+            (Way::Elicitation, Status::Answered, _) if elicitation::id_of(params).is_some() => {
+                Some(open::followed(&id))
+            }
+            _ => None,
+        }
     }
 
     fn delivered(&mut self, native_id: &str, settled: &Settlement) -> Vec<Heard> {

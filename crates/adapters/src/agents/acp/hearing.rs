@@ -13,7 +13,7 @@ use super::asking;
 use super::codec::{AcpCodec, PROTOCOL_VERSION};
 use super::ids::Ours;
 use super::observed::Request;
-use super::open::{Open, Progress, Way};
+use super::open::{self, Open, Progress, Way};
 use super::wire::{self, RpcError, RpcId};
 use super::{elicitation, update};
 use crate::codec::Start;
@@ -127,8 +127,9 @@ impl AcpCodec {
             let native_id = open.native_id.clone();
             match open.delivered {
                 None => {
+                    let bytes = open::cancelled(open.way, &open.rpc);
+                    heard.push(Heard::Closing { native_id: native_id.clone(), bytes });
                     heard.push(withdrawn(native_id, "the agent cancelled its request"));
-                    heard.push(write(open.cancel_response()));
                 }
                 Some(delivered) if delivered.wanted_an_end() => heard.push(Heard::Confirmed { native_id }),
                 Some(_) => heard.push(Heard::NotTaken {
@@ -156,10 +157,8 @@ impl AcpCodec {
             }
             let answers = vec![vec![askd_core::ask::OPENED.to_owned()]];
             let how = Elsewhere::Answered { answers, notes: vec![None], via: "link".to_owned() };
+            heard.push(Heard::Closing { native_id: native_id.clone(), bytes: open::followed(&open.rpc) });
             heard.push(Heard::AnsweredElsewhere { native_id, how });
-            if let Ok(id) = RawValue::from_string(open.rpc.as_str().to_owned()) {
-                heard.push(write(wire::response(&id, json!({ "action": "accept" }))));
-            }
         }
         heard.push(chatter(None));
         heard
@@ -275,6 +274,7 @@ impl AcpCodec {
         }
         let aborted = end == TurnEnd::Cancelled;
         let here = |open: &Open| open.session.as_deref() == Some(session);
+        let mut abandoned = Vec::new();
         for open in self.open.take(|open| here(open) && (open.delivered.is_some() || aborted)) {
             let native_id = open.native_id.clone();
             match open.delivered {
@@ -286,24 +286,16 @@ impl AcpCodec {
                     reason: FailReason::Unconfirmed,
                     detail: "the turn was cancelled before the agent showed that it went on".to_owned(),
                 }),
-                None => self.abandon(open, Cause::TurnAborted { detail: None }, heard),
+                None => abandoned.push(open),
             }
         }
+        abandon(abandoned, &Cause::TurnAborted { detail: None }, heard);
         heard.push(Heard::TurnEnded { native_session: Some(session.to_owned()), end });
-    }
-
-    /// A question ends because its turn or session does.
-    fn abandon(&self, open: Open, cause: Cause, heard: &mut Vec<Heard>) {
-        let response = open.cancel_response();
-        heard.push(Heard::Withdrawn { native_id: open.native_id, cause });
-        heard.push(write(response));
     }
 
     pub(super) fn abandon_all(&mut self, session: &str, cause: &Cause, heard: &mut Vec<Heard>) {
         let here = |open: &Open| open.session.as_deref() == Some(session) && open.delivered.is_none();
-        for open in self.open.take(here) {
-            self.abandon(open, cause.clone(), heard);
-        }
+        abandon(self.open.take(here), cause, heard);
     }
 
     fn progress(&mut self, session: Option<&str>, call_id: Option<&str>) -> Vec<Heard> {
@@ -314,6 +306,17 @@ impl AcpCodec {
 
 pub(super) fn write(bytes: Vec<u8>) -> Heard {
     Heard::Write(Speech::Bytes(bytes))
+}
+
+/// Questions end because their turn or session does.
+fn abandon(questions: Vec<Open>, cause: &Cause, heard: &mut Vec<Heard>) {
+    let closing = |open: &Open| Heard::Closing {
+        native_id: open.native_id.clone(),
+        bytes: open::cancelled(open.way, &open.rpc),
+    };
+    heard.extend(questions.iter().map(closing));
+    let withdrawn = |open: Open| Heard::Withdrawn { native_id: open.native_id, cause: cause.clone() };
+    heard.extend(questions.into_iter().map(withdrawn));
 }
 
 fn chatter(native_session: Option<String>) -> Heard {

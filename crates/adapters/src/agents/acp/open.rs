@@ -135,21 +135,27 @@ impl Open {
             delivered: pending.written.as_ref().map(Delivered::from),
         })
     }
+}
 
-    /// What ends the request when nobody is to answer it any more. A request gets exactly one response.
-    pub(crate) fn cancel_response(&self) -> Vec<u8> {
-        let result: Value = match self.way {
-            Way::Question => {
-                let text = "the question was taken back before anybody answered it";
-                return wire::error(self.rpc.as_str(), wire::REQUEST_CANCELLED, text);
-            }
-            Way::Elicitation => json!({ "action": "cancel" }),
-            Way::Permission => permission::cancelled(),
-        };
-        RawValue::from_string(self.rpc.as_str().to_owned())
-            .map(|id| wire::response(&id, result))
-            .unwrap_or_default()
+/// What ends a request that nobody is to answer any more. A request gets exactly one response.
+pub(crate) fn cancelled(way: Way, id: &RpcId) -> Vec<u8> {
+    match way {
+        Way::Question => {
+            let text = "the question was taken back before anybody answered it";
+            wire::error(id.as_str(), wire::REQUEST_CANCELLED, text)
+        }
+        Way::Elicitation => respond(id, json!({ "action": "cancel" })),
+        Way::Permission => respond(id, permission::cancelled()),
     }
+}
+
+/// What ends the request to follow a link, once that is done.
+pub(crate) fn followed(id: &RpcId) -> Vec<u8> {
+    respond(id, json!({ "action": "accept" }))
+}
+
+fn respond(id: &RpcId, result: Value) -> Vec<u8> {
+    RawValue::from_string(id.as_str().to_owned()).map(|id| wire::response(&id, result)).unwrap_or_default()
 }
 
 /// A number that two different requests hardly share.

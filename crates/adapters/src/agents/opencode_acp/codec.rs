@@ -5,7 +5,7 @@
 //! it works for. A client's response to a question never goes to the agent's lines: the answer is a call to the server.
 
 use askd_core::delivery::DeliveryInput;
-use askd_core::{Ask, Cause};
+use askd_core::{Ask, Cause, Outcome};
 use serde_json::value::RawValue;
 
 use super::request;
@@ -134,6 +134,11 @@ impl Codec for OpencodeAcpCodec {
             Some(event) => self.server.speak(&event, ask, settled),
             None => self.lines.speak(native, ask, settled),
         }
+    }
+
+    fn closing(&self, native: &RawValue, outcome: &Outcome) -> Option<Vec<u8>> {
+        // What the server asked waits for nothing on the lines.
+        request::event(native).is_none().then(|| self.lines.closing(native, outcome)).flatten()
     }
 
     fn delivered(&mut self, native_id: &str, settled: &Settlement) -> Vec<Heard> {

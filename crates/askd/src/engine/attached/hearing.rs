@@ -64,7 +64,7 @@ impl Attendant {
             }
             Heard::Incomplete { detail } => self.tell(SourceState::Connected, Some(detail)).await?,
             Heard::Write(Speech::Call(call)) => self.to_call.push(call),
-            Heard::Write(Speech::Bytes(_)) | Heard::FirstPrompt(_) => {
+            Heard::Write(Speech::Bytes(_)) | Heard::Closing { .. } | Heard::FirstPrompt(_) => {
                 tracing::error!(source = %self.source.id, "a server takes calls and no lines");
             }
             Heard::Unrecognised { why } => {

@@ -21,7 +21,7 @@ use super::COMMANDS;
 use super::command::Command;
 use super::mouth::HeldMouth;
 use super::names::Names;
-use super::pipeline::Pipeline;
+use super::pipeline::{Pipeline, Words};
 use super::served::{Served, next_news};
 use super::speaking::{said_of, was_written};
 use crate::engine::acp::Relay;
@@ -50,6 +50,8 @@ pub(in crate::engine) struct Attendant {
     pub(in crate::engine) names: Names,
     /// What was said and is not yet stored, in order.
     pub(in crate::engine) unsaved: Vec<(SessionId, NewEntry)>,
+    /// What earlier hubs had to say and perhaps did not come to say.
+    pub(super) owed: Vec<Words>,
     /// Work for the store, in order, and what waits for it.
     pub(in crate::engine) pipeline: Pipeline,
     /// Why the agent is being ended, if it is.
@@ -95,6 +97,7 @@ impl Attendant {
             taken_back: HashSet::new(),
             names: Names::default(),
             unsaved: Vec::new(),
+            owed: Vec::new(),
             pipeline: Pipeline::default(),
             ending: None,
             writes: HashMap::new(),
@@ -197,11 +200,14 @@ impl Attendant {
         self.recall_lines(welcome.next_line.saturating_sub(1)).await?;
         self.told_open = None;
         self.apply_all(greeting, None).await?;
-        let opening = std::mem::take(&mut self.pipeline.following.to_write).concat();
+        let to_write = &mut self.pipeline.following.to_write;
+        let opening: Vec<Words> = to_write.extract_if(.., |words| words.name.is_none()).collect();
+        let opening: Vec<u8> = opening.iter().flat_map(|words| words.bytes.iter().copied()).collect();
         if !opening.is_empty() {
             // Under a name of its own: a hub that was killed before or after this leaves it to the next, and the agent gets it once.
             let _ = connection.write(0, Some(OPENING), Bytes::from(opening)).await;
         }
+        to_write.extend(self.owed.iter().cloned());
         if self.served.is_none() {
             self.apply_connected().await?;
         }

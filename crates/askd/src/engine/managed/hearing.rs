@@ -1,7 +1,5 @@
 //! What an agent's lines mean to the engine: questions, sessions, evidence. What was said is for `noting`.
 
-use bytes::Bytes;
-
 use askd_adapters::transport::holder::protocol::ToHub;
 use askd_adapters::{Asked, Heard, Speech};
 use askd_core::delivery::{Delivery, DeliveryInput, DeliveryState};
@@ -10,7 +8,7 @@ use askd_store::{Chain, SessionSeen};
 use futures_util::future::try_join_all;
 
 use super::attendant::Attendant;
-use super::pipeline::Stored;
+use super::pipeline::{Stored, Words};
 use crate::engine::{AgentQuestion, EngineError, new_bits, now};
 
 /// The roads by which a managed agent's questions are sighted: its own lines, or its own server.
@@ -104,6 +102,7 @@ impl Attendant {
                 | Heard::Unrecognised { .. }
                 // These follow their batch by themselves.
                 | Heard::Write(_)
+                | Heard::Closing { .. }
                 | Heard::FirstPrompt(_)
         );
         if !waits_for_nothing {
@@ -137,8 +136,19 @@ impl Attendant {
             Heard::Incomplete { detail } => {
                 self.engine.source_state(&self.source.id, SourceState::Connected, Some(detail)).await?;
             }
-            Heard::FirstPrompt(bytes) => self.pipeline.following.first_prompt = Some(Bytes::from(bytes)),
-            Heard::Write(Speech::Bytes(bytes)) => self.pipeline.following.to_write.push(Bytes::from(bytes)),
+            Heard::FirstPrompt(bytes) => self.pipeline.following.to_write.push(Words::first_prompt(bytes)),
+            Heard::Closing { native_id, bytes } => {
+                if !self.questions.contains_key(&native_id) {
+                    // It may be on its way into the store.
+                    self.save().await?;
+                }
+                let words = match self.questions.get(&native_id) {
+                    Some(question) => Words::closing(question, bytes),
+                    None => Words::new(bytes),
+                };
+                self.pipeline.following.to_write.push(words);
+            }
+            Heard::Write(Speech::Bytes(bytes)) => self.pipeline.following.to_write.push(Words::new(bytes)),
             Heard::Write(Speech::Call(call)) => self.pipeline.following.to_call.push(call),
             Heard::Unrecognised { why } => {
                 tracing::info!(

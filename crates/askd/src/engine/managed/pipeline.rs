@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use askd_adapters::Call;
 use askd_adapters::transport::holder::HolderConnection;
 use askd_adapters::transport::jsonrpc::Id;
-use askd_core::Question;
+use askd_core::{DeliveryId, Question, QuestionId};
 use askd_store::Chain;
 
 use super::attendant::Attendant;
@@ -33,6 +33,30 @@ type Works = Vec<Pin<Box<dyn Future<Output = Result<Stored, EngineError>> + Send
 /// The name under which the first prompt is journaled.
 const FIRST_PROMPT: &str = "first-prompt";
 
+/// Words for the agent.
+#[derive(Clone)]
+pub(in crate::engine) struct Words {
+    /// What has a name the agent gets once in its life, whichever hub says it how often.
+    pub(super) name: Option<String>,
+    pub(super) bytes: Bytes,
+}
+
+impl Words {
+    pub(super) fn new(bytes: Vec<u8>) -> Self {
+        Self { name: None, bytes: Bytes::from(bytes) }
+    }
+
+    pub(super) fn first_prompt(bytes: Vec<u8>) -> Self {
+        Self { name: Some(FIRST_PROMPT.to_owned()), ..Self::new(bytes) }
+    }
+
+    /// What ends the agent's wait for a question that is over without an answer to it. It has the name that an answer would have: a
+    /// request gets one response.
+    pub(super) fn closing(question: &QuestionId, bytes: Vec<u8>) -> Self {
+        Self { name: Some(DeliveryId::from_bits(question.bits()).to_string()), ..Self::new(bytes) }
+    }
+}
+
 /// What became of work for the store.
 pub(in crate::engine) enum Stored {
     Done,
@@ -47,10 +71,8 @@ pub(in crate::engine) enum Stored {
 /// What waits until a batch is stored.
 #[derive(Default)]
 pub(in crate::engine) struct Following {
-    /// The first prompt, written once in the life of the agent.
-    pub(in crate::engine) first_prompt: Option<Bytes>,
-    /// Bytes that the codec wants written.
-    pub(in crate::engine) to_write: Vec<Bytes>,
+    /// What the codec wants said.
+    pub(in crate::engine) to_write: Vec<Words>,
     /// Calls that the codec wants made.
     pub(in crate::engine) to_call: Vec<Call>,
     pub(in crate::engine) responses: Vec<Response>,
@@ -208,11 +230,9 @@ impl Attendant {
 
     async fn follow(&mut self, following: Following, connection: &mut HolderConnection) {
         self.tell_responses(following.responses);
-        let first_prompt = following.first_prompt.map(|bytes| (Some(FIRST_PROMPT), bytes));
-        let words = first_prompt.into_iter().chain(following.to_write.into_iter().map(|bytes| (None, bytes)));
         let mut speaks = false;
-        for (delivery, bytes) in words {
-            speaks |= connection.gather_write(0, delivery, bytes).is_ok();
+        for Words { name, bytes } in following.to_write {
+            speaks |= connection.gather_write(0, name.as_deref(), bytes).is_ok();
         }
         self.make_calls(following.to_call);
         let open = u32::try_from(self.questions.len()).unwrap_or(u32::MAX);

@@ -2,21 +2,27 @@
 //! not be stored.
 
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 use askd_adapters::transport::holder::{Completed, Folder, HolderId, list, look, probe_offline};
+use askd_adapters::transport::jsonrpc::Id;
 use askd_adapters::{Begin, Codec, Heard, KnownSession, Pending, Start};
 use askd_core::delivery::{DeliveryInput, Redeliver};
-use askd_core::{Cause, Question, QuestionId, Session, SessionId, Settlement, SourceState};
+use askd_core::{Cause, Question, QuestionId, Session, SessionId, Settlement, SourceId, SourceState};
 use askd_store::SourceRecord;
 use serde_json::value::RawValue;
 
 use super::attendant::Attendant;
 use super::ending::end_unattended;
+use super::pipeline::Words;
 use super::served::Served;
 use super::start::HeldSettings;
 use super::{ACP, MANAGED};
 use crate::engine::acp::{Relay, id_of};
 use crate::engine::{Engine, EngineError, new_bits, now};
+
+/// What ends a question is said to its agent at once; a hub that was killed before had stored the end not longer ago than this.
+const SAID_WITHIN: Duration = Duration::from_secs(2);
 
 /// A managed agent, for `askd doctor` and for what Ctrl-C says.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
@@ -40,6 +46,7 @@ struct Recalled {
     /// By the agent's own names, as the questions are.
     sessions: HashMap<String, SessionId>,
     questions: HashMap<String, QuestionId>,
+    owed: Vec<Words>,
     begin: Begin,
 }
 
@@ -55,6 +62,7 @@ impl Attendant {
         self.codec = recalled.codec;
         self.sessions = recalled.sessions;
         self.questions = recalled.questions;
+        self.owed = recalled.owed;
         self.served = recalled.served;
         self.names.set_incomplete();
         let greeting = self.codec.begin(recalled.begin);
@@ -111,11 +119,12 @@ impl Engine {
     }
 
     async fn resume(&self, record: &SourceRecord) -> Result<(), String> {
-        let Recalled { held, folder, redeliver, codec, main, served, sessions, questions, begin } =
+        let Recalled { held, folder, redeliver, codec, main, served, sessions, questions, owed, begin } =
             self.recall(record).await?;
         let mut attendant =
             Attendant::new(self.clone(), record.source.clone(), main, codec, redeliver, folder);
         attendant.sessions = sessions;
+        attendant.owed = owed;
         attendant.served = served;
         attendant.relay = held.server.map(|server| server.relay(attendant.source(), attendant.main()));
         if let Some(relay) = &attendant.relay {
@@ -156,6 +165,10 @@ impl Engine {
         self.settle_claims_of(record, journal, redeliver).await.map_err(|error| text(&error))?;
         let (pending, questions) =
             self.pending_of(record, &named, journal).await.map_err(|error| text(&error))?;
+        let owed = self.owed(&record.source.id, &*codec, &pending).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, source = %record.source.id, "cannot tell what is still to be said to an agent");
+            Vec::new()
+        });
         let known = |session: &Session| KnownSession {
             native_id: session.native_id.clone(),
             cwd: session.cwd.clone(),
@@ -180,8 +193,33 @@ impl Engine {
             codec,
             main,
             questions,
+            owed,
             begin,
         })
+    }
+
+    /// What ends the agent's wait for questions that ended without an answer to it just before the earlier hub did: it may not have come to
+    /// say it. What the agent has got it is not given again.
+    async fn owed(
+        &self,
+        source: &SourceId,
+        codec: &dyn Codec,
+        pending: &[Pending],
+    ) -> Result<Vec<Words>, EngineError> {
+        // An agent may have used an id again.
+        let in_use: Vec<Id> = pending.iter().filter_map(|pending| id_of(pending.native.get())).collect();
+        let mut owed = Vec::new();
+        for question in self.store().ended_last(source, SAID_WITHIN).await? {
+            let native = self.store().native(&question.id).await?;
+            let native = native.and_then(|native| RawValue::from_string(native).ok());
+            let (Some(native), Some(outcome)) = (native, &question.outcome) else { continue };
+            if let Some(bytes) = codec.closing(&native, outcome)
+                && id_of(native.get()).is_none_or(|id| !in_use.contains(&id))
+            {
+                owed.push(Words::closing(&question.id, bytes));
+            }
+        }
+        Ok(owed)
     }
 
     /// Answers that the earlier hub was just handing over. The holder's journal knows which of them it got; that has to be
