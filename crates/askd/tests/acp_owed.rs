@@ -9,8 +9,9 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use acp::{EXTENSION, Place, eventually, questions};
+use askd_adapters::transport::holder::Folder;
 use askd_core::lifecycle::Elsewhere;
-use askd_core::{By, Cause, QuestionId, Resolution, Timestamp};
+use askd_core::{By, Cause, DeliveryId, QuestionId, Resolution, Timestamp};
 use askd_store::sqlite::SqliteStore;
 use askd_store::{Questions, Resolve};
 use askd_testkit::hub::Hub;
@@ -73,6 +74,14 @@ fn end_in_store(hub: &Hub, ends: Vec<(QuestionId, Resolution)>) {
     });
 }
 
+/// The names of what the agent was given once and for all.
+fn journaled(hub: &Hub) -> Vec<String> {
+    let mut holders = std::fs::read_dir(Folder::all_in(&hub.data)).unwrap();
+    let journal = holders.next().unwrap().unwrap().path().join("journal");
+    let lines = std::fs::read_to_string(journal).unwrap();
+    lines.lines().filter_map(|line| line.strip_prefix("done ")).map(str::to_owned).collect()
+}
+
 fn heard(path: &Path) -> Vec<Value> {
     let lines = std::fs::read_to_string(path).unwrap_or_default();
     let mut responses: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -125,6 +134,11 @@ fn what_ends_a_question_is_said_to_its_agent_once_by_whichever_hub() {
     assert_eq!(owed[1]["result"], json!({ "action": "cancel" }));
     assert_eq!(owed[2]["result"], json!({ "outcome": { "outcome": "cancelled" } }));
     assert_eq!(owed[3]["result"], json!({ "action": "accept" }));
+    let said = eventually("the journal", || Some(journaled(&hub)).filter(|said| said.len() == 5));
+    for text in ["Which?", "Why?", "\"Yes\"", "a.example"] {
+        let answer = DeliveryId::from_bits(of(text).bits()).to_string();
+        assert!(said.contains(&answer), "an answer that is on its way would be a second response: {text}");
+    }
 
     // The last one ends while a hub is there: that hub says it, and no later one.
     let cancel = r#"{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s"}}"#;

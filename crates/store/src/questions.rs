@@ -190,11 +190,11 @@ pub trait Questions: Send + Sync {
     /// The question that a session knows by `native_id`, by whichever road.
     async fn question_by_native(&self, session: &SessionId, native_id: &str) -> StoreResult<Option<Record>>;
 
-    /// The open questions that came through a source, oldest first.
-    /// Questions of a source that ended without a delivery since this store was opened, or in so much time before the last end that was
-    /// stored until then; the newest, at most [`MAX_ENDED_LAST`].
+    /// Questions of a source that ended without a delivery, in so much time before the last end that was stored when this store was
+    /// opened; the newest, at most [`MAX_ENDED_LAST`].
     async fn ended_last(&self, source: &SourceId, within: Duration) -> StoreResult<Vec<Question>>;
 
+    /// The open questions that came through a source, oldest first.
     async fn open_of_source(&self, source: &SourceId) -> StoreResult<Vec<Record>>;
 
     /// The agent's own words for it.

@@ -206,8 +206,8 @@ impl Questions for SqliteStore {
 
     async fn ended_last(&self, source: &SourceId, within: Duration) -> StoreResult<Vec<Question>> {
         let within = i64::try_from(within.as_millis()).unwrap_or(i64::MAX);
-        let since = self.last_end.map_or(0, |at| at.millis().saturating_sub(within));
-        let values = [text(source), Value::Integer(since)];
+        let Some(last) = self.last_end.map(Timestamp::millis) else { return Ok(Vec::new()) };
+        let values = [text(source), Value::Integer(last.saturating_sub(within)), Value::Integer(last)];
         let sql = format!("{ENDED_LAST} LIMIT {MAX_ENDED_LAST}");
         self.read(move |conn| rows(conn, &sql, &values, |row| Ok(record(row)?.question))).await
     }

@@ -14,7 +14,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-/// Deliveries in the life of one agent. Past it writes are refused, because a forgotten one could be given twice.
+/// Deliveries in the life of one agent, and what ended questions instead. Past it writes are refused, because a forgotten one could be given twice.
 /// At about 100 bytes each this is 25 MB in the worst case.
 pub(super) const MAX_DELIVERIES: usize = 262_144;
 

@@ -50,8 +50,8 @@ pub(in crate::engine) struct Attendant {
     pub(in crate::engine) names: Names,
     /// What was said and is not yet stored, in order.
     pub(in crate::engine) unsaved: Vec<(SessionId, NewEntry)>,
-    /// What earlier hubs had to say and perhaps did not come to say.
-    pub(super) owed: Vec<Words>,
+    /// What ends the agent's wait for questions that are over, until its holder says that it has it.
+    pub(super) owed: HashMap<QuestionId, Bytes>,
     /// Work for the store, in order, and what waits for it.
     pub(in crate::engine) pipeline: Pipeline,
     /// Why the agent is being ended, if it is.
@@ -97,7 +97,7 @@ impl Attendant {
             taken_back: HashSet::new(),
             names: Names::default(),
             unsaved: Vec::new(),
-            owed: Vec::new(),
+            owed: HashMap::new(),
             pipeline: Pipeline::default(),
             ending: None,
             writes: HashMap::new(),
@@ -207,7 +207,7 @@ impl Attendant {
             // Under a name of its own: a hub that was killed before or after this leaves it to the next, and the agent gets it once.
             let _ = connection.write(0, Some(OPENING), Bytes::from(opening)).await;
         }
-        to_write.extend(self.owed.iter().cloned());
+        to_write.extend(self.owed.iter().map(|(question, bytes)| Words::closing(question, bytes.clone())));
         if self.served.is_none() {
             self.apply_connected().await?;
         }
@@ -269,6 +269,7 @@ impl Attendant {
                     self.pipeline.heard(n);
                 }
                 HolderEvent::Written(written) => {
+                    self.has_closed(&written);
                     self.relay_written(written.tag, &written.result).await?;
                     if let Some(said) = said_of(&written.result)
                         && let Some((native_id, reply)) = self.writes.remove(&written.tag)

@@ -1,14 +1,17 @@
 //! What an agent's lines mean to the engine: questions, sessions, evidence. What was said is for `noting`.
 
-use askd_adapters::transport::holder::protocol::ToHub;
+use bytes::Bytes;
+
+use askd_adapters::transport::holder::protocol::{ToHub, WriteResult, Written};
 use askd_adapters::{Asked, Heard, Speech};
-use askd_core::delivery::{Delivery, DeliveryInput, DeliveryState};
-use askd_core::{Cause, Question, QuestionId, SessionId, SourceState};
+use askd_core::delivery::{Delivery, DeliveryInput, DeliveryState, FailReason};
+use askd_core::{Cause, DeliveryId, Question, QuestionId, SessionId, SourceState};
 use askd_store::{Chain, SessionSeen};
 use futures_util::future::try_join_all;
 
 use super::attendant::Attendant;
 use super::pipeline::{Stored, Words};
+use super::speaking::TAKEN_BACK;
 use crate::engine::{AgentQuestion, EngineError, new_bits, now};
 
 /// The roads by which a managed agent's questions are sighted: its own lines, or its own server.
@@ -86,10 +89,30 @@ impl Attendant {
         for question in try_join_all(cancels).await? {
             let is_queued = |delivery: &Delivery| delivery.state == DeliveryState::Queued;
             if question.delivery.as_ref().is_some_and(is_queued) {
-                self.taken_back.insert(question.id);
+                // Before the agent is told anything else: whoever finds that written must not take it for the answer.
+                let detail = Some(TAKEN_BACK.to_owned());
+                let failed = DeliveryInput::Failed { reason: FailReason::Refused, detail };
+                self.engine.store().step(&question.id, failed, now()).await?;
             }
+            self.not_to_be_said(question);
         }
         Ok(())
+    }
+
+    /// A question is over for its agent: an answer that is on its way is not said any more.
+    fn not_to_be_said(&mut self, question: Question) {
+        if question.delivery.is_some() {
+            self.taken_back.insert(question.id);
+        }
+    }
+
+    /// The holder says what became of words that have a name.
+    pub(super) fn has_closed(&mut self, written: &Written) {
+        let is_over = !matches!(written.result, WriteResult::Busy | WriteResult::UnderWay);
+        let name = written.delivery.as_deref().and_then(|name| name.parse::<DeliveryId>().ok());
+        if let (true, Some(name)) = (is_over, name) {
+            self.owed.remove(&QuestionId::from_bits(name.bits()));
+        }
     }
 
     async fn apply(&mut self, heard: Heard, line: Option<u64>) -> Result<(), EngineError> {
@@ -113,7 +136,8 @@ impl Attendant {
             Heard::Withdrawn { native_id, cause } => self.withdraw(vec![(native_id, cause)]).await?,
             Heard::AnsweredElsewhere { native_id, how } => {
                 if let Some(id) = self.questions.remove(&native_id) {
-                    self.engine.elsewhere(&id, how).await?;
+                    let question = self.engine.elsewhere(&id, how).await?;
+                    self.not_to_be_said(question);
                 }
             }
             Heard::Confirmed { native_id } => self.evidence(&native_id, DeliveryInput::Confirmed).await?,
@@ -143,7 +167,11 @@ impl Attendant {
                     self.save().await?;
                 }
                 let words = match self.questions.get(&native_id) {
-                    Some(question) => Words::closing(question, bytes),
+                    Some(question) => {
+                        let bytes = Bytes::from(bytes);
+                        self.owed.insert(question.clone(), bytes.clone());
+                        Words::closing(question, bytes)
+                    }
                     None => Words::new(bytes),
                 };
                 self.pipeline.following.to_write.push(words);

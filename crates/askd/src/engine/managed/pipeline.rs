@@ -34,7 +34,6 @@ type Works = Vec<Pin<Box<dyn Future<Output = Result<Stored, EngineError>> + Send
 const FIRST_PROMPT: &str = "first-prompt";
 
 /// Words for the agent.
-#[derive(Clone)]
 pub(in crate::engine) struct Words {
     /// What has a name the agent gets once in its life, whichever hub says it how often.
     pub(super) name: Option<String>,
@@ -52,8 +51,8 @@ impl Words {
 
     /// What ends the agent's wait for a question that is over without an answer to it. It has the name that an answer would have: a
     /// request gets one response.
-    pub(super) fn closing(question: &QuestionId, bytes: Vec<u8>) -> Self {
-        Self { name: Some(DeliveryId::from_bits(question.bits()).to_string()), ..Self::new(bytes) }
+    pub(super) fn closing(question: &QuestionId, bytes: Bytes) -> Self {
+        Self { name: Some(DeliveryId::from_bits(question.bits()).to_string()), bytes }
     }
 }
 

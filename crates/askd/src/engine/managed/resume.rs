@@ -4,8 +4,9 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use askd_adapters::transport::holder::{Completed, Folder, HolderId, list, look, probe_offline};
-use askd_adapters::transport::jsonrpc::Id;
 use askd_adapters::{Begin, Codec, Heard, KnownSession, Pending, Start};
 use askd_core::delivery::{DeliveryInput, Redeliver};
 use askd_core::{Cause, Question, QuestionId, Session, SessionId, Settlement, SourceId, SourceState};
@@ -14,15 +15,15 @@ use serde_json::value::RawValue;
 
 use super::attendant::Attendant;
 use super::ending::end_unattended;
-use super::pipeline::Words;
 use super::served::Served;
 use super::start::HeldSettings;
 use super::{ACP, MANAGED};
 use crate::engine::acp::{Relay, id_of};
 use crate::engine::{Engine, EngineError, new_bits, now};
 
-/// What ends a question is said to its agent at once; a hub that was killed before had stored the end not longer ago than this.
-const SAID_WITHIN: Duration = Duration::from_secs(2);
+/// What ends a question is said to its agent at once: what a hub could not say before it was killed, or gave up its patience with
+/// requests, had ended not longer before the last end of all than this.
+const SAID_WITHIN: Duration = Duration::from_secs(10);
 
 /// A managed agent, for `askd doctor` and for what Ctrl-C says.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
@@ -46,7 +47,6 @@ struct Recalled {
     /// By the agent's own names, as the questions are.
     sessions: HashMap<String, SessionId>,
     questions: HashMap<String, QuestionId>,
-    owed: Vec<Words>,
     begin: Begin,
 }
 
@@ -62,7 +62,13 @@ impl Attendant {
         self.codec = recalled.codec;
         self.sessions = recalled.sessions;
         self.questions = recalled.questions;
-        self.owed = recalled.owed;
+        // What ended is to be said; what did not is heard again.
+        for question in self.owed.keys().cloned().collect::<Vec<_>>() {
+            let record = self.engine.store().question(&question).await.map_err(|error| error.to_string())?;
+            if record.is_none_or(|record| record.question.is_open()) {
+                self.owed.remove(&question);
+            }
+        }
         self.served = recalled.served;
         self.names.set_incomplete();
         let greeting = self.codec.begin(recalled.begin);
@@ -119,12 +125,15 @@ impl Engine {
     }
 
     async fn resume(&self, record: &SourceRecord) -> Result<(), String> {
-        let Recalled { held, folder, redeliver, codec, main, served, sessions, questions, owed, begin } =
+        let Recalled { held, folder, redeliver, codec, main, served, sessions, questions, begin } =
             self.recall(record).await?;
         let mut attendant =
             Attendant::new(self.clone(), record.source.clone(), main, codec, redeliver, folder);
         attendant.sessions = sessions;
-        attendant.owed = owed;
+        attendant.owed = self.owed(&record.source.id, &*attendant.codec).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, source = %record.source.id, "cannot tell what is still to be said to an agent");
+            HashMap::new()
+        });
         attendant.served = served;
         attendant.relay = held.server.map(|server| server.relay(attendant.source(), attendant.main()));
         if let Some(relay) = &attendant.relay {
@@ -165,10 +174,6 @@ impl Engine {
         self.settle_claims_of(record, journal, redeliver).await.map_err(|error| text(&error))?;
         let (pending, questions) =
             self.pending_of(record, &named, journal).await.map_err(|error| text(&error))?;
-        let owed = self.owed(&record.source.id, &*codec, &pending).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, source = %record.source.id, "cannot tell what is still to be said to an agent");
-            Vec::new()
-        });
         let known = |session: &Session| KnownSession {
             native_id: session.native_id.clone(),
             cwd: session.cwd.clone(),
@@ -193,7 +198,6 @@ impl Engine {
             codec,
             main,
             questions,
-            owed,
             begin,
         })
     }
@@ -204,25 +208,22 @@ impl Engine {
         &self,
         source: &SourceId,
         codec: &dyn Codec,
-        pending: &[Pending],
-    ) -> Result<Vec<Words>, EngineError> {
-        // An agent may have used an id again.
-        let in_use: Vec<Id> = pending.iter().filter_map(|pending| id_of(pending.native.get())).collect();
-        let mut owed = Vec::new();
+    ) -> Result<HashMap<QuestionId, Bytes>, EngineError> {
+        let mut owed = HashMap::new();
         for question in self.store().ended_last(source, SAID_WITHIN).await? {
             let native = self.store().native(&question.id).await?;
             let native = native.and_then(|native| RawValue::from_string(native).ok());
-            let (Some(native), Some(outcome)) = (native, &question.outcome) else { continue };
-            if let Some(bytes) = codec.closing(&native, outcome)
-                && id_of(native.get()).is_none_or(|id| !in_use.contains(&id))
+            if let (Some(native), Some(outcome)) = (native, &question.outcome)
+                && let Some(bytes) = codec.closing(&native, outcome)
             {
-                owed.push(Words::closing(&question.id, bytes));
+                owed.insert(question.id, Bytes::from(bytes));
             }
         }
         Ok(owed)
     }
 
-    /// Answers that the earlier hub was just handing over. The holder's journal knows which of them it got; that has to be
+    /// Answers that the earlier hub was just handing over. The holder's journal knows which of them it got (what ended a question instead has
+    /// the same name, but its delivery has failed in the store before); that has to be
     /// settled before the agent is heard again, because its next line may be the evidence.
     async fn settle_claims_of(
         &self,

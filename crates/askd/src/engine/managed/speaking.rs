@@ -16,6 +16,9 @@ use askd_store::ClaimedDelivery;
 use super::attendant::Attendant;
 use crate::engine::{Carried, EngineError, Said};
 
+/// Why an answer is not said to an agent that waits for it no more.
+pub(super) const TAKEN_BACK: &str = "the agent took its question back while the answer was on its way";
+
 impl Attendant {
     /// Whether the agent's own protocol has a place for this outcome.
     pub(super) async fn carries(
@@ -39,8 +42,7 @@ impl Attendant {
     ) -> Result<(), EngineError> {
         let refused = |error: String| Said::Failed { reason: FailReason::Refused, detail: error };
         if self.taken_back.remove(&delivery.question.id) {
-            let why = "the agent took its question back while the answer was on its way";
-            drop(reply.send(refused(why.to_owned())));
+            drop(reply.send(refused(TAKEN_BACK.to_owned())));
             return Ok(());
         }
         let native = match RawValue::from_string(delivery.native.clone()) {
