@@ -62,11 +62,12 @@ impl Attendant {
         self.codec = recalled.codec;
         self.sessions = recalled.sessions;
         self.questions = recalled.questions;
-        // What ended is to be said; what did not is heard again.
-        for question in self.owed.keys().cloned().collect::<Vec<_>>() {
-            let record = self.engine.store().question(&question).await.map_err(|error| error.to_string())?;
-            if record.is_none_or(|record| record.question.is_open()) {
-                self.owed.remove(&question);
+        // What ended is to be said; what did not, or was answered since, is heard again.
+        for id in self.owed.keys().cloned().collect::<Vec<_>>() {
+            let record = self.engine.store().question(&id).await.map_err(|error| error.to_string())?;
+            let is_owed = |question: &Question| !question.is_open() && question.delivery.is_none();
+            if !record.is_some_and(|record| is_owed(&record.question)) {
+                self.owed.remove(&id);
             }
         }
         self.served = recalled.served;
