@@ -63,8 +63,8 @@ pub trait Codec: Send + Sync {
     /// What carries an outcome to the agent, made from the stored native request and nothing else.
     fn speak(&self, native: &RawValue, ask: &Ask, settled: &Settlement) -> Result<Speech, Unspeakable>;
 
-    /// What [`Heard::Closing`] was for a question that ended like this and has no delivery, made in the same way: the hub may have been
-    /// killed before it said it. Nothing for a question that the agent took back itself: it may use the id again.
+    /// What [`Heard::Closing`] was for a question that ended like this and has no delivery, or one that was overtaken, made in the same way:
+    /// the hub may have been killed before it said it. Nothing for a question that the agent took back itself: it may use the id again.
     fn closing(&self, _native: &RawValue, _outcome: &Outcome) -> Option<Vec<u8>> {
         None
     }

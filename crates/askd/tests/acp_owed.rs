@@ -11,7 +11,7 @@ use std::time::UNIX_EPOCH;
 use acp::{EXTENSION, Place, eventually, questions};
 use askd_adapters::transport::holder::Folder;
 use askd_core::lifecycle::Elsewhere;
-use askd_core::{By, Cause, DeliveryId, QuestionId, Resolution, Timestamp};
+use askd_core::{By, Cause, DeliveryId, QuestionId, RejectMode, Resolution, Timestamp};
 use askd_store::sqlite::SqliteStore;
 use askd_store::{Questions, Resolve};
 use askd_testkit::hub::Hub;
@@ -25,12 +25,12 @@ const ASKING: &str = r#"while IFS= read -r line; do
   esac
 done"#;
 
-fn requests() -> [Value; 6] {
+fn requests() -> [Value; 7] {
     let options = json!([{ "optionId": "yes", "name": "Yes", "kind": "allow_once" }]);
     let call = json!({ "toolCallId": "c" });
     let form =
         json!({ "type": "object", "properties": { "why": { "type": "string" } }, "required": ["why"] });
-    let link = json!({ "mode": "url", "sessionId": "s", "elicitationId": "e", "url": "https://a.example", "message": "m" });
+    let link = |id: &str, url: &str| json!({ "mode": "url", "sessionId": "s", "elicitationId": id, "url": url, "message": "m" });
     let request = |id: u64, method: &str, params: Value| json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
     [
         request(1, EXTENSION, json!({ "sessionId": "s", "prompt": "Which?" })),
@@ -44,9 +44,10 @@ fn requests() -> [Value; 6] {
             "session/request_permission",
             json!({ "sessionId": "s", "toolCall": call, "options": options }),
         ),
-        request(4, "elicitation/create", link),
+        request(4, "elicitation/create", link("e", "https://a.example")),
         request(5, EXTENSION, json!({ "sessionId": "s", "prompt": "Taken back?" })),
         request(6, EXTENSION, json!({ "sessionId": "s", "prompt": "Open?" })),
+        request(8, "elicitation/create", link("g", "https://c.example")),
     ]
 }
 
@@ -111,10 +112,9 @@ fn what_ends_a_question_is_said_to_its_agent_once_by_whichever_hub() {
         question["id"].as_str().unwrap().parse::<QuestionId>().unwrap()
     };
     let aborted = || Resolution::Cancel(Cause::TurnAborted { detail: None });
-    let opened = Elsewhere::Answered {
-        answers: vec![vec![askd_core::ask::OPENED.to_owned()]],
-        notes: vec![None],
-        via: "link".to_owned(),
+    let followed = || {
+        let answers = vec![vec![askd_core::ask::OPENED.to_owned()]];
+        Resolution::Elsewhere(Elsewhere::Answered { answers, notes: vec![None], via: "link".to_owned() })
     };
     hub.kill().unwrap();
     end_in_store(
@@ -123,19 +123,23 @@ fn what_ends_a_question_is_said_to_its_agent_once_by_whichever_hub() {
             (of("Which?"), aborted()),
             (of("Why?"), aborted()),
             (of("\"Yes\""), aborted()),
-            (of("a.example"), Resolution::Elsewhere(opened)),
+            (of("a.example"), followed()),
+            // Somebody declined it, and it was followed before the agent could be told.
+            (of("c.example"), Resolution::Reject { mode: RejectMode::Decline, reason: None }),
+            (of("c.example"), followed()),
             // An agent that took it back waits for nothing, and may use the id for something else.
             (of("Taken back?"), Resolution::Cancel(Cause::AgentWithdrew { detail: None })),
         ],
     );
     hub.restart().unwrap();
-    let owed = eventually("what is owed", || Some(heard(&told)).filter(|heard| heard.len() == 5));
+    let owed = eventually("what is owed", || Some(heard(&told)).filter(|heard| heard.len() == 6));
     assert_eq!(owed[0]["error"]["code"], -32800, "{owed:?}");
     assert_eq!(owed[1]["result"], json!({ "action": "cancel" }));
     assert_eq!(owed[2]["result"], json!({ "outcome": { "outcome": "cancelled" } }));
     assert_eq!(owed[3]["result"], json!({ "action": "accept" }));
-    let said = eventually("the journal", || Some(journaled(&hub)).filter(|said| said.len() == 5));
-    for text in ["Which?", "Why?", "\"Yes\"", "a.example"] {
+    assert_eq!((&owed[5]["id"], &owed[5]["result"]), (&json!(8), &json!({ "action": "accept" })));
+    let said = eventually("the journal", || Some(journaled(&hub)).filter(|said| said.len() == 6));
+    for text in ["Which?", "Why?", "\"Yes\"", "a.example", "c.example"] {
         let answer = DeliveryId::from_bits(of(text).bits()).to_string();
         assert!(said.contains(&answer), "an answer that is on its way would be a second response: {text}");
     }
@@ -153,5 +157,5 @@ fn what_ends_a_question_is_said_to_its_agent_once_by_whichever_hub() {
         Some(heard(&told)).filter(|heard| heard.iter().any(|message| message["method"] == "_last"))
     });
     let ids: Vec<u64> = all.iter().filter_map(|message| message["id"].as_u64()).collect();
-    assert_eq!(ids, [1, 2, 3, 4, 6, 7], "{all:?}");
+    assert_eq!(ids, [1, 2, 3, 4, 6, 7, 8], "{all:?}");
 }

@@ -21,13 +21,13 @@ macro_rules! columns {
 /// Questions, with their deliveries where they have one.
 pub(super) const QUESTION: &str =
     concat!("SELECT ", columns!(), " FROM questions q LEFT JOIN deliveries d ON d.question_id = q.id");
-/// Questions of a source that ended without a delivery between two times. The plus keeps the order of the look-up: a few ends are looked
+/// Questions of a source that ended between two times, without a delivery or with one that has failed. The plus keeps the order of the look-up: a few ends are looked
 /// through for their source, never a long history.
 pub(super) const ENDED_LAST: &str = concat!(
     "SELECT ",
     columns!(),
     " FROM questions q LEFT JOIN deliveries d ON d.question_id = q.id \
-     WHERE q.settled_at BETWEEN ?2 AND ?3 AND +q.source_id = ?1 AND d.question_id IS NULL ORDER BY q.settled_at DESC"
+     WHERE q.settled_at BETWEEN ?2 AND ?3 AND +q.source_id = ?1 AND (d.state IS NULL OR d.state = 'failed') ORDER BY q.settled_at DESC"
 );
 /// Deliveries with their questions, and what is only needed to deliver. The cross join keeps the order of the two tables: a
 /// few deliveries are looked up in a long history, never the other way round.

@@ -9,7 +9,7 @@ use askd_core::{Ask, Cause, Outcome, Status};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::hearing::write;
+use super::hearing::{LINK, write};
 use super::ids::{Ids, Ours};
 use super::observed::Overheard;
 use super::open::{self, Delivered, Open, OpenQuestions, Way};
@@ -261,11 +261,13 @@ impl Codec for AcpCodec {
 
     fn closing(&self, native: &RawValue, outcome: &Outcome) -> Option<Vec<u8>> {
         let Ok(Message::Request { id, method, params }) = Message::read(native.get()) else { return None };
-        match (Way::of(&method)?, outcome.status, &outcome.cause) {
-            (way, _, Some(Cause::TurnAborted { .. } | Cause::SessionEnded { .. })) => {
+        let received = outcome.agent_received.as_ref();
+        let followed = received.map_or(outcome.status == Status::Answered, |received| received.via == LINK);
+        match (Way::of(&method)?, &outcome.cause) {
+            (way, Some(Cause::TurnAborted { .. } | Cause::SessionEnded { .. })) => {
                 Some(open::cancelled(way, &id))
             }
-            (Way::Elicitation, Status::Answered, _) if elicitation::id_of(params).is_some() => {
+            (Way::Elicitation, _) if followed && elicitation::id_of(params).is_some() => {
                 Some(open::followed(&id))
             }
             _ => None,

@@ -19,6 +19,9 @@ use super::{elicitation, update};
 use crate::codec::Start;
 use crate::heard::{Heard, Speech, TurnEnd, Voice};
 
+/// By which way an agent learns that a link was followed.
+pub(super) const LINK: &str = "link";
+
 impl AcpCodec {
     pub(super) fn hear_request(
         &mut self,
@@ -156,7 +159,7 @@ impl AcpCodec {
                 continue;
             }
             let answers = vec![vec![askd_core::ask::OPENED.to_owned()]];
-            let how = Elsewhere::Answered { answers, notes: vec![None], via: "link".to_owned() };
+            let how = Elsewhere::Answered { answers, notes: vec![None], via: LINK.to_owned() };
             heard.push(Heard::Closing { native_id: native_id.clone(), bytes: open::followed(&open.rpc) });
             heard.push(Heard::AnsweredElsewhere { native_id, how });
         }

@@ -9,7 +9,9 @@ use bytes::Bytes;
 use askd_adapters::transport::holder::{Completed, Folder, HolderId, list, look, probe_offline};
 use askd_adapters::{Begin, Codec, Heard, KnownSession, Pending, Start};
 use askd_core::delivery::{DeliveryInput, Redeliver};
-use askd_core::{Cause, Question, QuestionId, Session, SessionId, Settlement, SourceId, SourceState};
+use askd_core::{
+    Cause, Outcome, Question, QuestionId, Session, SessionId, Settlement, SourceId, SourceState,
+};
 use askd_store::SourceRecord;
 use serde_json::value::RawValue;
 
@@ -50,6 +52,12 @@ struct Recalled {
     begin: Begin,
 }
 
+/// How a question ended of which no answer is said to its agent, or none any more.
+fn ended_without_us(question: &Question) -> Option<&Outcome> {
+    let outcome = question.outcome.as_ref()?;
+    (question.delivery.is_none() || outcome.agent_received.is_some()).then_some(outcome)
+}
+
 impl Attendant {
     /// Forgets what was heard and could not be stored, and gives the words with which the agent is taken up again. Its holder tells
     /// its lines once more, to a codec that knows no more than the store; a server tells nothing twice, and lists all that waits to
@@ -65,8 +73,7 @@ impl Attendant {
         // What ended is to be said; what did not, or was answered since, is heard again.
         for id in self.owed.keys().cloned().collect::<Vec<_>>() {
             let record = self.engine.store().question(&id).await.map_err(|error| error.to_string())?;
-            let is_owed = |question: &Question| !question.is_open() && question.delivery.is_none();
-            if !record.is_some_and(|record| is_owed(&record.question)) {
+            if record.is_none_or(|record| ended_without_us(&record.question).is_none()) {
                 self.owed.remove(&id);
             }
         }
@@ -212,11 +219,10 @@ impl Engine {
     ) -> Result<HashMap<QuestionId, Bytes>, EngineError> {
         let mut owed = HashMap::new();
         for question in self.store().ended_last(source, SAID_WITHIN).await? {
+            let Some(outcome) = ended_without_us(&question) else { continue };
             let native = self.store().native(&question.id).await?;
             let native = native.and_then(|native| RawValue::from_string(native).ok());
-            if let (Some(native), Some(outcome)) = (native, &question.outcome)
-                && let Some(bytes) = codec.closing(&native, outcome)
-            {
+            if let Some(bytes) = native.and_then(|native| codec.closing(&native, outcome)) {
                 owed.insert(question.id, Bytes::from(bytes));
             }
         }
