@@ -190,8 +190,8 @@ pub trait Questions: Send + Sync {
     /// The question that a session knows by `native_id`, by whichever road.
     async fn question_by_native(&self, session: &SessionId, native_id: &str) -> StoreResult<Option<Record>>;
 
-    /// Questions of a source that ended without a delivery, or whose delivery has failed, in so much time before the last end that was stored when this store was
-    /// opened; the newest, at most [`MAX_ENDED_LAST`].
+    /// Questions of a source that ended without a delivery, or whose delivery has failed, in so much time before the last end that was
+    /// stored when this store was opened; the newest, at most [`MAX_ENDED_LAST`].
     async fn ended_last(&self, source: &SourceId, within: Duration) -> StoreResult<Vec<Question>>;
 
     /// The open questions that came through a source, oldest first.

@@ -44,7 +44,7 @@ pub(in crate::engine) struct Attendant {
     pub(in crate::engine) sessions: HashMap<String, SessionId>,
     /// Questions whose end the codec watches for, by the agent's own names.
     pub(in crate::engine) questions: HashMap<String, QuestionId>,
-    /// Questions that the agent took back while an answer was on its way: it is not said any more.
+    /// Questions that were over for the agent while an answer was on its way: it is not said any more.
     pub(super) taken_back: HashSet<QuestionId>,
     /// The names that its questions have had.
     pub(in crate::engine) names: Names,
@@ -269,7 +269,7 @@ impl Attendant {
                     self.pipeline.heard(n);
                 }
                 HolderEvent::Written(written) => {
-                    self.has_closed(&written);
+                    self.note_closing(&written);
                     self.relay_written(written.tag, &written.result).await?;
                     if let Some(said) = said_of(&written.result)
                         && let Some((native_id, reply)) = self.writes.remove(&written.tag)

@@ -106,8 +106,8 @@ impl Attendant {
         }
     }
 
-    /// The holder says what became of words that have a name.
-    pub(super) fn has_closed(&mut self, written: &Written) {
+    /// The holder says what became of words that have a name: those that it has are not owed any more.
+    pub(super) fn note_closing(&mut self, written: &Written) {
         let is_over = !matches!(written.result, WriteResult::Busy | WriteResult::UnderWay);
         let name = written.delivery.as_deref().and_then(|name| name.parse::<DeliveryId>().ok());
         if let (true, Some(name)) = (is_over, name) {

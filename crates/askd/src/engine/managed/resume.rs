@@ -23,8 +23,8 @@ use super::{ACP, MANAGED};
 use crate::engine::acp::{Relay, id_of};
 use crate::engine::{Engine, EngineError, new_bits, now};
 
-/// What ends a question is said to its agent at once: what a hub could not say before it was killed, or gave up its patience with
-/// requests, had ended not longer before the last end of all than this.
+/// What ends a question is said to its agent at once. What a hub could not say any more had ended not longer before the last end that it
+/// stored than this, the time in which a hub that stops waits for its requests included.
 const SAID_WITHIN: Duration = Duration::from_secs(10);
 
 /// A managed agent, for `askd doctor` and for what Ctrl-C says.
