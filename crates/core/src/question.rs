@@ -1,5 +1,7 @@
 //! The question as every surface shows it: what was asked, how it stands, how it ended, whether the agent has it.
 
+use std::sync::Arc;
+
 use serde_json::Number;
 
 use crate::delivery::Delivery;
@@ -170,8 +172,9 @@ pub enum BodyFormat {
 #[serde(rename_all = "camelCase")]
 pub struct Question {
     pub id: QuestionId,
+    // Shared, because it never changes.
     #[serde(flatten)]
-    pub ask: Ask,
+    pub ask: Arc<Ask>,
     pub status: Status,
     pub outcome: Option<Outcome>,
     pub delivery: Option<Delivery>,

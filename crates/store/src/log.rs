@@ -210,7 +210,7 @@ mod tests {
         let id = QuestionId::from_bits(7);
         let question = Question {
             id: id.clone(),
-            ask,
+            ask: ask.into(),
             status: Status::Expired,
             outcome: Some(outcome),
             delivery: None,

@@ -57,7 +57,7 @@ fn what_is_not_possible_is_asked_again() {
     assert_eq!(type_in(&port, &["/default"]), reply(&[&["8080"]]));
     assert!(Form::new(&port, None).prompt().contains("/default"));
     let mut odd = port.clone();
-    odd.ask.questions[0].default = Some(vec!["many".to_owned()]);
+    std::sync::Arc::make_mut(&mut odd.ask).questions[0].default = Some(vec!["many".to_owned()]);
     assert!(said(type_in(&odd, &["/default"])).contains("Not possible"), "a default is checked like words");
     let agree = samples::one(r#"{"question":"Agree?","input":"boolean"}"#);
     assert_eq!(type_in(&agree, &["y"]), reply(&[&["true"]]));

@@ -271,14 +271,14 @@ mod tests {
 
     #[test]
     fn picks_are_not_taken_for_others() {
-        let list = samples::two_items().ask.questions.remove(1);
+        let list = samples::two_items().ask.questions[1].clone();
         let text = |item: &Item, picks: &[&str]| {
             picks_text(item, &picks.iter().map(|pick| (*pick).to_owned()).collect::<Vec<_>>())
         };
         assert_eq!(text(&list, &["a", "b"]), "a, b");
         assert_eq!(text(&list, &["a, b"]), r#""a, b""#);
         assert_eq!(text(&list, &["a\nb", ""]), r#""a\nb", """#);
-        let single = samples::two_items().ask.questions.remove(0);
+        let single = samples::two_items().ask.questions[0].clone();
         assert_eq!(text(&single, &["yes, do it"]), "yes, do it");
         assert_eq!(text(&single, &[""]), r#""""#);
     }

@@ -7,7 +7,7 @@ pub(super) fn asked(json: &str) -> Question {
     let input: AskInput = serde_json::from_str(json).unwrap();
     Question {
         id: QuestionId::from_bits(7),
-        ask: input.complete().unwrap(),
+        ask: input.complete().unwrap().into(),
         status: Status::Requested,
         outcome: None,
         delivery: None,

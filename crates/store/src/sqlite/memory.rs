@@ -207,7 +207,7 @@ mod tests {
         let input: AskInput = serde_json::from_str(r#"{"questions":[{"question":"Which?"}]}"#).unwrap();
         let question = Question {
             id: QuestionId::from_bits(n),
-            ask: input.complete().unwrap(),
+            ask: input.complete().unwrap().into(),
             status: Status::Requested,
             outcome: None,
             delivery: None,

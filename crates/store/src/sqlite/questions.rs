@@ -49,7 +49,7 @@ fn ask(tx: &mut Tx<'_>, new: NewQuestion, json: &str, asked_at: Option<Vec<Asked
     }
     let mut question = Question {
         id: new.id,
-        ask: new.ask,
+        ask: new.ask.into(),
         status: Status::Requested,
         outcome: None,
         delivery: None,

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use askd_core::delivery::Delivery;
-use askd_core::{Question, QuestionId, SessionId, Status, Timestamp};
+use askd_core::{Ask, Question, QuestionId, SessionId, Status, Timestamp};
 
 use crate::{Record, StoreError, StoreResult};
 
@@ -75,7 +75,7 @@ pub(super) fn record(row: &Row<'_>) -> StoreResult<Record> {
         id: parsed(&text(1)?)?,
         status: status(&text(2)?)?,
         created_at: at(row.get(3)?),
-        ask: from_json(&text(4)?)?,
+        ask: from_json::<Ask>(&text(4)?)?.into(),
         outcome: optional_json(optional(5)?)?,
         delivery: optional_json::<Delivery>(optional(6)?)?,
         road: None,

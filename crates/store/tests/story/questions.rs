@@ -16,7 +16,7 @@ pub(crate) async fn asking_gives_a_place_in_the_log_and_its_event_in_one_step<S:
     let new = by_api(1, plain());
     let wanted = Question {
         id: question_id(1),
-        ask: plain(),
+        ask: plain().into(),
         status: Status::Requested,
         outcome: None,
         delivery: None,

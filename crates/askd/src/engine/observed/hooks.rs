@@ -238,7 +238,7 @@ impl Engine {
         caller.needs(Right::Ask)?;
         let missing = || EngineError::NotFound("question of this hook");
         let record = self.store().question(id).await?.ok_or_else(missing)?;
-        let session = record.question.ask.session_id.ok_or_else(missing)?;
+        let session = record.question.ask.session_id.clone().ok_or_else(missing)?;
         let sighted =
             self.store().question_by_native(&session, &hook_name(hook)).await?.ok_or_else(missing)?;
         if sighted.question.id != *id {
