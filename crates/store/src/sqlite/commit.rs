@@ -52,15 +52,25 @@ pub(super) struct Committer {
 impl Committer {
     /// Gives the database all that is durable.
     pub(super) fn fold(&mut self) -> StoreResult<()> {
-        let folded = self.journal.fold();
-        match &folded {
-            Ok(()) => {
-                self.memory.set_folded(true);
-                self.memory.under_way.folded();
-            }
-            Err(error) => tracing::error!(%error, "what is stored could not be folded; trying again"),
-        }
+        let folded = self.journal.fold(self.memory.under_way.newest());
+        self.note_folded();
         folded
+    }
+
+    /// Begins to do so, beside the commits to come.
+    pub(super) fn begin_fold(&mut self) {
+        if let Err(error) = self.journal.begin_fold(self.memory.under_way.newest()) {
+            tracing::error!(%error, "what is stored cannot be folded");
+        }
+        self.note_folded();
+    }
+
+    /// What the database has now need not be kept beside it.
+    pub(super) fn note_folded(&mut self) {
+        if let Some(through) = self.journal.newly_folded() {
+            self.memory.under_way.folded(through);
+            self.memory.set_folded(self.journal.is_folded());
+        }
     }
 
     /// Carries out work in its order and makes it durable with one fsync, then tells everybody.

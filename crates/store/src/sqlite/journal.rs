@@ -1,15 +1,18 @@
 //! SQLite with a redo log before it.
 //!
 //! In: changes. Out: they are durable by one record of the log and one fsync, and SQLite carries them out afterwards, in a transaction
-//! that stays open for many commits. To **fold** is to end it: then the database has them, for other connections too.
+//! that stays open for many commits. To **fold** is to end it: then the database has them, for other connections too. That is done beside
+//! the commits that follow, in a thread of its own; only who needs the database waits for it.
 
 use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
 use std::time::Duration;
 
 use rusqlite::{Connection, ToSql, params};
 
 use super::changes;
-use super::redo::{REDO_BYTES, Redo};
+use super::redo::{self, REDO_BYTES, Redo};
 use super::rows::{corrupt, parsed};
 use crate::{StoreError, StoreResult};
 
@@ -17,17 +20,37 @@ use crate::{StoreError, StoreResult};
 const QUICK: Duration = Duration::from_millis(1);
 
 pub(super) struct Journal {
-    conn: Connection,
+    /// None while it is given to the thread that folds.
+    conn: Option<Connection>,
+    folds: Sender<Fold>,
+    folded: Receiver<Fold>,
     redo: Redo,
-    /// The changes since the last fold, in their order: first those that are durable, then those of the commit that is being made.
+    /// The changes since the last fold began, in their order: first those that are durable, then those of the commit that is being made.
     changes: Vec<u8>,
     durable: usize,
     /// How many of these bytes SQLite has carried out.
     carried_out: usize,
+    /// Room for the changes after those that are being folded.
+    spare: Vec<u8>,
     /// The rows that this has changed, by SQLite's count.
     rows_changed: u64,
     /// After a fold that failed nothing more is taken until one succeeds.
     last_fold: StoreResult<()>,
+    /// Up to where the database has everything, until somebody asks for it.
+    newly_folded: Option<u64>,
+}
+
+/// Durable changes on their way into the database.
+struct Fold {
+    conn: Connection,
+    changes: Vec<u8>,
+    carried_out: usize,
+    /// The number of the last record of the redo log that they are, and what its writer calls this place.
+    through: u64,
+    place: u64,
+    /// The file that has nothing but them, if there is one.
+    part: Option<redo::Part>,
+    result: StoreResult<()>,
 }
 
 /// A place among the changes of a commit.
@@ -35,37 +58,62 @@ pub(super) struct Journal {
 pub(super) struct Mark(usize);
 
 impl Journal {
-    pub(super) fn new(conn: Connection, redo: Redo) -> Self {
+    pub(super) fn new(conn: Connection, redo: Redo) -> StoreResult<Self> {
         let rows_changed = conn.total_changes();
-        Self { conn, redo, changes: Vec::new(), durable: 0, carried_out: 0, rows_changed, last_fold: Ok(()) }
+        let (folds, to_fold) = channel::<Fold>();
+        let (done, folded) = channel();
+        // Whoever gave it may have gone.
+        let run = move || to_fold.into_iter().map(Fold::carry_out).for_each(|fold| drop(done.send(fold)));
+        thread::Builder::new().name("askd-folder".to_owned()).spawn(run)?;
+        Ok(Self {
+            conn: Some(conn),
+            folds,
+            folded,
+            redo,
+            changes: Vec::new(),
+            durable: 0,
+            carried_out: 0,
+            spare: Vec::new(),
+            rows_changed,
+            last_fold: Ok(()),
+            newly_folded: None,
+        })
+    }
+
+    /// The connection. If it is being folded, that is waited for.
+    fn conn(&mut self) -> StoreResult<&Connection> {
+        if self.conn.is_none() {
+            let fold = self.folded.recv().map_err(|_| StoreError::Closed)?;
+            self.end_fold(fold);
+        }
+        self.conn.as_ref().ok_or(StoreError::Closed)
     }
 
     /// The database with all changes so far. To be read only: what is not written here is lost in a crash.
     pub(super) fn read(&mut self) -> StoreResult<&Connection> {
-        if self.carried_out > 0 && self.conn.is_autocommit() {
-            // SQLite has undone its transaction by itself.
+        if self.conn()?.is_autocommit() {
+            // It is folded, or SQLite has undone its transaction by itself.
             self.carried_out = 0;
         }
         if self.carried_out < self.changes.len() {
             self.begin()?;
-            let changed = changes::carry_out(&self.conn, &self.changes[self.carried_out..]);
+            let conn = self.conn.as_ref().ok_or(StoreError::Closed)?;
+            let changed = changes::carry_out(conn, &self.changes[self.carried_out..]);
             let changed = changed.or_else(|error| self.roll_back().and(Err(error)))?;
             self.rows_changed += changed as u64;
             self.carried_out = self.changes.len();
         }
-        Ok(&self.conn)
+        self.conn()
     }
 
     /// The database, perhaps without durable changes that wait.
     pub(super) fn peek(&mut self) -> StoreResult<&Connection> {
-        if self.changes.len() > self.durable.max(self.carried_out) { self.read() } else { Ok(&self.conn) }
+        if self.changes.len() > self.durable.max(self.carried_out) { self.read() } else { self.conn() }
     }
 
-    fn begin(&self) -> StoreResult<()> {
-        if self.conn.is_autocommit() {
-            execute(&self.conn, "BEGIN IMMEDIATE")?;
-        }
-        Ok(())
+    fn begin(&mut self) -> StoreResult<()> {
+        let conn = self.conn()?;
+        if conn.is_autocommit() { execute(conn, "BEGIN IMMEDIATE") } else { Ok(()) }
     }
 
     /// Changes the database. It must be certain that SQLite can carry it out.
@@ -77,7 +125,7 @@ impl Journal {
     pub(super) fn change(&mut self, sql: &str, values: &[&dyn ToSql]) -> StoreResult<usize> {
         self.read()?;
         self.begin()?;
-        let changed = self.conn.prepare_cached(sql)?.execute(values)?;
+        let changed = self.conn()?.prepare_cached(sql)?.execute(values)?;
         if changed > 0 {
             changes::write(&mut self.changes, sql, values)?;
             self.rows_changed += changed as u64;
@@ -87,37 +135,42 @@ impl Journal {
     }
 
     pub(super) fn mark(&self) -> Mark {
-        Mark(self.changes.len())
+        Mark(self.changes.len() - self.durable)
     }
 
     /// Begins a part that can be undone by itself, whatever of it was carried out.
     pub(super) fn begin_part(&mut self) -> StoreResult<Mark> {
         self.read()?;
         self.begin()?;
-        execute(&self.conn, "SAVEPOINT part")?;
+        execute(self.conn()?, "SAVEPOINT part")?;
         Ok(self.mark())
     }
 
-    pub(super) fn end_part(&self) -> StoreResult<()> {
-        execute(&self.conn, "RELEASE part")
+    pub(super) fn end_part(&mut self) -> StoreResult<()> {
+        execute(self.conn()?, "RELEASE part")
     }
 
     pub(super) fn undo_part(&mut self, since: Mark) -> StoreResult<()> {
-        self.changes.truncate(since.0);
-        let undone =
-            execute(&self.conn, "ROLLBACK TO part").and_then(|()| execute(&self.conn, "RELEASE part"));
+        self.changes.truncate(self.durable + since.0);
+        let conn = self.conn()?;
+        let undone = execute(conn, "ROLLBACK TO part").and_then(|()| execute(conn, "RELEASE part"));
         if undone.is_err() {
             // SQLite may have undone its whole transaction by itself.
             return self.roll_back();
         }
-        self.carried_out = since.0;
-        self.rows_changed = self.conn.total_changes();
+        self.rows_changed = conn.total_changes();
+        self.carried_out = self.changes.len();
         Ok(())
+    }
+
+    /// Whether everything that SQLite has changed is written down.
+    fn is_written_down(&self) -> bool {
+        self.conn.as_ref().is_none_or(|conn| conn.total_changes() == self.rows_changed)
     }
 
     /// Makes the changes of this commit durable.
     pub(super) fn commit(&mut self) -> StoreResult<()> {
-        if self.conn.total_changes() != self.rows_changed {
+        if !self.is_written_down() {
             return Err(StoreError::Unavailable("a change was made that is not written down".to_owned()));
         }
         if self.changes.is_empty() {
@@ -136,21 +189,27 @@ impl Journal {
     /// Undoes the changes of a commit that did not become durable.
     pub(super) fn undo(&mut self) -> StoreResult<()> {
         self.changes.truncate(self.durable);
-        let is_clean = self.carried_out <= self.durable && self.conn.total_changes() == self.rows_changed;
+        let is_clean = self.carried_out <= self.durable && self.is_written_down();
         if is_clean && !self.changes.is_empty() { Ok(()) } else { self.roll_back() }
     }
 
     fn roll_back(&mut self) -> StoreResult<()> {
-        if !self.conn.is_autocommit() {
-            execute(&self.conn, "ROLLBACK")?;
+        if let Some(conn) = &self.conn {
+            if !conn.is_autocommit() {
+                execute(conn, "ROLLBACK")?;
+            }
+            self.rows_changed = conn.total_changes();
         }
         self.carried_out = 0;
-        self.rows_changed = self.conn.total_changes();
         Ok(())
     }
 
     pub(super) fn is_folded(&self) -> bool {
-        self.changes.is_empty()
+        self.changes.is_empty() && !self.is_folding()
+    }
+
+    pub(super) fn is_folding(&self) -> bool {
+        self.conn.is_none()
     }
 
     pub(super) fn is_stuck(&self) -> bool {
@@ -168,32 +227,96 @@ impl Journal {
     }
 
     /// Folds SQLite's own log into the database, too.
-    pub(super) fn close(&self) {
-        if let Err(error) = self.conn.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)") {
+    pub(super) fn close(&mut self) {
+        let checkpoint = |conn: &Connection| Ok(conn.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?);
+        if let Err(error) = self.conn().and_then(checkpoint) {
             tracing::warn!(%error, "could not fold the write-ahead log into the store");
         }
     }
 
-    /// Gives all durable changes to the database. Nothing but durable changes must be there.
-    pub(super) fn fold(&mut self) -> StoreResult<()> {
-        if self.is_folded() {
+    /// Begins to give all durable changes to the database, after a fold that is under way. Nothing but durable changes must be there.
+    /// `place` is for `newly_folded`.
+    pub(super) fn begin_fold(&mut self, place: u64) -> StoreResult<()> {
+        self.conn()?;
+        if self.changes.is_empty() {
             return Ok(());
         }
-        self.last_fold = self.try_fold();
-        if self.last_fold.is_ok() {
-            self.changes.clear();
-            (self.durable, self.carried_out) = (0, 0);
-            self.redo.restart()?;
-        } else {
-            self.roll_back()?;
-        }
-        self.last_fold.clone()
+        let Some(conn) = self.conn.take() else { return Ok(()) };
+        let fold = Fold {
+            conn,
+            changes: std::mem::replace(&mut self.changes, std::mem::take(&mut self.spare)),
+            carried_out: self.carried_out,
+            through: self.redo.newest(),
+            place,
+            part: self.redo.turn_over(),
+            result: Ok(()),
+        };
+        (self.durable, self.carried_out) = (0, 0);
+        self.folds.send(fold).map_err(|_| StoreError::Closed)
     }
 
-    fn try_fold(&mut self) -> StoreResult<()> {
-        self.read()?;
-        note_folded(&self.conn, &self.redo)?;
-        self.rows_changed = self.conn.total_changes();
+    fn end_fold(&mut self, fold: Fold) {
+        let Fold { conn, mut changes, part, result, place, .. } = fold;
+        self.rows_changed = conn.total_changes();
+        self.conn = Some(conn);
+        let has_own_part = part.is_some();
+        part.into_iter().for_each(|part| self.redo.give_back(part));
+        if result.is_ok() {
+            self.newly_folded = Some(place);
+            changes.clear();
+            changes.shrink_to(2 * REDO_BYTES);
+            self.spare = changes;
+            if !has_own_part && let Err(error) = self.redo.restart() {
+                tracing::warn!(%error, "could not overwrite what is folded");
+            }
+        } else {
+            tracing::error!(?result, "what is stored could not be folded; trying again");
+            // It still waits, before all that came since.
+            self.durable += changes.len();
+            changes.append(&mut self.changes);
+            self.changes = changes;
+        }
+        self.last_fold = result;
+    }
+
+    /// Up to which place a fold has given the database everything, if one has ended since this was last asked.
+    pub(super) fn newly_folded(&mut self) -> Option<u64> {
+        if self.conn.is_none()
+            && let Ok(fold) = self.folded.try_recv()
+        {
+            self.end_fold(fold);
+        }
+        self.newly_folded.take()
+    }
+
+    /// Gives all durable changes to the database, and waits for it.
+    pub(super) fn fold(&mut self, place: u64) -> StoreResult<()> {
+        self.begin_fold(place)?;
+        self.conn()?;
+        self.last_fold.clone()
+    }
+}
+
+impl Fold {
+    fn carry_out(mut self) -> Self {
+        self.result = self.try_carry_out();
+        if self.result.is_ok() {
+            if let Some(Err(error)) = self.part.as_mut().map(redo::Part::restart) {
+                tracing::warn!(%error, "could not overwrite what is folded");
+            }
+        } else if !self.conn.is_autocommit() {
+            self.result = execute(&self.conn, "ROLLBACK").and(self.result);
+        }
+        self
+    }
+
+    fn try_carry_out(&self) -> StoreResult<()> {
+        let from = if self.conn.is_autocommit() { 0 } else { self.carried_out };
+        if self.conn.is_autocommit() {
+            execute(&self.conn, "BEGIN IMMEDIATE")?;
+        }
+        changes::carry_out(&self.conn, &self.changes[from..])?;
+        note_folded(&self.conn, self.through)?;
         execute(&self.conn, "COMMIT")
     }
 }
@@ -212,17 +335,17 @@ pub(super) fn recover(conn: &Connection, path: &Path) -> StoreResult<Redo> {
         execute(conn, "BEGIN IMMEDIATE")?;
         let failed = |error| corrupt(format!("{} cannot be carried out: {error}", path.display()));
         changes::carry_out(conn, &changes).map_err(failed)?;
-        note_folded(conn, &redo)?;
+        note_folded(conn, redo.newest())?;
         execute(conn, "COMMIT")?;
     }
     redo.restart()?;
     Ok(redo)
 }
 
-/// The database has the changes of every record up to the newest.
-fn note_folded(conn: &Connection, redo: &Redo) -> StoreResult<()> {
+/// The database has the changes of every record up to this one.
+fn note_folded(conn: &Connection, through: u64) -> StoreResult<()> {
     let sql = "UPDATE meta SET value = ?1 WHERE key = 'folded_through'";
-    match conn.prepare_cached(sql)?.execute(params![redo.newest().to_string()])? {
+    match conn.prepare_cached(sql)?.execute(params![through.to_string()])? {
         1 => Ok(()),
         _ => Err(corrupt("a store that does not know what is folded")),
     }
@@ -252,7 +375,7 @@ mod tests {
         fn open(&self) -> Journal {
             let conn = self.connect();
             let redo = recover(&conn, &self.0.path().join("redo")).unwrap();
-            Journal::new(conn, redo)
+            Journal::new(conn, redo).unwrap()
         }
     }
 
@@ -278,7 +401,7 @@ mod tests {
         assert!(numbers(&place.connect()).is_empty() && !journal.is_folded());
         assert_eq!(numbers(journal.peek().unwrap()), [1], "what is durable may wait");
         assert_eq!(numbers(journal.read().unwrap()), [1, 2]);
-        journal.fold().unwrap();
+        journal.fold(0).unwrap();
         assert!(numbers(&place.connect()) == [1, 2] && journal.is_folded());
     }
 
@@ -290,7 +413,7 @@ mod tests {
             assert_eq!(journal.change(INSERT, params![n]).unwrap(), 1);
             journal.commit().unwrap();
             if n == 2 {
-                journal.fold().unwrap();
+                journal.fold(0).unwrap();
             }
         }
         journal.write(INSERT, params![4]).unwrap();
@@ -329,14 +452,56 @@ mod tests {
         // Somebody else writes.
         let other = place.connect();
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
-        journal.conn.busy_timeout(Duration::ZERO).unwrap();
-        assert!(journal.fold().is_err() && journal.is_stuck());
+        journal.conn().unwrap().busy_timeout(Duration::ZERO).unwrap();
+        assert!(journal.fold(0).is_err() && journal.is_stuck());
         journal.write(INSERT, params![2]).unwrap();
         assert!(journal.commit().is_err());
         journal.undo().unwrap();
         other.execute_batch("ROLLBACK").unwrap();
-        journal.fold().unwrap();
+        journal.fold(0).unwrap();
         store(&mut journal, 3);
         assert_eq!(numbers(journal.read().unwrap()), [1, 3]);
+    }
+
+    #[test]
+    fn what_is_stored_beside_a_fold_is_left_for_the_next() {
+        let place = Place::new();
+        let mut journal = place.open();
+        store(&mut journal, 1);
+        journal.begin_fold(7).unwrap();
+        store(&mut journal, 2);
+        journal.conn().unwrap();
+        assert_eq!((journal.newly_folded(), journal.newly_folded()), (Some(7), None));
+        assert!(numbers(&place.connect()) == [1] && !journal.is_folded());
+        assert_eq!(numbers(journal.read().unwrap()), [1, 2]);
+        drop(journal);
+        assert_eq!(numbers(place.open().read().unwrap()), [1, 2], "as after a crash");
+    }
+
+    #[test]
+    fn a_fold_that_failed_leaves_its_changes_before_those_that_came_beside_it() {
+        let place = Place::new();
+        for crashes in [false, true] {
+            let mut journal = place.open();
+            let before = numbers(journal.read().unwrap());
+            let next = before.len() as i64;
+            journal.conn().unwrap().busy_timeout(Duration::ZERO).unwrap();
+            let other = place.connect();
+            other.execute_batch("BEGIN IMMEDIATE").unwrap();
+            store(&mut journal, next);
+            journal.begin_fold(1).unwrap();
+            // It needs what the fold did not bring into the database.
+            journal.write("INSERT INTO t SELECT max(n) + 1 FROM t", params![]).unwrap();
+            journal.commit().unwrap();
+            journal.conn().unwrap();
+            assert!(journal.is_stuck() && journal.newly_folded().is_none());
+            other.execute_batch("ROLLBACK").unwrap();
+            if crashes {
+                drop(journal);
+                journal = place.open();
+            }
+            journal.fold(1).unwrap();
+            assert_eq!(numbers(&place.connect()), (0..next + 2).collect::<Vec<_>>());
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What is kept in memory beside the file: never more than what is stored, and never older than what a caller was told.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -57,10 +57,10 @@ struct Kept {
     order: BTreeMap<u64, QuestionId>,
     next_place: u64,
     bytes: usize,
-    /// Those that are over.
-    over: Vec<QuestionId>,
-    /// What sessions call the questions that the database may not have yet.
-    names: HashMap<Name, QuestionId>,
+    /// Those that are over, with their places, which grow.
+    over: VecDeque<(u64, QuestionId)>,
+    /// What sessions call the questions that the database may not have yet, with the places of that.
+    names: HashMap<Name, (u64, QuestionId)>,
 }
 
 /// A session, and what it calls a question.
@@ -104,18 +104,23 @@ impl Known {
 }
 
 impl Kept {
+    fn new_place(&mut self) -> u64 {
+        self.next_place += 1;
+        self.next_place
+    }
+
     fn add(&mut self, id: QuestionId, known: Known) {
         self.remove(&id);
         self.bytes += known.bytes();
+        let place = self.new_place();
         if !known.record.question.is_under_way() {
-            self.over.push(id.clone());
+            self.over.push_back((place, id.clone()));
         }
         if let Some(name) = known.name() {
-            self.names.insert(name, id.clone());
+            self.names.insert(name, (place, id.clone()));
         }
-        self.order.insert(self.next_place, id.clone());
-        self.questions.insert(id, (self.next_place, known));
-        self.next_place += 1;
+        self.order.insert(place, id.clone());
+        self.questions.insert(id, (place, known));
         while self.bytes > UNDER_WAY_BYTES
             && let Some((_, oldest)) = self.order.pop_first()
         {
@@ -152,18 +157,28 @@ impl UnderWay {
                 News::AskedAgain => kept.forget_places(&id),
                 News::Named(name) => {
                     kept.forget_places(&id);
-                    kept.names.insert(name, id);
+                    let place = kept.new_place();
+                    kept.names.insert(name, (place, id));
                 }
             }
         }
     }
 
-    /// The database has them all: those that are over need not be kept.
-    pub(super) fn folded(&self) {
+    /// The place of the newest change.
+    pub(super) fn newest(&self) -> u64 {
+        self.kept().next_place
+    }
+
+    /// The database has all changes up to this place: questions that were over then need not be kept.
+    pub(super) fn folded(&self, through: u64) {
         let mut kept = self.kept();
-        kept.names.clear();
-        for id in std::mem::take(&mut kept.over) {
-            kept.remove(&id);
+        kept.names.retain(|_, (place, _)| *place > through);
+        let folded = kept.over.partition_point(|(place, _)| *place <= through);
+        for (place, id) in kept.over.drain(..folded).collect::<Vec<_>>() {
+            // It may have changed since.
+            if kept.questions.get(&id).is_some_and(|(newest, _)| *newest == place) {
+                kept.remove(&id);
+            }
         }
     }
 
@@ -179,7 +194,7 @@ impl UnderWay {
 
     /// The question that its session calls so, if the database may not have it yet.
     pub(super) fn named(&self, session: &SessionId, native_id: &str) -> Option<QuestionId> {
-        self.kept().names.get(&(session.clone(), native_id.to_owned())).cloned()
+        self.kept().names.get(&(session.clone(), native_id.to_owned())).map(|(_, id)| id.clone())
     }
 
     /// Where the question was asked, if that is known here.

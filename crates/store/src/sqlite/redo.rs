@@ -1,8 +1,8 @@
-//! The redo log: a file beside the database that has every change before SQLite writes its pages.
+//! The redo log: two files beside the database that have every change before SQLite writes its pages.
 //!
 //! In: the changes of a commit, as one record and with one fsync. Out: after a crash, the changes that the database has not. Records
-//! are numbered, and the database knows the number of the newest whose changes it has (`folded_through`). Once it has all of them, the
-//! next record is written from the beginning of the file, over old ones.
+//! are numbered, and the database knows the number of the newest whose changes it has (`folded_through`). While it is given the records
+//! of one file, the next go to the other. Once it has all of a file, they are overwritten, and the file is used from its beginning again.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;
@@ -12,27 +12,37 @@ use std::time::{Duration, Instant};
 
 use crate::{StoreError, StoreResult};
 
-/// The file is as long as this from the start: a write that makes no file longer is synced faster.
+/// Each file is as long as this from the start: a write that makes no file longer is synced faster.
 pub(super) const REDO_BYTES: usize = 1 << 20;
 
 /// Number and length of a record, and the hash over both and the changes.
 const HEAD: usize = 8 + 8 + 32;
 
 pub(super) struct Redo {
-    file: File,
     /// Where the next record goes.
-    end: u64,
-    /// What was written since it was last overwritten.
-    used: usize,
+    current: Part,
+    /// None while the database is given its records.
+    other: Option<Part>,
     /// The number of the newest record.
     newest: u64,
+    /// The newest as it was written; kept for its room.
+    record: Vec<u8>,
     /// How long the newest took to be written.
     last_took: Duration,
 }
 
-impl Redo {
-    /// Opens or makes the log; gives the changes of all records after the number `folded_through`.
-    pub(super) fn open(path: &Path, folded_through: u64) -> StoreResult<(Self, Vec<u8>)> {
+/// One file of the log.
+pub(super) struct Part {
+    file: File,
+    /// Where its next record goes.
+    end: u64,
+    /// What was written since it was last overwritten.
+    used: usize,
+}
+
+impl Part {
+    /// Opens or makes a file; gives what is in it, too.
+    fn open(path: &Path) -> StoreResult<(Self, Vec<u8>)> {
         let mut options = OpenOptions::new();
         let mut file = options.read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
         let mut found = Vec::with_capacity(REDO_BYTES);
@@ -47,13 +57,48 @@ impl Redo {
             File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
         }
         let used = found.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-        let (mut newest, mut changes, mut left) = (folded_through, Vec::new(), &found[..]);
-        while let Some((record, after)) = next_record(left, newest + 1) {
-            newest += 1;
-            changes.extend(record);
-            left = after;
+        Ok((Self { file, end: 0, used }, found))
+    }
+
+    fn append(&mut self, record: &[u8]) -> std::io::Result<()> {
+        let end = self.end + record.len() as u64;
+        self.used = self.used.max(usize::try_from(end).unwrap_or(usize::MAX));
+        let written = self.file.write_all_at(record, self.end).and_then(|()| self.file.sync_data());
+        if written.is_err() {
+            // Nobody will be told that they are stored, so they must not be found. If this fails too, the disk is broken.
+            drop(self.file.write_all_at(&[0; HEAD], self.end).and_then(|()| self.file.sync_data()));
+            return written;
         }
-        Ok((Self { file, end: 0, used, newest, last_took: Duration::ZERO }, changes))
+        self.end = end;
+        Ok(())
+    }
+
+    /// The database has the changes of all its records: they are overwritten, because what is deleted there must not stay here.
+    pub(super) fn restart(&mut self) -> StoreResult<()> {
+        self.end = 0;
+        self.file.write_all_at(&vec![0; self.used], 0)?;
+        self.used = 0;
+        Ok(())
+    }
+}
+
+impl Redo {
+    /// Opens or makes the log; gives the changes of all records after the number `folded_through`.
+    pub(super) fn open(path: &Path, folded_through: u64) -> StoreResult<(Self, Vec<u8>)> {
+        let (current, first) = Part::open(path)?;
+        let (other, second) = Part::open(&path.with_extension("redo2"))?;
+        let (mut newest, mut changes) = (folded_through, Vec::new());
+        // Whichever of the two goes on where the database ends, the other one goes on after it.
+        for file in [&first, &second, &first] {
+            let mut left = &file[..];
+            while let Some((record, after)) = next_record(left, newest + 1) {
+                newest += 1;
+                changes.extend(record);
+                left = after;
+            }
+        }
+        let (record, last_took) = (Vec::new(), Duration::ZERO);
+        Ok((Self { current, other: Some(other), newest, record, last_took }, changes))
     }
 
     /// The number of the newest record.
@@ -69,26 +114,30 @@ impl Redo {
     /// Makes changes durable.
     pub(super) fn append(&mut self, changes: &[u8]) -> StoreResult<()> {
         let (number, began) = (self.newest + 1, Instant::now());
-        let record = [&head(number, changes), changes].concat();
-        let end = self.end + record.len() as u64;
-        self.used = self.used.max(usize::try_from(end).unwrap_or(usize::MAX));
-        let written = self.file.write_all_at(&record, self.end).and_then(|()| self.file.sync_data());
-        if let Err(error) = written {
-            // Nobody will be told that they are stored, so they must not be found. If this fails too, the disk is broken.
-            drop(self.file.write_all_at(&[0; HEAD], self.end).and_then(|()| self.file.sync_data()));
-            return Err(error.into());
-        }
-        self.last_took = began.elapsed();
-        (self.newest, self.end) = (number, end);
+        self.record.clear();
+        self.record.shrink_to(REDO_BYTES);
+        self.record.extend(head(number, changes));
+        self.record.extend(changes);
+        self.current.append(&self.record)?;
+        (self.newest, self.last_took) = (number, began.elapsed());
         Ok(())
     }
 
-    /// The database has the changes of all records: they are overwritten, because what is deleted there must not stay here.
+    /// Lets the next record go to the other file, and gives the one that has those until now; not if the other one has some, too.
+    pub(super) fn turn_over(&mut self) -> Option<Part> {
+        let other = self.other.take_if(|other| other.end == 0)?;
+        Some(std::mem::replace(&mut self.current, other))
+    }
+
+    /// Takes back what `turn_over` gave.
+    pub(super) fn give_back(&mut self, part: Part) {
+        self.other = Some(part);
+    }
+
+    /// The database has the changes of all records.
     pub(super) fn restart(&mut self) -> StoreResult<()> {
-        self.end = 0;
-        self.file.write_all_at(&vec![0; self.used], 0)?;
-        self.used = 0;
-        Ok(())
+        self.current.restart()?;
+        self.other.as_mut().map_or(Ok(()), Part::restart)
     }
 }
 
@@ -177,6 +226,28 @@ mod tests {
     }
 
     #[test]
+    fn the_files_take_turns() {
+        let log = Log::new();
+        let (mut redo, _) = log.open(0);
+        redo.append(b"one").unwrap();
+        let mut first = redo.turn_over().unwrap();
+        redo.append(b"two").unwrap();
+        assert!(redo.turn_over().is_none(), "the other one is away");
+        for (folded_through, left) in [(0, "onetwo"), (1, "two"), (2, "")] {
+            assert_eq!(log.open(folded_through).1, left.as_bytes(), "{folded_through}");
+        }
+        first.restart().unwrap();
+        redo.give_back(first);
+        let second = redo.turn_over().unwrap();
+        redo.append(b"three").unwrap();
+        assert_eq!(log.open(1).1, b"twothree", "the second file has the older one");
+        redo.give_back(second);
+        assert!(redo.turn_over().is_none(), "both have some");
+        redo.restart().unwrap();
+        assert!(log.open(1).1.is_empty() && redo.turn_over().is_some());
+    }
+
+    #[test]
     fn a_record_that_is_not_whole_ends_the_log() {
         for place in [0, 8, 16, HEAD, HEAD + 2] {
             let log = Log::new();
@@ -205,7 +276,7 @@ mod tests {
         let log = Log::new();
         let (mut redo, _) = log.open(0);
         redo.append(b"one").unwrap();
-        redo.file = File::open("/dev/null").unwrap();
+        redo.current.file = File::open("/dev/null").unwrap();
         assert!(matches!(redo.append(b"two"), Err(StoreError::Unavailable(_))));
         assert_eq!((redo.newest(), log.open(0).1), (1, b"one".to_vec()));
     }

@@ -85,7 +85,7 @@ impl Writer {
         let clock = runtime::Builder::new_current_thread().enable_time().build()?;
         let (jobs, queue) = mpsc::channel(QUEUE);
         let (end, ended) = watch::channel(false);
-        let (newest, journal) = (memory.tail.newest(), Journal::new(conn, redo));
+        let (newest, journal) = (memory.tail.newest(), Journal::new(conn, redo)?);
         let committer = Committer {
             journal,
             memory,
@@ -215,11 +215,14 @@ fn run(shared: &Shared, clock: &runtime::Runtime, mut queue: mpsc::Receiver<Job>
         if !works.is_empty() {
             committer.commit(works);
         }
-        if is_over || is_idle || !folds.is_empty() || committer.journal.is_full() {
+        committer.note_folded();
+        if is_over || !folds.is_empty() {
             let folded = committer.fold();
             for reply in folds {
                 drop(reply.send(folded.clone()));
             }
+        } else if committer.journal.is_full() || (is_idle && !committer.journal.is_folding()) {
+            committer.begin_fold();
         }
         for read in reads {
             read(committer.journal.read());

@@ -1,0 +1,1 @@
+-- From here on the redo log has two files that take turns: an askd that knows only one of them must not open this store.
