@@ -41,6 +41,8 @@ pub(super) struct Holding {
     spec: HolderSpec,
     pub(super) agent: Agent,
     lines: LineSplitter,
+    /// What a read is read into.
+    chunk: Vec<u8>,
     buffer: DiskBuffer,
     /// The disk did not take the lines; when to try again.
     disk_again: Option<(Instant, String)>,
@@ -69,6 +71,7 @@ impl Holding {
     ) -> Self {
         Self {
             lines: LineSplitter::new(spec.limits.max_line_bytes),
+            chunk: vec![0; output::READ_BYTES],
             buffer: DiskBuffer::new(folder.buffer(), spec.limits.buffer_bytes),
             disk_again: None,
             journal,

@@ -85,26 +85,37 @@ impl Journal {
         Ok(())
     }
 
-    /// Notes the end of a delivery. An error is survivable: a reader of the file then finds `begun` only.
-    pub(super) fn end(&mut self, delivery: &str, failure: Option<&str>) -> io::Result<()> {
-        let (line, journaled) = match failure {
-            None => (format!("done {delivery}\n"), Journaled::Done),
-            Some(reason) => {
-                let reason = reason.replace(['\n', '\r'], " ");
-                (format!("failed {delivery} {reason}\n"), Journaled::Failed(reason))
-            }
-        };
-        self.known.insert(delivery.into(), journaled);
-        self.append(&line)
+    /// Notes the ends of deliveries, with the reasons of those that failed. An error is survivable: a reader of the file then finds
+    /// `begun` only.
+    pub(super) fn end<'a>(
+        &mut self,
+        ended: impl IntoIterator<Item = (&'a str, Option<&'a str>)>,
+    ) -> io::Result<()> {
+        let mut lines = String::new();
+        for (delivery, failure) in ended {
+            let journaled = match failure {
+                None => {
+                    lines += &format!("done {delivery}\n");
+                    Journaled::Done
+                }
+                Some(reason) => {
+                    let reason = reason.replace(['\n', '\r'], " ");
+                    lines += &format!("failed {delivery} {reason}\n");
+                    Journaled::Failed(reason)
+                }
+            };
+            self.known.insert(delivery.into(), journaled);
+        }
+        self.append(&lines)
     }
 
-    /// A line is there whole or not at all.
-    fn append(&mut self, line: &str) -> io::Result<()> {
-        if let Err(error) = self.file.write_all(line.as_bytes()) {
+    /// Lines are there whole or not at all.
+    fn append(&mut self, lines: &str) -> io::Result<()> {
+        if let Err(error) = self.file.write_all(lines.as_bytes()) {
             self.file.set_len(self.bytes)?;
             return Err(error);
         }
-        self.bytes += line.len() as u64;
+        self.bytes += lines.len() as u64;
         Ok(())
     }
 }
@@ -145,8 +156,7 @@ mod tests {
         for id in ["a", "b", "c"] {
             journal.begin(id).unwrap();
         }
-        journal.end("a", None).unwrap();
-        journal.end("b", Some("broken\npipe")).unwrap();
+        journal.end([("a", None), ("b", Some("broken\npipe"))]).unwrap();
         let expected = [
             ("a", Some(Journaled::Done), Completed::Yes),
             ("b", Some(Journaled::Failed("broken pipe".into())), Completed::No),

@@ -30,6 +30,8 @@ pub(super) enum LinkError {
 pub(super) struct Link {
     pub(super) stream: UnixStream,
     decoder: FrameDecoder,
+    /// What a read is read into.
+    chunk: Vec<u8>,
     out: Vec<u8>,
     sent: usize,
     /// Bytes of answers put into `out` since it was last short enough for lines.
@@ -44,6 +46,7 @@ impl Link {
         Ok(Self {
             stream,
             decoder: FrameDecoder::new(MAX_UNGREETED_FRAME_BYTES),
+            chunk: vec![0; READ_BYTES],
             out: Vec::new(),
             sent: 0,
             answers: 0,
@@ -58,11 +61,10 @@ impl Link {
 
     /// Takes what has come; `false`: nothing. One read at a time, so that no connection can keep us.
     pub(super) fn receive(&mut self) -> Result<bool, LinkError> {
-        let mut chunk = [0; READ_BYTES];
-        match self.stream.read(&mut chunk) {
+        match self.stream.read(&mut self.chunk) {
             Ok(0) => Err(LinkError::Closed),
             Ok(read) => {
-                self.decoder.push(&chunk[..read]);
+                self.decoder.push(&self.chunk[..read]);
                 Ok(true)
             }
             Err(error) if is_not_now(&error) => Ok(false),

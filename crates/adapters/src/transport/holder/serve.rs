@@ -144,7 +144,7 @@ fn turn(
     if ready.hub {
         hear_hub(holding, now);
     }
-    if ready.stdin {
+    if ready.stdin || ready.hub {
         holding.write_to_agent();
     }
     if ready.stdout {

@@ -3,7 +3,7 @@
 
 use std::{
     collections::VecDeque,
-    io::{self, Write},
+    io::{self, IoSlice, Write},
 };
 
 use bytes::{Buf as _, Bytes};
@@ -14,6 +14,9 @@ use super::protocol::MAX_WRITE_BYTES;
 pub(super) const WRITE_QUEUE_BYTES: usize = 2 * MAX_WRITE_BYTES;
 /// Small writes have a cost too.
 pub(super) const WRITE_QUEUE_LENGTH: usize = 4096;
+
+/// Writes that the agent gets at once.
+const PARTS: usize = 64;
 
 /// A write on its way.
 #[derive(Debug)]
@@ -57,20 +60,15 @@ impl WriteQueue {
         self.bytes
     }
 
-    /// Writes as much as the agent takes. An error other than "not now" ends all that wait.
+    /// Writes as much as the agent takes, many at once. An error other than "not now" ends all that wait.
     pub(super) fn write_to(&mut self, agent: &mut impl Write) -> Vec<Finished> {
         let mut finished = Vec::new();
-        while let Some(first) = self.waiting.front_mut() {
-            if first.bytes.is_empty() {
-                finished.extend(self.waiting.pop_front().map(|write| Finished { write, failure: None }));
-                continue;
-            }
-            match agent.write(&first.bytes) {
-                Ok(0) => break,
-                Ok(written) => {
-                    first.bytes.advance(written);
-                    self.bytes -= written;
-                }
+        while !self.waiting.is_empty() {
+            let parts: Vec<_> =
+                self.waiting.iter().take(PARTS).map(|write| IoSlice::new(&write.bytes)).collect();
+            match agent.write_vectored(&parts) {
+                Ok(0) if self.bytes > 0 => break,
+                Ok(written) => self.take_written(written, &mut finished),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
@@ -82,9 +80,78 @@ impl WriteQueue {
         finished
     }
 
+    /// So many bytes are with the agent, from the first write on.
+    fn take_written(&mut self, mut written: usize, finished: &mut Vec<Finished>) {
+        self.bytes -= written;
+        while let Some(first) = self.waiting.front_mut() {
+            let part = written.min(first.bytes.len());
+            first.bytes.advance(part);
+            written -= part;
+            if !first.bytes.is_empty() {
+                return;
+            }
+            finished.extend(self.waiting.pop_front().map(|write| Finished { write, failure: None }));
+        }
+    }
+
     pub(super) fn fail_all(&mut self, reason: &str) -> Vec<Finished> {
         self.bytes = 0;
         let failed = |write| Finished { write, failure: Some(reason.to_owned()) };
         self.waiting.drain(..).map(failed).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An agent that takes some bytes at a time, and then none for now.
+    struct Slow {
+        at_once: usize,
+        left: usize,
+        heard: Vec<u8>,
+    }
+
+    impl Write for Slow {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let taken = bytes.len().min(self.at_once).min(self.left);
+            if taken == 0 && !bytes.is_empty() {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            self.left -= taken;
+            self.heard.extend(&bytes[..taken]);
+            Ok(taken)
+        }
+
+        fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+            self.write(&parts.iter().flat_map(|part| part.iter().copied()).collect::<Vec<u8>>())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn each_write_is_finished_when_its_last_byte_is_taken() {
+        let texts: Vec<String> = (0..3 * PARTS).map(|n| "x".repeat(n % 4) + &n.to_string()).collect();
+        for at_once in [1, 7, usize::MAX] {
+            let mut queue = WriteQueue::default();
+            for (tag, text) in (0..).zip(&texts) {
+                let bytes = if tag % 5 == 0 { Bytes::new() } else { Bytes::from(text.clone()) };
+                queue.push(Pending { connection: 1, tag, delivery: None, bytes });
+            }
+            let wanted: String =
+                (0..).zip(&texts).filter(|(tag, _)| tag % 5 != 0).map(|(_, text)| text.as_str()).collect();
+            let mut agent = Slow { at_once, left: 0, heard: Vec::new() };
+            let mut finished = Vec::new();
+            while !queue.is_empty() {
+                agent.left += 10;
+                finished.extend(queue.write_to(&mut agent).into_iter().map(|ended| ended.write.tag));
+                assert_eq!(queue.bytes(), wanted.len() - agent.heard.len());
+            }
+            assert_eq!(String::from_utf8(agent.heard).unwrap(), wanted);
+            assert_eq!(finished, (0..texts.len() as u64).collect::<Vec<_>>());
+        }
     }
 }

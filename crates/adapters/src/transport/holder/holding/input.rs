@@ -11,7 +11,7 @@ use super::{
 };
 
 impl Holding {
-    /// Queues a write; the answer, if it can be given at once.
+    /// Queues a write for `write_to_agent`; the answer, if it can be given at once.
     pub(super) fn take_write(
         &mut self,
         tag: u64,
@@ -63,12 +63,13 @@ impl Holding {
     }
 
     fn finish_writes(&mut self, finished: Vec<Finished>) {
+        let ended = finished
+            .iter()
+            .filter_map(|ended| Some((ended.write.delivery.as_deref()?, ended.failure.as_deref())));
+        // If the disk does not take it the memory knows it, and a successor finds "unknown".
+        let _ = self.journal.end(ended);
         for Finished { write, failure } in finished {
             let Pending { connection, tag, delivery, .. } = write;
-            if let Some(id) = &delivery {
-                // If the disk does not take it the memory knows it, and a successor finds "unknown".
-                let _ = self.journal.end(id, failure.as_deref());
-            }
             let ours = connection == self.connection;
             if !ours && delivery.is_none() {
                 continue;

@@ -9,7 +9,7 @@ use std::{
 use super::{super::folder::ExitRecord, Holding, now_ms};
 
 /// One read of the agent's output: a whole pipe of the usual size.
-const READ_BYTES: usize = 64 * 1024;
+pub(super) const READ_BYTES: usize = 64 * 1024;
 /// What is read beyond the buffer's limit when the agent has ended: more than a pipe can hold for an ordinary user.
 const LAST_WORDS_BYTES: usize = 16 * 1024 * 1024;
 /// Between two attempts to write the buffer to a full disk.
@@ -23,10 +23,9 @@ impl Holding {
 
     /// Reads what the agent has said, one pipe full at most.
     pub(in super::super) fn read_stdout(&mut self, now: Instant) {
-        let mut chunk = [0; READ_BYTES];
-        match read_some(self.agent.stdout.as_mut(), &mut chunk) {
+        match read_some(self.agent.stdout.as_mut(), &mut self.chunk) {
             Some(0) => self.agent.stdout = None,
-            Some(read) => self.lines.push(&chunk[..read]),
+            Some(read) => self.lines.push(&self.chunk[..read]),
             None => {}
         }
         self.keep_lines(now);
@@ -49,25 +48,23 @@ impl Holding {
     }
 
     pub(in super::super) fn read_stderr(&mut self) {
-        let mut chunk = [0; READ_BYTES];
-        match read_some(self.agent.stderr.as_mut(), &mut chunk) {
+        match read_some(self.agent.stderr.as_mut(), &mut self.chunk) {
             Some(0) => self.agent.stderr = None,
-            Some(read) => self.stderr.push(&chunk[..read]),
+            Some(read) => self.stderr.push(&self.chunk[..read]),
             None => {}
         }
     }
 
     /// The agent is gone: what is still in its pipes, the half line at the end, and then how it ended.
     pub(super) fn last_words(&mut self, now: Instant) {
-        let mut chunk = [0; READ_BYTES];
         let mut read_in_all = 0;
         while read_in_all < LAST_WORDS_BYTES {
-            let Some(read) = read_some(self.agent.stdout.as_mut(), &mut chunk).filter(|read| *read > 0)
+            let Some(read) = read_some(self.agent.stdout.as_mut(), &mut self.chunk).filter(|read| *read > 0)
             else {
                 break;
             };
             read_in_all += read;
-            self.lines.push(&chunk[..read]);
+            self.lines.push(&self.chunk[..read]);
             while let Some(line) = self.lines.pop() {
                 self.buffer.stage(line);
             }
@@ -81,12 +78,12 @@ impl Holding {
         self.flush_buffer(now);
         let mut read_in_all = 0;
         while read_in_all < LAST_WORDS_BYTES {
-            let Some(read) = read_some(self.agent.stderr.as_mut(), &mut chunk).filter(|read| *read > 0)
+            let Some(read) = read_some(self.agent.stderr.as_mut(), &mut self.chunk).filter(|read| *read > 0)
             else {
                 break;
             };
             read_in_all += read;
-            self.stderr.push(&chunk[..read]);
+            self.stderr.push(&self.chunk[..read]);
         }
         self.agent.stdout = None;
         self.agent.stderr = None;

@@ -70,7 +70,7 @@ impl Holding {
         }
     }
 
-    /// One message of the hub.
+    /// One message of the hub. What it wants the agent to have waits for `write_to_agent`.
     pub(in super::super) fn hear(&mut self, message: ToHolder, now: Instant) {
         match message {
             // A second greeting on the same connection has no meaning that could be trusted.
@@ -85,9 +85,9 @@ impl Holding {
                 if let Some(result) = result {
                     self.tell(&ToHub::Written(Written { tag, delivery, result }));
                 }
-                self.write_to_agent();
             }
             ToHolder::Probe { delivery } => {
+                self.write_to_agent();
                 let journaled = self.journal.get(&delivery);
                 let completed = Completed::of(journaled);
                 let journaled = journaled.is_some();
