@@ -1,9 +1,10 @@
 //! The one place that reads the clock and the system's randomness for ids.
 
+use std::pin::Pin;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use askd_core::Timestamp;
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep};
 
 pub fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -20,5 +21,56 @@ pub async fn at(time: Option<Instant>) {
     match time {
         Some(time) => tokio::time::sleep_until(time).await,
         None => std::future::pending().await,
+    }
+}
+
+/// Comes at times that follow each other closely. It is set anew only when it has come: setting the next timer of all wakes the thread
+/// that waits for it.
+pub struct Alarm {
+    timer: Pin<Box<Sleep>>,
+    is_set: bool,
+}
+
+impl Alarm {
+    pub fn new() -> Self {
+        Self { timer: Box::pin(tokio::time::sleep_until(Instant::now())), is_set: false }
+    }
+
+    /// Comes at this time, which is not before one that was given earlier, or never.
+    pub async fn at(&mut self, time: Option<Instant>) {
+        let Some(time) = time else { return std::future::pending().await };
+        loop {
+            if !self.is_set {
+                self.timer.as_mut().reset(time);
+                self.is_set = true;
+            }
+            self.timer.as_mut().await;
+            self.is_set = false;
+            if self.timer.deadline() >= time {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_alarm_does_not_come_before_the_time_that_was_given_last() {
+        let (mut alarm, began) = (Alarm::new(), Instant::now());
+        for ms in [2, 3] {
+            // Somebody else is faster.
+            let time = Some(began + Duration::from_millis(ms));
+            tokio::select! { biased; () = alarm.at(time) => (), () = std::future::ready(()) => () }
+        }
+        for ms in [20, 20, 30] {
+            let time = began + Duration::from_millis(ms);
+            alarm.at(Some(time)).await;
+            assert!(Instant::now() >= time);
+        }
     }
 }

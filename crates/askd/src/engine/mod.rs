@@ -34,7 +34,7 @@ pub use attached::{
     AttachRequest, Discovery, PluginCall, PluginHello, PluginMessage, PluginMessages, PluginReply,
     PluginStream,
 };
-use clock::at;
+use clock::{Alarm, at};
 pub use clock::{new_bits, now};
 pub use deliver::{Carried, Mouth, Said};
 pub use error::EngineError;

@@ -31,7 +31,7 @@ use super::{
 /// One read of the socket.
 const READ_BYTES: usize = 64 * 1024;
 /// What nobody waits for is sent at the latest after this: the next answer or prompt often takes it along.
-const GATHERED_FOR: Duration = Duration::from_millis(1);
+const GATHERED_FOR: Duration = Duration::from_millis(5);
 /// A holder answers its socket at once; one that does not within this is stuck.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
 

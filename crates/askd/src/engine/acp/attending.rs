@@ -256,11 +256,9 @@ impl Attendant {
             }
         };
         let line = Bytes::from(format!("{}\n", splice::one_line(&text)));
-        match connection.write(tag, None, line.clone()).await {
+        match connection.gather_write(tag, None, line.clone()) {
             Ok(()) => relay.sending(tag, Sent { line, by }),
-            Err(_) => {
-                relay.not_written(by, "it cannot be reached at this moment, or this is too long".to_owned())
-            }
+            Err(error) => relay.not_written(by, error.to_string()),
         }
         Ok(())
     }

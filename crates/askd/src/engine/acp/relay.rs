@@ -264,6 +264,18 @@ impl Relay {
         self.writes.remove(&tag).map(|sent| (sent, result))
     }
 
+    /// What was to be sent, from this tag on, could not be.
+    pub(in crate::engine) fn unsent(&mut self, from: u64) {
+        for sent in self.writes.split_off(&from).into_values() {
+            self.not_written(sent.by, "it cannot be reached at this moment".to_owned());
+        }
+    }
+
+    /// Whether several clients wait for the agent.
+    pub(in crate::engine) fn is_crowded(&self) -> bool {
+        self.waiting.len() > 1
+    }
+
     /// What was sent and of which nobody will say any more whether it was written.
     pub(super) fn unconfirmed(&mut self) -> Vec<Sent> {
         std::mem::take(&mut self.writes).into_values().collect()

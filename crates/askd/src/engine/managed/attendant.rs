@@ -25,7 +25,7 @@ use super::pipeline::{Pipeline, Words};
 use super::served::{Served, next_news};
 use super::speaking::{said_of, was_written};
 use crate::engine::acp::Relay;
-use crate::engine::{Engine, EngineError, Said, at};
+use crate::engine::{Alarm, Engine, EngineError, Said};
 
 /// Pause before a holder that lives but does not answer is tried again.
 const ATTACH_AGAIN: Duration = Duration::from_millis(500);
@@ -212,17 +212,12 @@ impl Attendant {
             self.apply_connected().await?;
         }
         self.flush(&mut connection).await;
-        let mut obeyed = 0;
+        let mut alarm = Alarm::new();
         loop {
             // Wishes that wait go first: what they make the agent say then comes together and shares a commit.
-            if obeyed < COMMANDS
-                && let Ok(command) = wishes.try_recv()
-            {
-                obeyed += 1;
-                self.obey(command, &mut connection).await?;
-                continue;
+            if let Ok(command) = wishes.try_recv() {
+                self.obey_all(command, wishes, &mut connection).await?;
             }
-            obeyed = 0;
             tokio::select! {
                 batch = events.next_batch(), if self.pipeline.has_room() => {
                     let Some(batch) = batch else {
@@ -233,12 +228,12 @@ impl Attendant {
                         return Ok(over);
                     }
                 }
-                Some(command) = wishes.recv() => self.obey(command, &mut connection).await?,
+                Some(command) = wishes.recv() => self.obey_all(command, wishes, &mut connection).await?,
                 news = next_news(&mut self.served) => {
                     self.take_news(news, commands).await?;
                     self.flush(&mut connection).await;
                 }
-                () = at(connection.flush_by()) => drop(connection.flush().await),
+                () = alarm.at(connection.flush_by()) => drop(connection.flush().await),
                 () = self.pipeline.next_stored() => {
                     self.take_stored()?;
                     self.flush(&mut connection).await;
@@ -310,6 +305,36 @@ impl Attendant {
         Ok(None)
     }
 
+    /// Obeys a wish and those that come with it. The agent gets what they say all at once.
+    async fn obey_all(
+        &mut self,
+        first: Command,
+        wishes: &mut mpsc::Receiver<Command>,
+        connection: &mut HolderConnection,
+    ) -> Result<(), EngineError> {
+        let unsent = self.next_tag;
+        self.obey(first, connection).await?;
+        // Where several clients wait for the agent, others may have something to say at this very moment.
+        let mut looks_again = self.relay.as_ref().is_some_and(Relay::is_crowded);
+        for _ in 1..COMMANDS {
+            match wishes.try_recv() {
+                Ok(command) => self.obey(command, connection).await?,
+                Err(_) if looks_again => {
+                    looks_again = false;
+                    tokio::task::yield_now().await;
+                }
+                Err(_) => break,
+            }
+        }
+        if connection.flush().await.is_err()
+            && let Some(relay) = &mut self.relay
+        {
+            relay.unsent(unsent);
+        }
+        self.flush(connection).await;
+        Ok(())
+    }
+
     async fn obey(&mut self, command: Command, connection: &mut HolderConnection) -> Result<(), EngineError> {
         match command {
             Command::Speak { delivery, reply } => self.speak(&delivery, reply, connection).await?,
@@ -344,7 +369,6 @@ impl Attendant {
                 self.apply_all(heard, None).await?;
             }
         }
-        self.flush(connection).await;
         Ok(())
     }
 

@@ -72,7 +72,7 @@ impl Attendant {
                 // An interrupt is more than the client's words.
                 let interrupts = delivery.settlement.reject_mode() == Some(RejectMode::Interrupt);
                 let bytes = words.filter(|_| !interrupts).unwrap_or_else(|| Bytes::from(bytes));
-                self.write_outcome(delivery, bytes, reply, connection).await;
+                self.write_outcome(delivery, bytes, reply, connection);
             }
             Speech::Call(call) => {
                 if let Some(relay) = &self.relay {
@@ -84,7 +84,7 @@ impl Attendant {
         self.apply_all(heard, None).await
     }
 
-    async fn write_outcome(
+    fn write_outcome(
         &mut self,
         delivery: &ClaimedDelivery,
         bytes: Bytes,
@@ -93,11 +93,9 @@ impl Attendant {
     ) {
         let tag = self.new_tag();
         self.writes.insert(tag, (delivery.native_id.clone(), reply));
-        if connection.write(tag, Some(delivery.id.as_str()), bytes).await.is_err() {
+        if connection.gather_write(tag, Some(delivery.id.as_str()), bytes).is_err() {
             self.writes.remove(&tag);
         }
-        // The answer first: everybody else who is told of it can wait until the holder has had the processor.
-        std::thread::yield_now();
     }
 }
 
