@@ -17,7 +17,6 @@ use askd_core::delivery::Redeliver;
 use askd_core::{QuestionId, Session, SessionId, Source, SourceState};
 use askd_store::NewEntry;
 
-use super::COMMANDS;
 use super::command::Command;
 use super::mouth::HeldMouth;
 use super::names::Names;
@@ -59,7 +58,7 @@ pub(in crate::engine) struct Attendant {
     /// Outcomes that are being written, by the agent's own names of their questions, and who waits for that.
     pub(super) writes: HashMap<u64, (String, oneshot::Sender<Said>)>,
     pub(super) probes: HashMap<String, oneshot::Sender<Option<bool>>>,
-    next_tag: u64,
+    pub(super) next_tag: u64,
     /// How many open questions the holder knows of.
     pub(super) told_open: Option<u32>,
     /// What an ACP server adds: clients that talk to the agent themselves.
@@ -303,73 +302,6 @@ impl Attendant {
         }
         self.flush(connection).await;
         Ok(None)
-    }
-
-    /// Obeys a wish and those that come with it. The agent gets what they say all at once.
-    async fn obey_all(
-        &mut self,
-        first: Command,
-        wishes: &mut mpsc::Receiver<Command>,
-        connection: &mut HolderConnection,
-    ) -> Result<(), EngineError> {
-        let unsent = self.next_tag;
-        self.obey(first, connection).await?;
-        // Where several clients wait for the agent, others may have something to say at this very moment.
-        let mut looks_again = self.relay.as_ref().is_some_and(Relay::is_crowded);
-        for _ in 1..COMMANDS {
-            match wishes.try_recv() {
-                Ok(command) => self.obey(command, connection).await?,
-                Err(_) if looks_again => {
-                    looks_again = false;
-                    tokio::task::yield_now().await;
-                }
-                Err(_) => break,
-            }
-        }
-        if connection.flush().await.is_err()
-            && let Some(relay) = &mut self.relay
-        {
-            relay.unsent(unsent);
-        }
-        self.flush(connection).await;
-        Ok(())
-    }
-
-    async fn obey(&mut self, command: Command, connection: &mut HolderConnection) -> Result<(), EngineError> {
-        match command {
-            Command::Speak { delivery, reply } => self.speak(&delivery, reply, connection).await?,
-            Command::Carries { question, settlement, reply } => {
-                drop(reply.send(self.carries(&question, &settlement).await?));
-            }
-            // A server keeps no journal; what the adapter says about a second copy decides.
-            Command::Probe { reply, .. } if self.served.is_some() && self.relay.is_none() => {
-                let _ = reply.send(None);
-            }
-            Command::Probe { delivery, reply } => {
-                let _ = connection.probe(&delivery).await;
-                self.probes.insert(delivery, reply);
-            }
-            Command::Prompt { session, text, reply } => match self.codec.prompt(session.as_deref(), &text) {
-                Ok(heard) => {
-                    self.note_prompt(session.as_deref(), text);
-                    self.apply_all(heard, None).await?;
-                    self.pipeline.following.prompted.push(reply);
-                }
-                Err(error) => drop(reply.send(Err(error.to_string()))),
-            },
-            Command::Over { question } => self.forget_question(&question),
-            Command::Relay(relayed) => self.obey_relay(relayed, connection).await?,
-            Command::Close { session } => {
-                let heard = self.codec.close(Some(&session));
-                self.apply_all(heard, None).await?;
-            }
-            Command::End { detail } => {
-                self.ending = Some(detail);
-                let heard = self.codec.close(None);
-                self.apply_all(heard, None).await?;
-            }
-        }
-        Ok(())
     }
 
     pub(in crate::engine) fn new_tag(&mut self) -> u64 {

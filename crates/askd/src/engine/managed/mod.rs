@@ -11,6 +11,7 @@ mod launch;
 mod mouth;
 mod names;
 mod noting;
+mod obeying;
 mod pipeline;
 mod resume;
 mod served;

@@ -1,0 +1,94 @@
+//! Wishes of others: deliveries, prompts, what clients of an ACP server say, the end.
+//!
+//! In: commands, in their order. Out: their bytes for the agent, all at once, and work for the store.
+
+use tokio::sync::mpsc;
+
+use askd_adapters::transport::holder::HolderConnection;
+
+use super::COMMANDS;
+use super::attendant::Attendant;
+use super::command::Command;
+use crate::engine::EngineError;
+use crate::engine::acp::Relay;
+
+impl Attendant {
+    /// Obeys a wish and those that come with it. The agent gets what they say all at once.
+    pub(super) async fn obey_all(
+        &mut self,
+        first: Command,
+        wishes: &mut mpsc::Receiver<Command>,
+        connection: &mut HolderConnection,
+    ) -> Result<(), EngineError> {
+        let unsent = self.next_tag;
+        let obeyed = self.obey_each(first, wishes, connection).await;
+        // What was obeyed before a failure goes to the agent all the same.
+        if connection.flush().await.is_err()
+            && let Some(relay) = &mut self.relay
+        {
+            relay.unsent(unsent);
+        }
+        obeyed?;
+        self.flush(connection).await;
+        Ok(())
+    }
+
+    async fn obey_each(
+        &mut self,
+        first: Command,
+        wishes: &mut mpsc::Receiver<Command>,
+        connection: &mut HolderConnection,
+    ) -> Result<(), EngineError> {
+        self.obey(first, connection).await?;
+        // Where several clients wait for the agent, others may have something to say at this very moment.
+        let mut looks_again = self.relay.as_ref().is_some_and(Relay::is_crowded);
+        for _ in 1..COMMANDS {
+            match wishes.try_recv() {
+                Ok(command) => self.obey(command, connection).await?,
+                Err(_) if looks_again => {
+                    looks_again = false;
+                    tokio::task::yield_now().await;
+                }
+                Err(_) => break,
+            }
+        }
+        Ok(())
+    }
+
+    async fn obey(&mut self, command: Command, connection: &mut HolderConnection) -> Result<(), EngineError> {
+        match command {
+            Command::Speak { delivery, reply } => self.speak(&delivery, reply, connection).await?,
+            Command::Carries { question, settlement, reply } => {
+                drop(reply.send(self.carries(&question, &settlement).await?));
+            }
+            // A server keeps no journal; what the adapter says about a second copy decides.
+            Command::Probe { reply, .. } if self.served.is_some() && self.relay.is_none() => {
+                let _ = reply.send(None);
+            }
+            Command::Probe { delivery, reply } => {
+                let _ = connection.probe(&delivery).await;
+                self.probes.insert(delivery, reply);
+            }
+            Command::Prompt { session, text, reply } => match self.codec.prompt(session.as_deref(), &text) {
+                Ok(heard) => {
+                    self.note_prompt(session.as_deref(), text);
+                    self.apply_all(heard, None).await?;
+                    self.pipeline.following.prompted.push(reply);
+                }
+                Err(error) => drop(reply.send(Err(error.to_string()))),
+            },
+            Command::Over { question } => self.forget_question(&question),
+            Command::Relay(relayed) => self.obey_relay(relayed, connection).await?,
+            Command::Close { session } => {
+                let heard = self.codec.close(Some(&session));
+                self.apply_all(heard, None).await?;
+            }
+            Command::End { detail } => {
+                self.ending = Some(detail);
+                let heard = self.codec.close(None);
+                self.apply_all(heard, None).await?;
+            }
+        }
+        Ok(())
+    }
+}
