@@ -79,7 +79,7 @@ impl Committer {
         if self.journal.is_stuck() {
             drop(self.fold());
         }
-        let mut begun = Ok(());
+        let mut begun = self.journal.ready();
         let mut finishers = Vec::new();
         let mut chains: Vec<Chain> = Vec::new();
         let mut all = Done::default();

@@ -2,7 +2,7 @@
 //!
 //! In: changes. Out: they are durable by one record of the log and one fsync, and SQLite carries them out afterwards, in a transaction
 //! that stays open for many commits. To **fold** is to end it: then the database has them, for other connections too. That is done beside
-//! the commits that follow, in a thread of its own; only who needs the database waits for it.
+//! the commits that follow, in a thread of its own; a commit waits for it only if it needs the database itself.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -34,7 +34,7 @@ pub(super) struct Journal {
     spare: Vec<u8>,
     /// The rows that this has changed, by SQLite's count.
     rows_changed: u64,
-    /// After a fold that failed nothing more is taken until one succeeds.
+    /// After a fold that is known to have failed no commit is begun until one succeeds.
     last_fold: StoreResult<()>,
     /// Up to where the database has everything, until somebody asks for it.
     newly_folded: Option<u64>,
@@ -83,8 +83,10 @@ impl Journal {
     /// The connection. If it is being folded, that is waited for.
     fn conn(&mut self) -> StoreResult<&Connection> {
         if self.conn.is_none() {
-            let fold = self.folded.recv().map_err(|_| StoreError::Closed)?;
-            self.end_fold(fold);
+            match self.folded.recv() {
+                Ok(fold) => self.end_fold(fold),
+                Err(_) => self.last_fold = Err(StoreError::Closed),
+            }
         }
         self.conn.as_ref().ok_or(StoreError::Closed)
     }
@@ -168,6 +170,11 @@ impl Journal {
         self.conn.as_ref().is_none_or(|conn| conn.total_changes() == self.rows_changed)
     }
 
+    /// Whether a commit may be begun.
+    pub(super) fn ready(&self) -> StoreResult<()> {
+        self.last_fold.clone()
+    }
+
     /// Makes the changes of this commit durable.
     pub(super) fn commit(&mut self) -> StoreResult<()> {
         if !self.is_written_down() {
@@ -180,7 +187,6 @@ impl Journal {
         if self.durable == self.changes.len() {
             return Ok(());
         }
-        self.last_fold.clone()?;
         self.redo.append(&self.changes[self.durable..])?;
         self.durable = self.changes.len();
         Ok(())
@@ -252,7 +258,10 @@ impl Journal {
             result: Ok(()),
         };
         (self.durable, self.carried_out) = (0, 0);
-        self.folds.send(fold).map_err(|_| StoreError::Closed)
+        let has_own_part = fold.part.is_some();
+        self.folds.send(fold).map_err(|_| StoreError::Closed)?;
+        // Without a file of its own nothing may be stored beside it: that would be overwritten with it.
+        if has_own_part { Ok(()) } else { self.conn().map(drop) }
     }
 
     fn end_fold(&mut self, fold: Fold) {
@@ -315,7 +324,9 @@ impl Fold {
         if self.conn.is_autocommit() {
             execute(&self.conn, "BEGIN IMMEDIATE")?;
         }
-        changes::carry_out(&self.conn, &self.changes[from..])?;
+        let left =
+            self.changes.get(from..).ok_or_else(|| corrupt("changes that are carried out and not there"))?;
+        changes::carry_out(&self.conn, left)?;
         note_folded(&self.conn, self.through)?;
         execute(&self.conn, "COMMIT")
     }
@@ -333,7 +344,9 @@ pub(super) fn recover(conn: &Connection, path: &Path) -> StoreResult<Redo> {
     let (mut redo, changes) = Redo::open(path, parsed(&folded_through)?)?;
     if !changes.is_empty() {
         execute(conn, "BEGIN IMMEDIATE")?;
-        let failed = |error| corrupt(format!("{} cannot be carried out: {error}", path.display()));
+        let failed = |error| {
+            corrupt(format!("{} and the file beside it cannot be carried out: {error}", path.display()))
+        };
         changes::carry_out(conn, &changes).map_err(failed)?;
         note_folded(conn, redo.newest())?;
         execute(conn, "COMMIT")?;
@@ -454,11 +467,10 @@ mod tests {
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
         journal.conn().unwrap().busy_timeout(Duration::ZERO).unwrap();
         assert!(journal.fold(0).is_err() && journal.is_stuck());
-        journal.write(INSERT, params![2]).unwrap();
-        assert!(journal.commit().is_err());
-        journal.undo().unwrap();
+        assert!(journal.ready().is_err());
         other.execute_batch("ROLLBACK").unwrap();
         journal.fold(0).unwrap();
+        journal.ready().unwrap();
         store(&mut journal, 3);
         assert_eq!(numbers(journal.read().unwrap()), [1, 3]);
     }
@@ -500,7 +512,8 @@ mod tests {
                 drop(journal);
                 journal = place.open();
             }
-            journal.fold(1).unwrap();
+            journal.begin_fold(1).unwrap();
+            assert!(!journal.is_folding(), "it has both files, and nothing is stored beside it");
             assert_eq!(numbers(&place.connect()), (0..next + 2).collect::<Vec<_>>());
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! In: the changes of a commit, as one record and with one fsync. Out: after a crash, the changes that the database has not. Records
 //! are numbered, and the database knows the number of the newest whose changes it has (`folded_through`). While it is given the records
-//! of one file, the next go to the other. Once it has all of a file, they are overwritten, and the file is used from its beginning again.
+//! of one file, the next go to the other; if both have some, because it could not be given them, there is none until it has them all.
+//! Once it has all of a file, they are overwritten, and the file is used from its beginning again.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;
@@ -136,8 +137,9 @@ impl Redo {
 
     /// The database has the changes of all records.
     pub(super) fn restart(&mut self) -> StoreResult<()> {
-        self.current.restart()?;
-        self.other.as_mut().map_or(Ok(()), Part::restart)
+        // Both, whatever becomes of one of them: what is overwritten in vain is recognised by its numbers.
+        let restarted = self.current.restart();
+        restarted.and(self.other.as_mut().map_or(Ok(()), Part::restart))
     }
 }
 

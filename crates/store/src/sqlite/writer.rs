@@ -2,7 +2,7 @@
 //!
 //! In: work. Out: its result, once it is durable. Whoever comes while nobody else writes commits by himself, which is faster than to
 //! wake another thread and be woken by it; everybody else waits for the writer's thread, which makes one commit for all that wait. When
-//! there is nothing else to do, when much waits, or when somebody wants to read it, that thread folds what is durable into the database.
+//! there is nothing else to do, when much waits, or when somebody wants to read it, that thread has what is durable folded into the database.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -143,7 +143,9 @@ impl Writer {
             return Some(work);
         }
         let Ok(mut committer) = self.shared.committer.try_lock() else { return Some(work) };
-        if !is_first() || !committer.journal.is_quick() || committer.journal.is_full() {
+        committer.note_folded();
+        let journal = &committer.journal;
+        if !is_first() || !journal.is_quick() || journal.is_full() || journal.is_folding() {
             return Some(work);
         }
         let was_folded = committer.journal.is_folded();
