@@ -30,8 +30,10 @@ use super::{
 
 /// One read of the socket.
 const READ_BYTES: usize = 64 * 1024;
-/// What nobody waits for is sent at the latest after this: the next answer or prompt often takes it along.
+/// What nobody waits for is sent after this, if no answer or prompt took it along before.
 const GATHERED_FOR: Duration = Duration::from_millis(5);
+/// What is gathered is sent when it is as long as this: a socket takes it at once.
+const GATHERED_BYTES: usize = 64 * 1024;
 /// A holder answers its socket at once; one that does not within this is stuck.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -125,6 +127,8 @@ pub struct HolderConnection {
     /// Frames that are not sent yet, and since when.
     gathered: Vec<u8>,
     since: Option<Instant>,
+    /// After a failure nothing is sent any more.
+    is_broken: bool,
 }
 
 /// The way of events.
@@ -164,7 +168,7 @@ fn connect(folder: &Folder) -> Result<(HolderConnection, HolderEvents), AttachEr
     let watched = watch().map_err(AttachError::Connect)?;
     let decoder = FrameDecoder::of_holder();
     let events = HolderEvents { socket: watched, decoder, batch: VecDeque::new(), closed: false };
-    Ok((HolderConnection { socket, gathered: Vec::new(), since: None }, events))
+    Ok((HolderConnection { socket, gathered: Vec::new(), since: None, is_broken: false }, events))
 }
 
 /// A Unix socket connects at once or not at all. A holder that is stopped takes nobody any more once enough wait for it: that is an
@@ -268,16 +272,21 @@ impl HolderConnection {
         self.since.map(|since| since + GATHERED_FOR)
     }
 
+    /// Whether so much is gathered that it should be sent.
+    pub fn is_full(&self) -> bool {
+        self.gathered.len() >= GATHERED_BYTES
+    }
+
     /// Sends what was gathered, if anything.
     pub async fn flush(&mut self) -> Result<(), CommandError> {
         self.since = None;
         let frames = std::mem::take(&mut self.gathered);
-        let written = self.write_all(&frames).await;
-        written.map_err(|_| {
+        if !self.is_broken && self.write_all(&frames).await.is_err() {
             // Perhaps in the middle of a frame: nothing that comes after it would be understood.
             let _ = self.socket.shutdown(Shutdown::Both);
-            CommandError::Closed
-        })
+            self.is_broken = true;
+        }
+        if self.is_broken { Err(CommandError::Closed) } else { Ok(()) }
     }
 
     async fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
