@@ -248,7 +248,7 @@ impl Relay {
         }
     }
 
-    /// Something was given to the holder.
+    /// Something is to be sent to the holder.
     pub(super) fn sending(&mut self, tag: u64, sent: Sent) {
         self.writes.insert(tag, sent);
     }
@@ -271,7 +271,7 @@ impl Relay {
         }
     }
 
-    /// Whether several clients wait for the agent.
+    /// Whether several requests wait for the agent.
     pub(in crate::engine) fn is_crowded(&self) -> bool {
         self.waiting.len() > 1
     }

@@ -59,6 +59,8 @@ pub(in crate::engine) struct Attendant {
     pub(super) writes: HashMap<u64, (String, oneshot::Sender<Said>)>,
     pub(super) probes: HashMap<String, oneshot::Sender<Option<bool>>>,
     pub(super) next_tag: u64,
+    /// What has this tag or a later one was not sent yet.
+    pub(super) unsent_from: u64,
     /// How many open questions the holder knows of.
     pub(super) told_open: Option<u32>,
     /// What an ACP server adds: clients that talk to the agent themselves.
@@ -102,6 +104,7 @@ impl Attendant {
             writes: HashMap::new(),
             probes: HashMap::new(),
             next_tag: 1,
+            unsent_from: 1,
             told_open: None,
             relay: None,
             served: None,

@@ -1,6 +1,6 @@
 //! Wishes of others: deliveries, prompts, what clients of an ACP server say, the end.
 //!
-//! In: commands, in their order. Out: their bytes for the agent, all at once, and work for the store.
+//! In: commands, in their order. Out: their bytes for the agent, together as far as they do not wait for the store, and work for the store.
 
 use tokio::sync::mpsc;
 
@@ -13,21 +13,16 @@ use crate::engine::EngineError;
 use crate::engine::acp::Relay;
 
 impl Attendant {
-    /// Obeys a wish and those that come with it. The agent gets what they say all at once.
+    /// Obeys a wish and those that come with it.
     pub(super) async fn obey_all(
         &mut self,
         first: Command,
         wishes: &mut mpsc::Receiver<Command>,
         connection: &mut HolderConnection,
     ) -> Result<(), EngineError> {
-        let unsent = self.next_tag;
         let obeyed = self.obey_each(first, wishes, connection).await;
         // What was obeyed before a failure goes to the agent all the same.
-        if connection.flush().await.is_err()
-            && let Some(relay) = &mut self.relay
-        {
-            relay.unsent(unsent);
-        }
+        self.send_gathered(connection).await;
         obeyed?;
         self.flush(connection).await;
         Ok(())
@@ -40,9 +35,12 @@ impl Attendant {
         connection: &mut HolderConnection,
     ) -> Result<(), EngineError> {
         self.obey(first, connection).await?;
-        // Where several clients wait for the agent, others may have something to say at this very moment.
+        // Where much is asked of the agent, others may have something to say at this very moment.
         let mut looks_again = self.relay.as_ref().is_some_and(Relay::is_crowded);
         for _ in 1..COMMANDS {
+            if connection.is_full() {
+                break;
+            }
             match wishes.try_recv() {
                 Ok(command) => self.obey(command, connection).await?,
                 Err(_) if looks_again => {
@@ -55,7 +53,20 @@ impl Attendant {
         Ok(())
     }
 
+    /// Sends what was said so far. Clients whose words could not be sent are told.
+    pub(super) async fn send_gathered(&mut self, connection: &mut HolderConnection) {
+        let sent = connection.flush().await;
+        let from = std::mem::replace(&mut self.unsent_from, self.next_tag);
+        if let (Err(_), Some(relay)) = (sent, &mut self.relay) {
+            relay.unsent(from);
+        }
+    }
+
     async fn obey(&mut self, command: Command, connection: &mut HolderConnection) -> Result<(), EngineError> {
+        if !matches!(command, Command::Speak { .. } | Command::Relay(_) | Command::Over { .. }) {
+            // It may wait for the store, and what was said before it does not.
+            self.send_gathered(connection).await;
+        }
         match command {
             Command::Speak { delivery, reply } => self.speak(&delivery, reply, connection).await?,
             Command::Carries { question, settlement, reply } => {

@@ -73,6 +73,10 @@ impl Attendant {
                 let interrupts = delivery.settlement.reject_mode() == Some(RejectMode::Interrupt);
                 let bytes = words.filter(|_| !interrupts).unwrap_or_else(|| Bytes::from(bytes));
                 self.write_outcome(delivery, bytes, reply, connection);
+                if !heard.is_empty() {
+                    // What it means may wait for the store.
+                    self.send_gathered(connection).await;
+                }
             }
             Speech::Call(call) => {
                 if let Some(relay) = &self.relay {
