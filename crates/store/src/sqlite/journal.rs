@@ -9,10 +9,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use rusqlite::{Connection, ToSql, params};
+use rusqlite::{Connection, ToSql};
 
 use super::changes;
-use super::redo::{self, REDO_BYTES, Redo};
+use super::fold::{Fold, note_folded};
+use super::redo::{REDO_BYTES, Redo};
 use super::rows::{corrupt, parsed};
 use crate::{StoreError, StoreResult};
 
@@ -38,19 +39,6 @@ pub(super) struct Journal {
     last_fold: StoreResult<()>,
     /// Up to where the database has everything, until somebody asks for it.
     newly_folded: Option<u64>,
-}
-
-/// Durable changes on their way into the database.
-struct Fold {
-    conn: Connection,
-    changes: Vec<u8>,
-    carried_out: usize,
-    /// The number of the last record of the redo log that they are, and what its writer calls this place.
-    through: u64,
-    place: u64,
-    /// The file that has nothing but them, if there is one.
-    part: Option<redo::Part>,
-    result: StoreResult<()>,
 }
 
 /// A place among the changes of a commit.
@@ -306,33 +294,7 @@ impl Journal {
     }
 }
 
-impl Fold {
-    fn carry_out(mut self) -> Self {
-        self.result = self.try_carry_out();
-        if self.result.is_ok() {
-            if let Some(Err(error)) = self.part.as_mut().map(redo::Part::restart) {
-                tracing::warn!(%error, "could not overwrite what is folded");
-            }
-        } else if !self.conn.is_autocommit() {
-            self.result = execute(&self.conn, "ROLLBACK").and(self.result);
-        }
-        self
-    }
-
-    fn try_carry_out(&self) -> StoreResult<()> {
-        let from = if self.conn.is_autocommit() { 0 } else { self.carried_out };
-        if self.conn.is_autocommit() {
-            execute(&self.conn, "BEGIN IMMEDIATE")?;
-        }
-        let left =
-            self.changes.get(from..).ok_or_else(|| corrupt("changes that are carried out and not there"))?;
-        changes::carry_out(&self.conn, left)?;
-        note_folded(&self.conn, self.through)?;
-        execute(&self.conn, "COMMIT")
-    }
-}
-
-fn execute(conn: &Connection, sql: &str) -> StoreResult<()> {
+pub(super) fn execute(conn: &Connection, sql: &str) -> StoreResult<()> {
     conn.prepare_cached(sql)?.execute([])?;
     Ok(())
 }
@@ -355,166 +317,5 @@ pub(super) fn recover(conn: &Connection, path: &Path) -> StoreResult<Redo> {
     Ok(redo)
 }
 
-/// The database has the changes of every record up to this one.
-fn note_folded(conn: &Connection, through: u64) -> StoreResult<()> {
-    let sql = "UPDATE meta SET value = ?1 WHERE key = 'folded_through'";
-    match conn.prepare_cached(sql)?.execute(params![through.to_string()])? {
-        1 => Ok(()),
-        _ => Err(corrupt("a store that does not know what is folded")),
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::super::rows::rows;
-    use super::*;
-
-    struct Place(tempfile::TempDir);
-
-    impl Place {
-        fn new() -> Self {
-            let place = Self(tempfile::tempdir().unwrap());
-            let tables = "CREATE TABLE t (n INTEGER PRIMARY KEY); CREATE TABLE meta (key TEXT, value TEXT); \
-                          INSERT INTO meta VALUES ('folded_through', '0')";
-            place.connect().execute_batch(tables).unwrap();
-            place
-        }
-
-        #[expect(clippy::disallowed_methods, reason = "a database of its own")]
-        fn connect(&self) -> Connection {
-            Connection::open(self.0.path().join("db")).unwrap()
-        }
-
-        fn open(&self) -> Journal {
-            let conn = self.connect();
-            let redo = recover(&conn, &self.0.path().join("redo")).unwrap();
-            Journal::new(conn, redo).unwrap()
-        }
-    }
-
-    fn numbers(conn: &Connection) -> Vec<i64> {
-        rows(conn, "SELECT n FROM t ORDER BY n", &[], |row| Ok(row.get(0)?)).unwrap()
-    }
-
-    const INSERT: &str = "INSERT INTO t VALUES (?1)";
-
-    fn store(journal: &mut Journal, n: i64) {
-        journal.write(INSERT, params![n]).unwrap();
-        journal.commit().unwrap();
-    }
-
-    #[test]
-    fn what_is_durable_is_seen_by_others_once_it_is_folded() {
-        let place = Place::new();
-        let mut journal = place.open();
-        journal.write(INSERT, params![1]).unwrap();
-        assert!(numbers(journal.read().unwrap()) == [1]);
-        journal.commit().unwrap();
-        store(&mut journal, 2);
-        assert!(numbers(&place.connect()).is_empty() && !journal.is_folded());
-        assert_eq!(numbers(journal.peek().unwrap()), [1], "what is durable may wait");
-        assert_eq!(numbers(journal.read().unwrap()), [1, 2]);
-        journal.fold(0).unwrap();
-        assert!(numbers(&place.connect()) == [1, 2] && journal.is_folded());
-    }
-
-    #[test]
-    fn what_is_durable_survives_before_and_after_a_fold() {
-        let place = Place::new();
-        let mut journal = place.open();
-        for n in 1..=3 {
-            assert_eq!(journal.change(INSERT, params![n]).unwrap(), 1);
-            journal.commit().unwrap();
-            if n == 2 {
-                journal.fold(0).unwrap();
-            }
-        }
-        journal.write(INSERT, params![4]).unwrap();
-        // Neither closed nor folded, as after a crash; the fourth was not committed.
-        drop(journal);
-        assert_eq!(numbers(&place.connect()), [1, 2]);
-        for _ in 0..2 {
-            assert_eq!(numbers(place.open().read().unwrap()), [1, 2, 3]);
-        }
-        let mut journal = place.open();
-        store(&mut journal, 4);
-        drop(journal);
-        assert_eq!(numbers(place.open().read().unwrap()), [1, 2, 3, 4]);
-    }
-
-    #[test]
-    fn a_commit_that_is_undone_leaves_what_was_durable() {
-        let place = Place::new();
-        let mut journal = place.open();
-        store(&mut journal, 1);
-        journal.change(INSERT, params![2]).unwrap();
-        journal.undo().unwrap();
-        assert_eq!(numbers(journal.read().unwrap()), [1]);
-        let part = journal.begin_part().unwrap();
-        journal.change(INSERT, params![3]).unwrap();
-        journal.write(INSERT, params![4]).unwrap();
-        journal.undo_part(part).unwrap();
-        assert_eq!(numbers(journal.read().unwrap()), [1]);
-    }
-
-    #[test]
-    fn after_a_fold_that_failed_nothing_is_taken_until_one_succeeds() {
-        let place = Place::new();
-        let mut journal = place.open();
-        store(&mut journal, 1);
-        // Somebody else writes.
-        let other = place.connect();
-        other.execute_batch("BEGIN IMMEDIATE").unwrap();
-        journal.conn().unwrap().busy_timeout(Duration::ZERO).unwrap();
-        assert!(journal.fold(0).is_err() && journal.is_stuck());
-        assert!(journal.ready().is_err());
-        other.execute_batch("ROLLBACK").unwrap();
-        journal.fold(0).unwrap();
-        journal.ready().unwrap();
-        store(&mut journal, 3);
-        assert_eq!(numbers(journal.read().unwrap()), [1, 3]);
-    }
-
-    #[test]
-    fn what_is_stored_beside_a_fold_is_left_for_the_next() {
-        let place = Place::new();
-        let mut journal = place.open();
-        store(&mut journal, 1);
-        journal.begin_fold(7).unwrap();
-        store(&mut journal, 2);
-        journal.conn().unwrap();
-        assert_eq!((journal.newly_folded(), journal.newly_folded()), (Some(7), None));
-        assert!(numbers(&place.connect()) == [1] && !journal.is_folded());
-        assert_eq!(numbers(journal.read().unwrap()), [1, 2]);
-        drop(journal);
-        assert_eq!(numbers(place.open().read().unwrap()), [1, 2], "as after a crash");
-    }
-
-    #[test]
-    fn a_fold_that_failed_leaves_its_changes_before_those_that_came_beside_it() {
-        let place = Place::new();
-        for crashes in [false, true] {
-            let mut journal = place.open();
-            let before = numbers(journal.read().unwrap());
-            let next = before.len() as i64;
-            journal.conn().unwrap().busy_timeout(Duration::ZERO).unwrap();
-            let other = place.connect();
-            other.execute_batch("BEGIN IMMEDIATE").unwrap();
-            store(&mut journal, next);
-            journal.begin_fold(1).unwrap();
-            // It needs what the fold did not bring into the database.
-            journal.write("INSERT INTO t SELECT max(n) + 1 FROM t", params![]).unwrap();
-            journal.commit().unwrap();
-            journal.conn().unwrap();
-            assert!(journal.is_stuck() && journal.newly_folded().is_none());
-            other.execute_batch("ROLLBACK").unwrap();
-            if crashes {
-                drop(journal);
-                journal = place.open();
-            }
-            journal.begin_fold(1).unwrap();
-            assert!(!journal.is_folding(), "it has both files, and nothing is stored beside it");
-            assert_eq!(numbers(&place.connect()), (0..next + 2).collect::<Vec<_>>());
-        }
-    }
-}
+mod tests;

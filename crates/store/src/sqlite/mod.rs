@@ -4,6 +4,7 @@ mod changes;
 mod commit;
 mod deliveries;
 mod events;
+mod fold;
 mod growth;
 mod heads;
 mod journal;
