@@ -1,11 +1,11 @@
 //! SQLite with a redo log before it.
 //!
 //! In: changes. Out: they are durable by one record of the log and one fsync, and SQLite carries them out afterwards, in a transaction
-//! that stays open for many commits. To **fold** is to end it: then the database has them, for other connections too. That is done beside
-//! the commits that follow, in a thread of its own; a commit waits for it only if it needs the database itself.
+//! that stays open for many commits. To **fold** is to end it: then the database has them, for other connections too. Where nobody waits for
+//! it, that is done beside the commits that follow, in a thread of its own; a commit waits for it only if it needs the database itself.
 
 use std::path::Path;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -81,10 +81,7 @@ impl Journal {
 
     /// The database with all changes so far. To be read only: what is not written here is lost in a crash.
     pub(super) fn read(&mut self) -> StoreResult<&Connection> {
-        if self.conn()?.is_autocommit() {
-            // It is folded, or SQLite has undone its transaction by itself.
-            self.carried_out = 0;
-        }
+        self.look_back()?;
         if self.carried_out < self.changes.len() {
             self.begin()?;
             let conn = self.conn.as_ref().ok_or(StoreError::Closed)?;
@@ -96,8 +93,17 @@ impl Journal {
         self.conn()
     }
 
+    /// What SQLite has carried out is nothing once its transaction has ended: by a fold, or because SQLite has undone it by itself.
+    fn look_back(&mut self) -> StoreResult<()> {
+        if self.conn()?.is_autocommit() {
+            self.carried_out = 0;
+        }
+        Ok(())
+    }
+
     /// The database, perhaps without durable changes that wait.
     pub(super) fn peek(&mut self) -> StoreResult<&Connection> {
+        self.look_back()?;
         if self.changes.len() > self.durable.max(self.carried_out) { self.read() } else { self.conn() }
     }
 
@@ -188,18 +194,22 @@ impl Journal {
     }
 
     fn roll_back(&mut self) -> StoreResult<()> {
+        self.carried_out = 0;
         if let Some(conn) = &self.conn {
-            if !conn.is_autocommit() {
-                execute(conn, "ROLLBACK")?;
+            if !conn.is_autocommit()
+                && let Err(error) = execute(conn, "ROLLBACK")
+            {
+                // What SQLite has now is not known: nothing is committed before it is undone.
+                self.last_fold = Err(error.clone());
+                return Err(error);
             }
             self.rows_changed = conn.total_changes();
         }
-        self.carried_out = 0;
         Ok(())
     }
 
     pub(super) fn is_folded(&self) -> bool {
-        self.changes.is_empty() && !self.is_folding()
+        self.changes.is_empty() && !self.is_folding() && !self.redo.has_ghost()
     }
 
     pub(super) fn is_folding(&self) -> bool {
@@ -212,7 +222,7 @@ impl Journal {
 
     /// Whether so much waits that the next thing to do is a fold.
     pub(super) fn is_full(&self) -> bool {
-        self.durable > REDO_BYTES
+        self.redo.is_full()
     }
 
     /// Whether a commit takes about as long as waking another thread twice.
@@ -232,7 +242,11 @@ impl Journal {
     /// `place` is for `newly_folded`.
     pub(super) fn begin_fold(&mut self, place: u64) -> StoreResult<()> {
         self.conn()?;
-        if self.changes.is_empty() {
+        if self.is_stuck() {
+            self.roll_back()?;
+        }
+        if self.is_folded() {
+            self.last_fold = Ok(());
             return Ok(());
         }
         let Some(conn) = self.conn.take() else { return Ok(()) };
@@ -240,7 +254,7 @@ impl Journal {
             conn,
             changes: std::mem::replace(&mut self.changes, std::mem::take(&mut self.spare)),
             carried_out: self.carried_out,
-            through: self.redo.newest(),
+            through: self.redo.through(),
             place,
             part: self.redo.turn_over(),
             result: Ok(()),
@@ -253,13 +267,14 @@ impl Journal {
     }
 
     fn end_fold(&mut self, fold: Fold) {
-        let Fold { conn, mut changes, part, result, place, .. } = fold;
+        let Fold { conn, mut changes, part, result, place, through, .. } = fold;
         self.rows_changed = conn.total_changes();
         self.conn = Some(conn);
         let has_own_part = part.is_some();
         part.into_iter().for_each(|part| self.redo.give_back(part));
         if result.is_ok() {
             self.newly_folded = Some(place);
+            self.redo.folded(through);
             changes.clear();
             changes.shrink_to(2 * REDO_BYTES);
             self.spare = changes;
@@ -278,10 +293,17 @@ impl Journal {
 
     /// Up to which place a fold has given the database everything, if one has ended since this was last asked.
     pub(super) fn newly_folded(&mut self) -> Option<u64> {
-        if self.conn.is_none()
-            && let Ok(fold) = self.folded.try_recv()
-        {
-            self.end_fold(fold);
+        if self.conn.is_none() {
+            match self.folded.try_recv() {
+                Ok(fold) => self.end_fold(fold),
+                Err(TryRecvError::Empty) => {}
+                Err(TryRecvError::Disconnected) => {
+                    if !self.is_stuck() {
+                        tracing::error!("nothing can be folded any more: start the hub again");
+                    }
+                    self.last_fold = Err(StoreError::Closed);
+                }
+            }
         }
         self.newly_folded.take()
     }
@@ -310,7 +332,7 @@ pub(super) fn recover(conn: &Connection, path: &Path) -> StoreResult<Redo> {
             corrupt(format!("{} and the file beside it cannot be carried out: {error}", path.display()))
         };
         changes::carry_out(conn, &changes).map_err(failed)?;
-        note_folded(conn, redo.newest())?;
+        note_folded(conn, redo.through())?;
         execute(conn, "COMMIT")?;
     }
     redo.restart()?;

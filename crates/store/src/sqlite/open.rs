@@ -151,7 +151,7 @@ fn schema(conn: &Connection) -> StoreResult<u32> {
 
 pub(super) fn migrate(conn: &Connection, from: u32) -> StoreResult<()> {
     for (number, sql) in (1..).zip(MIGRATIONS).skip(from as usize) {
-        conn.execute_batch(&format!("BEGIN IMMEDIATE; {sql} PRAGMA user_version = {number}; COMMIT;"))
+        conn.execute_batch(&format!("BEGIN IMMEDIATE; {sql}\n PRAGMA user_version = {number}; COMMIT;"))
             .inspect_err(|_| drop(conn.execute_batch("ROLLBACK")))?;
     }
     Ok(())

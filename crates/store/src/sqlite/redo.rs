@@ -39,6 +39,8 @@ pub(super) struct Part {
     end: u64,
     /// What was written since it was last overwritten.
     used: usize,
+    /// At its end may be a record of which nobody was told that it is stored.
+    has_ghost: bool,
 }
 
 impl Part {
@@ -52,32 +54,38 @@ impl Part {
             // Where there is no room, it is only slower.
             drop(file.write_all_at(&vec![0; missing], found.len() as u64).and_then(|()| file.sync_all()));
         }
-        if found.is_empty() {
-            // A file that was just made is lost without its name.
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
-        }
+        // A file that was just made, now or by a hub that was killed then, is lost without its name.
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
         let used = found.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-        Ok((Self { file, end: 0, used }, found))
+        Ok((Self { file, end: 0, used, has_ghost: false }, found))
     }
 
     fn append(&mut self, record: &[u8]) -> std::io::Result<()> {
         let end = self.end + record.len() as u64;
         self.used = self.used.max(usize::try_from(end).unwrap_or(usize::MAX));
-        let written = self.file.write_all_at(record, self.end).and_then(|()| self.file.sync_data());
+        let written = self.write(record);
         if written.is_err() {
-            // Nobody will be told that they are stored, so they must not be found. If this fails too, the disk is broken.
-            drop(self.file.write_all_at(&[0; HEAD], self.end).and_then(|()| self.file.sync_data()));
+            // Nobody will be told that it is stored, so it must not be found.
+            self.has_ghost = self.write(&[0; HEAD]).is_err();
             return written;
         }
-        self.end = end;
+        (self.end, self.has_ghost) = (end, false);
         Ok(())
     }
 
-    /// The database has the changes of all its records: they are overwritten, because what is deleted there must not stay here.
+    /// Makes bytes at its end durable.
+    fn write(&self, bytes: &[u8]) -> std::io::Result<()> {
+        self.file.write_all_at(bytes, self.end)?;
+        self.file.sync_data()
+    }
+
+    /// The database has the changes of all its records: they are overwritten, because what is deleted there must not stay here. That is
+    /// synced now, so that no commit has to.
     pub(super) fn restart(&mut self) -> StoreResult<()> {
-        self.end = 0;
+        (self.end, self.has_ghost) = (0, false);
         self.file.write_all_at(&vec![0; self.used], 0)?;
+        self.file.sync_data()?;
         self.used = 0;
         Ok(())
     }
@@ -86,8 +94,9 @@ impl Part {
 impl Redo {
     /// Opens or makes the log; gives the changes of all records after the number `folded_through`.
     pub(super) fn open(path: &Path, folded_through: u64) -> StoreResult<(Self, Vec<u8>)> {
+        let other_path = path.with_extension("redo2");
         let (current, first) = Part::open(path)?;
-        let (other, second) = Part::open(&path.with_extension("redo2"))?;
+        let (other, second) = Part::open(&other_path)?;
         let (mut newest, mut changes) = (folded_through, Vec::new());
         // Whichever of the two goes on where the database ends, the other one goes on after it.
         for file in [&first, &second, &first] {
@@ -98,13 +107,35 @@ impl Redo {
                 left = after;
             }
         }
+        for (path, file) in [(path, &first), (&other_path, &second)] {
+            if let Some(number) = number_of_first(file).filter(|number| *number > newest) {
+                keep_aside(path, number, newest);
+            }
+        }
         let (record, last_took) = (Vec::new(), Duration::ZERO);
         Ok((Self { current, other: Some(other), newest, record, last_took }, changes))
     }
 
-    /// The number of the newest record.
-    pub(super) fn newest(&self) -> u64 {
-        self.newest
+    /// The number that the database is to know once it has all changes. A ghost is behind it: it is not carried out, whatever becomes of
+    /// its file.
+    pub(super) fn through(&self) -> u64 {
+        self.newest + u64::from(self.has_ghost())
+    }
+
+    /// The database knows this number: it is not given again.
+    pub(super) fn folded(&mut self, through: u64) {
+        self.newest = self.newest.max(through);
+    }
+
+    /// Whether a record that was refused may be found.
+    pub(super) fn has_ghost(&self) -> bool {
+        self.current.has_ghost
+    }
+
+    /// Whether another record like the newest has no room.
+    pub(super) fn is_full(&self) -> bool {
+        let end = usize::try_from(self.current.end).unwrap_or(usize::MAX);
+        end > 0 && end.saturating_add(self.record.len()) > REDO_BYTES
     }
 
     /// How long the newest record took to be written.
@@ -124,9 +155,10 @@ impl Redo {
         Ok(())
     }
 
-    /// Lets the next record go to the other file, and gives the one that has those until now; not if the other one has some, too.
+    /// Lets the next record go to the other file, and gives the one that has those until now; not if the other one has some, too, nor if a
+    /// ghost in this one could be taken for the next record.
     pub(super) fn turn_over(&mut self) -> Option<Part> {
-        let other = self.other.take_if(|other| other.end == 0)?;
+        let other = self.other.take_if(|other| other.end == 0 && !self.current.has_ghost)?;
         Some(std::mem::replace(&mut self.current, other))
     }
 
@@ -152,12 +184,40 @@ fn head(number: u64, changes: &[u8]) -> [u8; HEAD] {
     head
 }
 
+/// The number of the record at the beginning of a file, if it is whole.
+fn number_of_first(file: &[u8]) -> Option<u64> {
+    let number = u64::from_le_bytes(file.get(..8)?.try_into().ok()?);
+    next_record(file, number).map(|_| number)
+}
+
+/// A whole record that nothing leads to: its file is of another store, or its disk has lost what stood between. It is not carried out, but
+/// somebody may want to see it.
+fn keep_aside(path: &Path, number: u64, newest: u64) {
+    let mut kept = path.as_os_str().to_owned();
+    kept.push("-lost");
+    let failure = std::fs::copy(path, &kept).err();
+    tracing::error!(?kept, ?failure, number, newest, "records that do not follow what is stored are left out");
+}
+
 /// The changes of the record at the beginning of `bytes`, and what is after it, if it is whole and has this number.
 fn next_record(bytes: &[u8], number: u64) -> Option<(&[u8], &[u8])> {
     let (found, after) = bytes.split_at_checked(HEAD)?;
     let length = u64::from_le_bytes(found.get(8..16)?.try_into().ok()?);
     let (changes, after) = after.split_at_checked(usize::try_from(length).ok()?)?;
     (found == head(number, changes)).then_some((changes, after))
+}
+
+#[cfg(test)]
+impl Redo {
+    /// The disk fails after it has a record, and does not take it back.
+    pub(super) fn append_in_vain(&mut self, changes: &[u8]) {
+        let deaf = File::open("/dev/null").unwrap();
+        let disk = std::mem::replace(&mut self.current.file, deaf);
+        let record = [&head(self.newest + 1, changes)[..], changes].concat();
+        disk.write_all_at(&record, self.current.end).unwrap();
+        assert!(self.append(changes).is_err());
+        self.current.file = disk;
+    }
 }
 
 impl From<std::io::Error> for StoreError {
@@ -180,7 +240,7 @@ mod tests {
     impl Log {
         fn new() -> Self {
             let folder = tempfile::tempdir().unwrap();
-            Self { path: folder.path().join("redo"), _folder: folder }
+            Self { path: folder.path().join("store.redo"), _folder: folder }
         }
 
         fn open(&self, folded_through: u64) -> (Redo, Vec<u8>) {
@@ -205,7 +265,7 @@ mod tests {
         for (folded_through, left) in [(0, "onetwothree"), (3, ""), (9, "")] {
             assert_eq!(log.open(folded_through).1, left.as_bytes(), "{folded_through}");
         }
-        assert_eq!(log.open(0).0.newest(), 3);
+        assert_eq!(log.open(0).0.through(), 3);
     }
 
     #[test]
@@ -280,6 +340,43 @@ mod tests {
         redo.append(b"one").unwrap();
         redo.current.file = File::open("/dev/null").unwrap();
         assert!(matches!(redo.append(b"two"), Err(StoreError::Unavailable(_))));
-        assert_eq!((redo.newest(), log.open(0).1), (1, b"one".to_vec()));
+        assert_eq!((redo.through(), log.open(0).1), (2, b"one".to_vec()), "its number is not to be carried out");
+    }
+
+    #[test]
+    fn a_record_that_failed_and_is_found_does_not_take_the_place_of_the_next() {
+        let log = Log::new();
+        let (mut redo, _) = log.open(0);
+        redo.append(b"one").unwrap();
+        redo.append_in_vain(b"ghost");
+        assert!(redo.turn_over().is_none(), "the other file's record would have the ghost's number");
+        assert_eq!(log.open(redo.through()).1, b"", "nor is the ghost carried out by a hub that finds everything folded");
+        redo.append(b"two").unwrap();
+        assert_eq!((log.open(0).1, redo.through()), (b"onetwo".to_vec(), 2));
+        assert!(redo.turn_over().is_some());
+    }
+
+    #[test]
+    fn records_that_do_not_follow_are_kept_aside() {
+        let log = Log::new();
+        let (mut redo, _) = log.open(7);
+        redo.append(b"eight").unwrap();
+        let kept = log.path.with_extension("redo-lost");
+        assert_eq!(log.open(7).1, b"eight");
+        assert!(!kept.exists());
+        assert_eq!(log.open(3).1, b"", "a database that was put back");
+        assert!(std::fs::read(kept).unwrap().windows(5).any(|bytes| bytes == b"eight"));
+    }
+
+    #[test]
+    fn a_log_is_full_when_the_newest_would_not_fit_again() {
+        let log = Log::new();
+        let (mut redo, _) = log.open(0);
+        redo.append(&vec![1; REDO_BYTES / 2 - HEAD]).unwrap();
+        assert!(!redo.is_full());
+        redo.append(&[1; 1]).unwrap();
+        assert!(!redo.is_full());
+        redo.append(&vec![1; REDO_BYTES / 2 - 2 * HEAD]).unwrap();
+        assert!(redo.is_full());
     }
 }

@@ -229,6 +229,7 @@ fn run(shared: &Shared, clock: &runtime::Runtime, mut queue: mpsc::Receiver<Job>
         for read in reads {
             read(committer.journal.read());
         }
+        committer.note_folded();
         if is_over {
             return committer.journal.close();
         }

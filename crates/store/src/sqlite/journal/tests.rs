@@ -77,6 +77,30 @@ fn what_is_durable_survives_before_and_after_a_fold() {
 }
 
 #[test]
+fn a_commit_that_was_refused_is_not_found_by_the_next_hub() {
+    for stored in [vec![], vec![1]] {
+        let place = Place::new();
+        let mut journal = place.open();
+        stored.iter().for_each(|n| store(&mut journal, *n));
+        journal.write(INSERT, params![2]).unwrap();
+        journal.redo.append_in_vain(&journal.changes[journal.durable..]);
+        journal.undo().unwrap();
+        assert!(!journal.is_folded(), "it is still to be found");
+        let found = std::fs::read(place.0.path().join("redo")).unwrap();
+        journal.fold(0).unwrap();
+        assert!(journal.is_folded());
+        drop(journal);
+        // As if it could not be overwritten either.
+        std::fs::write(place.0.path().join("redo"), found).unwrap();
+        let mut journal = place.open();
+        assert_eq!(numbers(journal.read().unwrap()), stored);
+        store(&mut journal, 3);
+        drop(journal);
+        assert!(numbers(place.open().read().unwrap()).ends_with(&[3]), "its number is not given again");
+    }
+}
+
+#[test]
 fn a_commit_that_is_undone_leaves_what_was_durable() {
     let place = Place::new();
     let mut journal = place.open();
