@@ -7,12 +7,17 @@ mod transport_support;
 
 use std::{
     io::{Read as _, Write as _},
-    os::unix::{fs::PermissionsExt as _, net::UnixStream},
+    os::unix::{
+        fs::PermissionsExt as _,
+        net::{UnixListener, UnixStream},
+    },
 };
 
 use askd_adapters::transport::holder::{
-    AttachError, EndOfConnection, Folder, FolderError, HolderEvent, SpawnError, attach, forget,
-    protocol::{Decoded, FrameDecoder, Hello, MAX_WRITE_BYTES, PROTOCOL_VERSION, Refusal, ToHolder, ToHub},
+    AttachError, CommandError, EndOfConnection, Folder, FolderError, HolderEvent, SpawnError, attach, forget,
+    protocol::{
+        Decoded, FrameDecoder, Hello, MAX_WRITE_BYTES, PROTOCOL_VERSION, Refusal, ToHolder, ToHub, Welcome,
+    },
     spawn, status,
 };
 use transport_support::{Held, PATIENCE, line, program, quick, spec, until, within};
@@ -214,6 +219,50 @@ async fn nobody_waits_for_a_holder_that_is_stopped_and_full() {
         assert!(tokio::time::Instant::now() < end, "the holder goes on");
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
+}
+
+/// Something that greets a hub as a holder does, and gives its end of the connection away.
+fn greet_as_holder(folder: &Folder) -> std::thread::JoinHandle<UnixStream> {
+    let listener = UnixListener::bind(folder.socket()).unwrap();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let hello = frame(&ToHolder::Hello(Hello { version: PROTOCOL_VERSION, min_version: 1, after: 0 }));
+        stream.read_exact(&mut vec![0; hello.len()]).unwrap();
+        let mut welcome = Vec::new();
+        ToHub::Welcome(Welcome {
+            version: PROTOCOL_VERSION,
+            holder_pid: 1,
+            agent_pid: 2,
+            first_line: 1,
+            next_line: 1,
+            exited: false,
+            open_questions: 0,
+        })
+        .encode(&mut welcome)
+        .unwrap();
+        stream.write_all(&welcome).unwrap();
+        stream
+    })
+}
+
+#[tokio::test]
+async fn who_speaks_to_a_holder_that_goes_is_told_whether_it_may_have_heard() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = Folder::new(place.path());
+    let holder = greet_as_holder(&folder);
+    let mut hub = within(attach(&folder, 0)).await.unwrap();
+    let socket = holder.join().unwrap();
+    // More than a socket takes, so the rest waits.
+    let long = hub.connection.write(1, None, vec![b'x'; MAX_WRITE_BYTES].into());
+    let (sent, ()) = within(async { tokio::join!(long, async { drop(socket) }) }).await;
+    assert_eq!(sent, Err(CommandError::Broke));
+    assert_eq!(within(hub.connection.write(2, None, "x\n".into())).await, Err(CommandError::Closed));
+
+    std::fs::remove_file(folder.socket()).unwrap();
+    let holder = greet_as_holder(&folder);
+    let mut hub = within(attach(&folder, 0)).await.unwrap();
+    drop(holder.join().unwrap());
+    assert_eq!(within(hub.connection.write(1, None, "x\n".into())).await, Err(CommandError::Closed));
 }
 
 #[tokio::test]

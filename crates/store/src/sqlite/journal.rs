@@ -336,6 +336,7 @@ pub(super) fn recover(conn: &Connection, path: &Path) -> StoreResult<Redo> {
         execute(conn, "COMMIT")?;
     }
     redo.restart()?;
+    redo.sync()?;
     Ok(redo)
 }
 

@@ -80,12 +80,10 @@ impl Part {
         self.file.sync_data()
     }
 
-    /// The database has the changes of all its records: they are overwritten, because what is deleted there must not stay here. That is
-    /// synced now, so that no commit has to.
+    /// The database has the changes of all its records: they are overwritten, because what is deleted there must not stay here.
     pub(super) fn restart(&mut self) -> StoreResult<()> {
         (self.end, self.has_ghost) = (0, false);
         self.file.write_all_at(&vec![0; self.used], 0)?;
-        self.file.sync_data()?;
         self.used = 0;
         Ok(())
     }
@@ -167,6 +165,14 @@ impl Redo {
         self.other = Some(part);
     }
 
+    /// What was overwritten is gone for good, whichever numbers are given from now on: the database may have been put back.
+    pub(super) fn sync(&self) -> StoreResult<()> {
+        for part in std::iter::once(&self.current).chain(&self.other) {
+            part.file.sync_data()?;
+        }
+        Ok(())
+    }
+
     /// The database has the changes of all records.
     pub(super) fn restart(&mut self) -> StoreResult<()> {
         // Both, whatever becomes of one of them: what is overwritten in vain is recognised by its numbers.
@@ -196,7 +202,13 @@ fn keep_aside(path: &Path, number: u64, newest: u64) {
     let mut kept = path.as_os_str().to_owned();
     kept.push("-lost");
     let failure = std::fs::copy(path, &kept).err();
-    tracing::error!(?kept, ?failure, number, newest, "records that do not follow what is stored are left out");
+    tracing::error!(
+        ?kept,
+        ?failure,
+        number,
+        newest,
+        "records that do not follow what is stored are left out"
+    );
 }
 
 /// The changes of the record at the beginning of `bytes`, and what is after it, if it is whole and has this number.
@@ -340,7 +352,11 @@ mod tests {
         redo.append(b"one").unwrap();
         redo.current.file = File::open("/dev/null").unwrap();
         assert!(matches!(redo.append(b"two"), Err(StoreError::Unavailable(_))));
-        assert_eq!((redo.through(), log.open(0).1), (2, b"one".to_vec()), "its number is not to be carried out");
+        assert_eq!(
+            (redo.through(), log.open(0).1),
+            (2, b"one".to_vec()),
+            "its number is not to be carried out"
+        );
     }
 
     #[test]
@@ -350,7 +366,11 @@ mod tests {
         redo.append(b"one").unwrap();
         redo.append_in_vain(b"ghost");
         assert!(redo.turn_over().is_none(), "the other file's record would have the ghost's number");
-        assert_eq!(log.open(redo.through()).1, b"", "nor is the ghost carried out by a hub that finds everything folded");
+        assert_eq!(
+            log.open(redo.through()).1,
+            b"",
+            "nor is the ghost carried out by a hub that finds everything folded"
+        );
         redo.append(b"two").unwrap();
         assert_eq!((log.open(0).1, redo.through()), (b"onetwo".to_vec(), 2));
         assert!(redo.turn_over().is_some());

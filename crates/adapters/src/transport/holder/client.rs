@@ -102,11 +102,15 @@ impl AttachError {
     }
 }
 
-/// The connection is closed; the reason is in the last event.
+/// Why a command was not given. If the connection is closed, the reason is in the last event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
+    /// The holder has nothing of it.
     #[error("reach the holder: the connection is closed")]
     Closed,
+    /// The holder may have some of what was gathered.
+    #[error("reach the holder: the connection broke")]
+    Broke,
     #[error("write to the agent: the bytes or the delivery id are too long")]
     TooLong,
 }
@@ -281,28 +285,38 @@ impl HolderConnection {
     pub async fn flush(&mut self) -> Result<(), CommandError> {
         self.since = None;
         let frames = std::mem::take(&mut self.gathered);
-        if !self.is_broken && self.write_all(&frames).await.is_err() {
+        if self.is_broken {
+            return Err(CommandError::Closed);
+        }
+        let sent = self.write_all(&frames).await;
+        if sent.is_err() {
             // Perhaps in the middle of a frame: nothing that comes after it would be understood.
             let _ = self.socket.shutdown(Shutdown::Both);
             self.is_broken = true;
         }
-        if self.is_broken { Err(CommandError::Closed) } else { Ok(()) }
+        sent
     }
 
-    async fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        while !bytes.is_empty() {
-            match self.socket.write(bytes) {
-                Ok(written) => bytes = &bytes[written..],
+    async fn write_all(&mut self, frames: &[u8]) -> Result<(), CommandError> {
+        let mut left = frames;
+        while !left.is_empty() {
+            match self.socket.write(left) {
+                Ok(written) => left = &left[written..],
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // The holder is behind.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    let mut rest = pipe::Sender::from_owned_fd_unchecked(self.socket.try_clone()?.into())?;
-                    return rest.write_all(bytes).await;
+                    return self.write_when_ready(left).await.map_err(|_| CommandError::Broke);
                 }
-                Err(error) => return Err(error),
+                Err(_) if left.len() == frames.len() => return Err(CommandError::Closed),
+                Err(_) => return Err(CommandError::Broke),
             }
         }
         Ok(())
+    }
+
+    async fn write_when_ready(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut socket = pipe::Sender::from_owned_fd_unchecked(self.socket.try_clone()?.into())?;
+        socket.write_all(bytes).await
     }
 }
 

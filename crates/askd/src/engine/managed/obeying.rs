@@ -4,7 +4,7 @@
 
 use tokio::sync::mpsc;
 
-use askd_adapters::transport::holder::HolderConnection;
+use askd_adapters::transport::holder::{CommandError, HolderConnection};
 
 use super::COMMANDS;
 use super::attendant::Attendant;
@@ -34,15 +34,19 @@ impl Attendant {
         wishes: &mut mpsc::Receiver<Command>,
         connection: &mut HolderConnection,
     ) -> Result<(), EngineError> {
+        let mut is_joined = joins_others(&first);
         self.obey(first, connection).await?;
         // Where much is asked of the agent, others may have something to say at this very moment.
         let mut looks_again = self.relay.as_ref().is_some_and(Relay::is_crowded);
         for _ in 1..COMMANDS {
-            if connection.is_full() {
+            if !is_joined || connection.is_full() {
                 break;
             }
             match wishes.try_recv() {
-                Ok(command) => self.obey(command, connection).await?,
+                Ok(command) => {
+                    is_joined = joins_others(&command);
+                    self.obey(command, connection).await?;
+                }
                 Err(_) if looks_again => {
                     looks_again = false;
                     tokio::task::yield_now().await;
@@ -53,17 +57,18 @@ impl Attendant {
         Ok(())
     }
 
-    /// Sends what was said so far. Clients whose words could not be sent are told.
+    /// Sends what was said so far. Clients whose words could not be sent are told; of words that the holder may have, the end of the
+    /// connection tells what is known.
     pub(super) async fn send_gathered(&mut self, connection: &mut HolderConnection) {
         let sent = connection.flush().await;
         let from = std::mem::replace(&mut self.unsent_from, self.next_tag);
-        if let (Err(_), Some(relay)) = (sent, &mut self.relay) {
+        if let (Err(CommandError::Closed), Some(relay)) = (sent, &mut self.relay) {
             relay.unsent(from);
         }
     }
 
     async fn obey(&mut self, command: Command, connection: &mut HolderConnection) -> Result<(), EngineError> {
-        if !matches!(command, Command::Speak { .. } | Command::Relay(_) | Command::Over { .. }) {
+        if !joins_others(&command) {
             // It may wait for the store, and what was said before it does not.
             self.send_gathered(connection).await;
         }
@@ -102,4 +107,10 @@ impl Attendant {
         }
         Ok(())
     }
+}
+
+/// Whether the words of a command go with those of others. The words of all other commands wait for the store, and what is wished after them
+/// must not overtake them.
+fn joins_others(command: &Command) -> bool {
+    matches!(command, Command::Speak { .. } | Command::Relay(_) | Command::Over { .. })
 }
