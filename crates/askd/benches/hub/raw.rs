@@ -1,8 +1,11 @@
 //! The physical limit: what the same disk gives a bare group commit with as many submitters, and one fsync alone.
 
+use std::fs::File;
 use std::io::Write;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
 
 use crate::Result;
 
@@ -61,14 +64,30 @@ pub fn fsync_ms() -> Result<f64> {
 
 /// Milliseconds of many appends, each with an fsync.
 pub fn fsyncs_ms() -> Result<Vec<f64>> {
-    let folder = tempfile::tempdir()?;
-    let mut file = std::fs::File::create(folder.path().join("f"))?;
+    let mut disk = Disk::open()?;
     let mut samples = Vec::new();
     for _ in 0..500 {
         let began = Instant::now();
-        file.write_all(&[0; 4096])?;
-        file.sync_data()?;
+        disk.append()?;
         samples.push(began.elapsed().as_secs_f64() * 1000.0);
     }
     Ok(samples)
+}
+
+/// A file that is appended to, each time with an fsync.
+pub struct Disk {
+    file: File,
+    _folder: TempDir,
+}
+
+impl Disk {
+    pub fn open() -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        Ok(Self { file: File::create(folder.path().join("f"))?, _folder: folder })
+    }
+
+    pub fn append(&mut self) -> Result {
+        self.file.write_all(&[0; 4096])?;
+        Ok(self.file.sync_data()?)
+    }
 }

@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use super::contest::Program;
 use super::ears::Ears;
 use crate::Result;
+use crate::raw::Disk;
 use crate::wire::{EventStream, Wire};
 
 const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}"#;
@@ -91,18 +92,27 @@ impl Session {
         expect(202, status, &body)
     }
 
-    /// Prompt, question at the client, answer, end of the turn.
-    pub async fn round(&mut self, stream: &mut EventStream) -> Result {
+    /// Prompt, question at the client, answer, end of the turn. With a `disk` the client makes question and answer durable itself.
+    pub async fn round(&mut self, stream: &mut EventStream, mut disk: Option<&mut Disk>) -> Result {
         self.prompt("question").await?;
         let (_, request) = tokio::time::timeout(PATIENCE, question(stream)).await??;
+        if let Some(disk) = &mut disk {
+            disk.append()?;
+            disk.append()?;
+        }
         self.answer(&request).await?;
         self.turn_over().await
     }
 
     /// The milliseconds of one round: until the agent had the answer, and until its client had the end of the turn.
-    pub async fn timed_round(&mut self, stream: &mut EventStream, ears: &mut Ears) -> Result<(f64, f64)> {
+    pub async fn timed_round(
+        &mut self,
+        stream: &mut EventStream,
+        ears: &mut Ears,
+        disk: Option<&mut Disk>,
+    ) -> Result<(f64, f64)> {
         let began = Instant::now();
-        let round = async { self.round(stream).await.map(|()| Instant::now()) };
+        let round = async { self.round(stream, disk).await.map(|()| Instant::now()) };
         let (over, heard) = tokio::try_join!(round, ears.answer())?;
         let ms = |at: Instant| at.duration_since(began).as_secs_f64() * 1000.0;
         Ok((ms(heard), ms(over)))
@@ -206,7 +216,7 @@ pub async fn servers_at_once(servers: Vec<(Session, EventStream)>, rounds: usize
         .map(|(mut session, mut stream)| {
             tokio::spawn(async move {
                 for _ in 0..rounds {
-                    session.round(&mut stream).await?;
+                    session.round(&mut stream, None).await?;
                 }
                 Ok::<_, Box<dyn std::error::Error + Send + Sync>>(())
             })
