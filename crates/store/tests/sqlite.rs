@@ -255,7 +255,8 @@ mod tests {
 
     /// A crash leaves the files as they are at some moment. Nothing of SQLite's log is folded into the main file here (see the assertion
     /// on the log's length), so it does not change, that log only grows, and what leaves a file of the redo log is in it before: a copy
-    /// of the four in this order is such a moment.
+    /// of the four in this order has all that was told before it was begun, as the files of one moment would. It may have later records, too,
+    /// with others missing between: those are not carried out.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn after_a_crash_every_acknowledged_write_is_there() {
         const WRITERS: u128 = 8;

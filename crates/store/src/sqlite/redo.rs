@@ -196,8 +196,8 @@ fn number_of_first(file: &[u8]) -> Option<u64> {
     next_record(file, number).map(|_| number)
 }
 
-/// A whole record that nothing leads to: its file is of another store, or its disk has lost what stood between. It is not carried out, but
-/// somebody may want to see it.
+/// A file that begins with a whole record that nothing leads to: it is of another store, or the disk has lost what stood between. It is not
+/// carried out, but somebody may want to see it; a newer copy takes the place of an older one.
 fn keep_aside(path: &Path, number: u64, newest: u64) {
     let mut kept = path.as_os_str().to_owned();
     kept.push("-lost");
