@@ -1,7 +1,7 @@
 //! Whether an answer fits its question.
 //!
-//! In: a question's items and what a person sent. Out: the answer in its canonical form (option values, own words), or
-//! errors that name the item. The canonical form is what "the same answer again" is compared by.
+//! In: a question's items and what a person sent. Out: the answer in its canonical form (picks in the order of the options, own
+//! words apart), or errors that name the item. The canonical form is what "the same answer again" is compared by.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
@@ -9,14 +9,16 @@ use serde_json::Number;
 use crate::field::{Collector, FieldErrors};
 use crate::limits::{MAX_NOTE_BYTES, MAX_PICKS, MAX_TEXT_BYTES};
 use crate::question::{Bounds, Input, Item, Kind, is_less};
+use crate::reading::{GivenAnswer, ItemAnswer, Reading, Unread, not_one_of, read, shown};
+use crate::unseen::is_blank;
 use crate::{Ask, RejectMode};
 
 /// What a person or program sends to answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Reply {
-    /// One array per item, in order: values or labels of options, or own words; empty is "skipped".
-    pub answers: Vec<Vec<String>>,
+    /// One for each item, in order; an empty one is "skipped".
+    pub answers: Vec<GivenAnswer>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<Vec<Option<String>>>,
     /// The plan as the person changed it.
@@ -24,6 +26,9 @@ pub struct Reply {
     pub edited_plan: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_mode: Option<String>,
+    /// How the texts of a shorthand are read; the door knows, by what it shows.
+    #[serde(skip)]
+    pub reading: Reading,
 }
 
 /// What a person or program sends to reject.
@@ -41,7 +46,7 @@ pub struct Rejection {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Answer {
-    pub answers: Vec<Vec<String>>,
+    pub answers: Vec<ItemAnswer>,
     /// One per item.
     pub notes: Vec<Option<String>>,
     pub edited_plan: Option<String>,
@@ -49,6 +54,11 @@ pub struct Answer {
 }
 
 impl Reply {
+    /// Answers alone, of any form.
+    pub fn of<T: Into<GivenAnswer>>(answers: impl IntoIterator<Item = T>) -> Self {
+        Self { answers: answers.into_iter().map(Into::into).collect(), ..Self::default() }
+    }
+
     pub fn check(self, ask: &Ask) -> Result<Answer, FieldErrors> {
         let mut errors = Collector::default();
         let wanted = ask.questions.len();
@@ -58,17 +68,25 @@ impl Reply {
             errors.add(
                 "answers",
                 code,
-                format!("has {given} answers for {wanted} questions; give one array per question"),
+                format!("has {given} answers for {wanted} questions; give one for each question"),
             );
             return Err(errors.into_errors());
         }
         let answers = self.answers.into_iter().zip(&ask.questions).enumerate();
-        let answers = answers.map(|(i, (picks, item))| check_item(i, picks, item, &mut errors)).collect();
+        let reading = self.reading;
+        let read = |(i, (given, item))| check_item(i, given, item, ask, reading, &mut errors);
+        let answers: Vec<ItemAnswer> = answers.map(read).collect();
         let notes = check_notes(self.notes, wanted, &mut errors);
         if let Some(plan) = &self.edited_plan {
             errors.bounded("editedPlan", plan, MAX_TEXT_BYTES);
             if ask.kind != Kind::Plan {
                 errors.add("editedPlan", "not_a_plan", "only a plan can be edited");
+            } else if is_blank(plan) {
+                errors.add(
+                    "editedPlan",
+                    "empty",
+                    "the edited plan is empty; leave it out, or reject the plan",
+                );
             }
         }
         if let Some(mode) = &self.next_mode
@@ -76,6 +94,16 @@ impl Reply {
         {
             let known = ask.next_modes.join(", ");
             errors.add("nextMode", "unknown_mode", format!("{mode:?} is not one of: {known}"));
+        }
+        if let Some(mode) = &self.next_mode
+            && let Some(picked) = answers
+                .iter()
+                .flat_map(|answer| &answer.picks)
+                .find(|pick| ask.next_modes.contains(pick) && *pick != mode)
+        {
+            let message =
+                format!("the pick goes on in {picked:?} and nextMode says {mode:?}; give one of them");
+            errors.add("nextMode", "contradiction", message);
         }
         errors.finish(Answer { answers, notes, edited_plan: self.edited_plan, next_mode: self.next_mode })
     }
@@ -87,7 +115,10 @@ impl Rejection {
         let mode = self.mode.unwrap_or_else(|| default_mode(&ask.reject_modes));
         if !ask.reject_modes.contains(&mode) {
             let known: Vec<&str> = ask.reject_modes.iter().map(|mode| mode.as_str()).collect();
-            let message = format!("this question can be rejected by: {}", known.join(", "));
+            let message = match known.is_empty() {
+                true => "this question cannot be rejected; answer it".to_owned(),
+                false => format!("this question can be rejected by: {}", known.join(", ")),
+            };
             errors.add("mode", "unsupported_mode", message);
         }
         errors.bounded("reason", self.reason.as_deref().unwrap_or(""), MAX_NOTE_BYTES);
@@ -123,38 +154,47 @@ fn check_notes(
     notes
 }
 
-fn check_item(i: usize, picks: Vec<String>, item: &Item, errors: &mut Collector) -> Vec<String> {
+fn check_item(
+    i: usize,
+    given: GivenAnswer,
+    item: &Item,
+    ask: &Ask,
+    reading: Reading,
+    errors: &mut Collector,
+) -> ItemAnswer {
     let field = format!("answers[{i}]");
-    if picks.is_empty() {
-        if item.required {
+    let count = match &given {
+        GivenAnswer::Apart(answer) => answer.len(),
+        GivenAnswer::Texts(texts) => texts.len(),
+    };
+    if count == 0 {
+        if ask.must_answer(i) {
             errors.add_item(i, field, "required", "this question must be answered");
         }
-        return picks;
+        return ItemAnswer::default();
     }
-    if picks.len() > 1 && !item.multiple {
-        errors.add_item(i, field, "single_choice", format!("takes one answer, {} were given", picks.len()));
-        return picks;
+    if count > 1 && !item.multiple {
+        errors.add_item(i, field, "single_choice", format!("takes one answer, {count} were given"));
+        return ItemAnswer::default();
     }
-    if picks.len() > MAX_PICKS {
+    if count > MAX_PICKS {
         errors.add_item(i, field, "too_many", format!("at most {MAX_PICKS} picks are allowed"));
-        return picks;
+        return ItemAnswer::default();
     }
-    check_count(i, picks.len(), &item.bounds, errors);
-    let mut canonical: Vec<String> = Vec::with_capacity(picks.len());
-    for (j, pick) in picks.into_iter().enumerate() {
-        let value = check_pick(i, j, pick, item, errors);
-        // A list of own words may have one of them twice.
-        if !item.options.is_empty() && canonical.contains(&value) {
-            errors.add_item(
-                i,
-                format!("answers[{i}][{j}]"),
-                "duplicate",
-                format!("{} is picked twice", shown(&value, item)),
-            );
+    check_count(i, count, &item.bounds, errors);
+    let (answer, places) = match read(given, item, reading) {
+        Ok(read) => read,
+        Err(unread) => {
+            for Unread { place, code, message } in unread {
+                errors.add_item(i, format!("{field}{place}"), code, message);
+            }
+            return ItemAnswer::default();
         }
-        canonical.push(value);
+    };
+    for (words, place) in answer.words.iter().zip(places) {
+        check_words(i, &format!("{field}{place}"), words, item, errors);
     }
-    canonical
+    answer
 }
 
 fn check_count(i: usize, count: usize, bounds: &Bounds, errors: &mut Collector) {
@@ -166,49 +206,18 @@ fn check_count(i: usize, count: usize, bounds: &Bounds, errors: &mut Collector) 
     }
 }
 
-/// Value first, then label, then own words.
-fn check_pick(i: usize, j: usize, pick: String, item: &Item, errors: &mut Collector) -> String {
-    let field = || format!("answers[{i}][{j}]");
-    if item.options.iter().any(|option| option.value == pick) {
-        return pick;
-    }
-    let mut labelled = item.options.iter().filter(|option| option.label == pick);
-    match (labelled.next(), labelled.next()) {
-        (Some(only), None) => return only.value.clone(),
-        (Some(_), Some(_)) => {
-            errors.add_item(
-                i,
-                field(),
-                "ambiguous",
-                format!("several options are called {}; send a value", shown(&pick, item)),
-            );
-            return pick;
-        }
-        (None, _) => {}
-    }
+fn check_words(i: usize, field: &str, words: &str, item: &Item, errors: &mut Collector) {
     if !item.custom {
-        let known: Vec<&str> = item.options.iter().map(|option| option.value.as_str()).collect();
-        errors.add_item(
-            i,
-            field(),
-            "unknown_option",
-            format!("{} is not one of: {}", shown(&pick, item), known.join(", ")),
-        );
-        return pick;
+        errors.add_item(i, field, "unknown_option", not_one_of(words, item));
+        return;
     }
-    if pick.trim().is_empty() {
-        errors.add_item(i, field(), "empty", "an own answer must not be empty; send [] to skip");
+    if is_blank(words) {
+        errors.add_item(i, field, "empty", "an own answer must not be empty; send [] to skip");
     }
-    errors.bounded(field(), &pick, MAX_TEXT_BYTES);
-    if let Err((code, message)) = check_text(&pick, item) {
-        errors.add_item(i, field(), code, message);
+    errors.bounded(field, words, MAX_TEXT_BYTES);
+    if let Err((code, message)) = check_text(words, item) {
+        errors.add_item(i, field, code, message);
     }
-    pick
-}
-
-/// An answer in a message; a secret one is not repeated.
-fn shown(pick: &str, item: &Item) -> String {
-    if item.secret { "this answer".to_owned() } else { format!("{pick:?}") }
 }
 
 fn check_text(text: &str, item: &Item) -> Result<(), (&'static str, String)> {
@@ -312,21 +321,23 @@ mod tests {
     }
 
     const TWO: &str = r#"{"questions":[
-        {"question":"Which?","options":[{"label":"A","value":"a"},{"label":"B","value":"b"},{"label":"a","value":"c"}],"custom":false},
+        {"question":"Which?","options":[{"label":"A","value":"a"},{"label":"B","value":"b"},{"label":"C","value":"c"}],"custom":false},
         {"question":"More?","options":["X","Y"],"multiple":true,"required":true}]}"#;
 
     #[test]
-    fn values_come_before_labels_and_labels_before_own_words() {
-        let answer = reply(r#"{"answers":[["a"],["Y","own, \"words\"\n"]],"notes":["because"]}"#)
+    fn picks_are_in_the_order_of_the_options_and_own_words_apart() {
+        let answer = reply(r#"{"answers":[["a"],["own, \"words\"\n","Y","X"]],"notes":["because"]}"#)
             .check(&ask(TWO))
             .unwrap();
-        assert_eq!(
-            answer.answers,
-            vec![vec!["a".to_owned()], vec!["Y".to_owned(), "own, \"words\"\n".to_owned()]]
-        );
+        let both = ItemAnswer { picks: vec!["X".into(), "Y".into()], words: vec!["own, \"words\"\n".into()] };
+        assert_eq!(answer.answers, [ItemAnswer::picks(["a"]), both.clone()]);
         assert_eq!(answer.notes, vec![Some("because".to_owned()), None]);
+        let apart =
+            reply(r#"{"answers":[{"picks":["b"]},{"words":["own, \"words\"\n"],"picks":["Y","X"]}]}"#);
+        let apart = apart.check(&ask(TWO)).unwrap();
+        assert_eq!(apart.answers, [ItemAnswer::picks(["b"]), both]);
         let by_label = reply(r#"{"answers":[["B"],["X"]]}"#).check(&ask(TWO)).unwrap();
-        assert_eq!(by_label.answers[0], ["b"]);
+        assert_eq!(by_label.answers[0], ItemAnswer::picks(["b"]));
     }
 
     #[test]
@@ -357,15 +368,26 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_of_another_form_is_refused_with_its_place() {
+        let wrong = |json: &str| serde_json::from_str::<Reply>(json).unwrap_err().to_string();
+        assert!(
+            wrong(r#"{"answers":["a"]}"#).contains("an array of texts, or an object with picks and words")
+        );
+        assert!(wrong(r#"{"answers":[{"labels":["a"]}]}"#).contains("unknown field `labels`"));
+        assert_eq!(
+            codes(&ask(TWO), r#"{"answers":[{"picks":["B"]},{"words":[" "]}]}"#),
+            [one("answers[0].picks[0]", "unknown_option"), one("answers[1].words[0]", "empty")].concat()
+        );
+    }
+
+    #[test]
     fn typed_fields_are_checked_by_their_type_and_bounds() {
         let field = |input: &str, bounds: &str| {
             ask(&format!(
                 r#"{{"kind":"form","questions":[{{"question":"?","input":"{input}","bounds":{bounds}}}]}}"#
             ))
         };
-        let fits = |ask: &Ask, text: &str| {
-            Reply { answers: vec![vec![text.to_owned()]], ..Reply::default() }.check(ask).is_ok()
-        };
+        let fits = |ask: &Ask, text: &str| Reply::of([ItemAnswer::words([text])]).check(ask).is_ok();
         for (input, bounds, good, bad) in [
             ("integer", r#"{"minimum":0,"maximum":10}"#, "7", "11"),
             ("integer", "{}", "-3", "1.5"),
@@ -405,6 +427,52 @@ mod tests {
             let bounds = Bounds { pattern: Some("x".repeat(length)), ..Bounds::default() };
             assert_eq!(bounds.checks_pattern(), checked);
         }
+    }
+
+    #[test]
+    fn what_consents_must_be_chosen_whoever_asks() {
+        for json in [
+            r#"{"kind":"plan","questions":[{"question":"Right?"}]}"#,
+            r#"{"kind":"plan","questions":[{"question":"Right?","options":["Proceed"],"required":false}]}"#,
+            r#"{"kind":"permission","questions":[{"question":"May I?","options":["Yes","No"]}]}"#,
+        ] {
+            let mut ask = ask(json);
+            assert!(ask.questions[0].required, "{json}");
+            // Also where an earlier askd stored it as one that may be skipped.
+            ask.questions[0].required = false;
+            assert_eq!(codes(&ask, r#"{"answers":[[]],"notes":["no"]}"#), one("answers[0]", "required"));
+        }
+        let ask = ask(r#"{"kind":"plan","questions":[{"question":"Right?"},{"question":"Remarks?"}]}"#);
+        assert!(reply(r#"{"answers":[["approve"],[]]}"#).check(&ask).is_ok());
+    }
+
+    #[test]
+    fn a_plan_with_an_option_of_its_own_is_not_approved_by_another_word() {
+        let ask = ask(r#"{"kind":"plan","questions":[{"question":"Right?","options":["Proceed"]}]}"#);
+        assert_eq!(codes(&ask, r#"{"answers":[["approve"]]}"#), one("answers[0][0]", "unknown_option"));
+        assert!(reply(r#"{"answers":[["Proceed"]]}"#).check(&ask).is_ok());
+    }
+
+    #[test]
+    fn a_plan_is_not_approved_empty_nor_in_two_modes() {
+        let ask = ask(
+            r#"{"kind":"plan","questions":[{"question":"Right?","options":[{"label":"Yes","value":"approve"},"always"]}],
+                "nextModes":["yes","always"]}"#,
+        );
+        let empty = r#"{"answers":[["approve"]],"editedPlan":" \n"}"#;
+        assert_eq!(codes(&ask, empty), one("editedPlan", "empty"));
+        let two = r#"{"answers":[["always"]],"nextMode":"yes"}"#;
+        assert_eq!(codes(&ask, two), one("nextMode", "contradiction"));
+        assert!(reply(r#"{"answers":[["always"]],"nextMode":"always"}"#).check(&ask).is_ok());
+        assert!(reply(r#"{"answers":[["approve"]],"nextMode":"always"}"#).check(&ask).is_ok());
+    }
+
+    #[test]
+    fn a_question_that_cannot_be_rejected_says_so() {
+        let mut ask = ask(TWO);
+        ask.reject_modes.clear();
+        let refused = Rejection::default().check(&ask).unwrap_err();
+        assert_eq!(refused.0[0].message, "this question cannot be rejected; answer it");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use serde::de::{MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::field::{Collector, FieldErrors};
-use crate::limits::{MAX_ITEMS, MAX_NAME_BYTES, MAX_NEXT_MODES, MAX_OPTIONS, MAX_TEXT_BYTES};
+use crate::limits::{MAX_ITEMS, MAX_NAME_BYTES, MAX_NEXT_MODES, MAX_OPTIONS, MAX_PICKS, MAX_TEXT_BYTES};
 use crate::question::{Body, BodyFormat, Bounds, Choice, Context, Input, Item, Kind, ToolRef, is_less};
 use crate::{RejectMode, SessionId, Timestamp};
 
@@ -49,6 +49,14 @@ pub struct Ask {
 impl Ask {
     pub fn secret_items(&self) -> Vec<usize> {
         self.questions.iter().enumerate().filter(|(_, item)| item.secret).map(|(i, _)| i).collect()
+    }
+
+    /// Whether an item must be answered. In a plan or a permission that is the item that decides and each one with options,
+    /// whatever the asker says: a skip would be read as consent somewhere.
+    pub fn must_answer(&self, i: usize) -> bool {
+        self.questions
+            .get(i)
+            .is_some_and(|item| item.required || decides(self.kind, i, item.options.is_empty()))
     }
 
     /// What a list calls the question: of a form, what stands above its fields; else its first item.
@@ -112,6 +120,10 @@ impl Ask {
     }
 }
 
+fn decides(kind: Kind, i: usize, is_open: bool) -> bool {
+    kind.is_consent() && (i == 0 || !is_open)
+}
+
 fn is_name(text: &str) -> bool {
     (1..=MAX_NAME_BYTES).contains(&text.len())
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
@@ -140,7 +152,27 @@ fn check_item(i: usize, item: &Item, errors: &mut Collector) {
         errors.add_item(i, at("question"), "empty", "must not be empty");
     }
     errors.bounded(at("question"), &item.question, MAX_TEXT_BYTES);
-    errors.bounded(at("header"), item.header.as_deref().unwrap_or(""), MAX_TEXT_BYTES);
+    for (name, text) in [
+        ("header", &item.header),
+        ("url", &item.url),
+        ("key", &item.key),
+        ("bounds.pattern", &item.bounds.pattern),
+    ] {
+        errors.bounded(at(name), text.as_deref().unwrap_or(""), MAX_TEXT_BYTES);
+    }
+    let defaults = item.default.as_deref().unwrap_or_default();
+    if defaults.len() > MAX_PICKS {
+        let count = defaults.len();
+        errors.add_item(
+            i,
+            at("default"),
+            "too_many",
+            format!("has {count} values, at most {MAX_PICKS} are allowed"),
+        );
+    }
+    for value in defaults.iter().take(MAX_PICKS) {
+        errors.bounded(at("default"), value, MAX_TEXT_BYTES);
+    }
     if item.options.len() > MAX_OPTIONS {
         let count = item.options.len();
         errors.add_item(
@@ -189,8 +221,38 @@ fn check_item(i: usize, item: &Item, errors: &mut Collector) {
     {
         errors.add_item(i, at("bounds"), "contradiction", "the lower bound is above the upper one");
     }
+    if let Some(why) = unmeetable(item) {
+        errors.add_item(i, at("bounds"), "unanswerable", why);
+    }
     if item.input == Some(Input::Url) && item.url.is_none() {
         errors.add_item(i, at("url"), "missing", "input url needs the link in url");
+    }
+}
+
+/// Why no answer can meet what an item that must be answered demands, if none can.
+fn unmeetable(item: &Item) -> Option<String> {
+    let bounds = &item.bounds;
+    let most = match (item.multiple, item.custom) {
+        (false, _) => 1,
+        (true, false) => item.options.len(),
+        (true, true) => MAX_PICKS,
+    };
+    let float = |number: &Option<serde_json::Number>| number.as_ref().and_then(serde_json::Number::as_f64);
+    let whole = || float(&bounds.minimum).zip(float(&bounds.maximum));
+    if !item.required {
+        None
+    } else if let Some(min) = bounds.min_items.filter(|min| *min > most) {
+        Some(format!("asks for at least {min} picks, and at most {most} can be given"))
+    } else if bounds.max_items == Some(0) {
+        Some("must be answered, and allows no pick".to_owned())
+    } else if item.options.is_empty() && bounds.max_length == Some(0) {
+        Some("must be answered, and allows no character".to_owned())
+    } else if item.input == Some(Input::Integer)
+        && whole().is_some_and(|(low, high)| low.ceil() > high.floor())
+    {
+        Some("there is no whole number between minimum and maximum".to_owned())
+    } else {
+        None
     }
 }
 
@@ -235,16 +297,18 @@ pub struct ItemInput {
     pub options: Vec<ChoiceInput>,
     #[serde(default)]
     pub multiple: bool,
-    /// Whether own words are allowed; true unless given.
+    /// Whether own words are allowed; unless given, true except in a plan or a permission.
     #[serde(default)]
     pub custom: Option<bool>,
     #[serde(default)]
     pub secret: bool,
+    /// Whether it must be answered. What decides in a plan or a permission always must.
     #[serde(default)]
     pub required: bool,
     #[serde(default)]
     pub input: Option<Input>,
     #[serde(default)]
+    #[schema(max_items = 1024)]
     pub default: Option<Vec<String>>,
     #[serde(default)]
     pub bounds: Bounds,
@@ -319,7 +383,7 @@ impl From<ChoiceInput> for Choice {
 }
 
 impl ItemInput {
-    fn complete(self, kind: Kind) -> Item {
+    fn complete(self, i: usize, kind: Kind) -> Item {
         let mut options: Vec<Choice> = self.options.into_iter().map(Choice::from).collect();
         let fixed = |value: &str, label: &str| Choice {
             label: label.to_owned(),
@@ -328,7 +392,7 @@ impl ItemInput {
             preview: None,
         };
         let mut custom = self.custom;
-        if options.is_empty() && kind == Kind::Plan {
+        if options.is_empty() && kind == Kind::Plan && i == 0 {
             options.push(fixed(APPROVE, "Approve"));
             custom = custom.or(Some(false));
         }
@@ -336,14 +400,15 @@ impl ItemInput {
             options.push(fixed(OPENED, "I opened it"));
             custom = custom.or(Some(false));
         }
+        let is_open = options.is_empty();
         Item {
             question: self.question,
             header: self.header,
             options,
             multiple: self.multiple,
-            custom: custom.unwrap_or(kind != Kind::Permission),
+            custom: custom.unwrap_or(!kind.is_consent() || (i > 0 && is_open)),
             secret: self.secret,
-            required: self.required,
+            required: self.required || decides(kind, i, is_open),
             input: self.input,
             default: self.default,
             bounds: self.bounds,
@@ -357,11 +422,21 @@ impl AskInput {
     /// Fills in the defaults and checks the whole.
     pub fn complete(self) -> Result<Ask, FieldErrors> {
         let kind = self.kind;
+        if self.reject_modes.as_ref().is_some_and(Vec::is_empty) {
+            let mut errors = Collector::default();
+            errors.add("rejectModes", "empty", "name at least one way to reject, or leave it out");
+            errors.finish(())?;
+        }
         let ask = Ask {
             session_id: None,
             agent: self.agent.unwrap_or_else(|| "api".to_owned()),
             kind,
-            questions: self.questions.into_iter().map(|item| item.complete(kind)).collect(),
+            questions: self
+                .questions
+                .into_iter()
+                .enumerate()
+                .map(|(i, item)| item.complete(i, kind))
+                .collect(),
             body: self.body,
             next_modes: self.next_modes,
             context: self.context,
@@ -418,11 +493,52 @@ mod tests {
                 r#"{"questions":[{"question":"x","bounds":{"minimum":3,"maximum":1}}]}"#,
                 "questions[0].bounds: ",
             ),
+            (r#"{"questions":[{"question":"x"}],"rejectModes":[]}"#, "rejectModes: name at least one"),
+            (
+                r#"{"questions":[{"question":"x","required":true,"options":["a","b"],"bounds":{"minItems":2}}]}"#,
+                "questions[0].bounds: asks for at least 2 picks, and at most 1 can be given",
+            ),
+            (
+                r#"{"questions":[{"question":"x","required":true,"multiple":true,"custom":false,"options":["a","b"],"bounds":{"minItems":3}}]}"#,
+                "questions[0].bounds: asks for at least 3 picks, and at most 2 can be given",
+            ),
+            (
+                r#"{"questions":[{"question":"x","required":true,"multiple":true,"bounds":{"maxItems":0}}]}"#,
+                "questions[0].bounds: must be answered, and allows no pick",
+            ),
+            (
+                r#"{"questions":[{"question":"x","required":true,"bounds":{"maxLength":0}}]}"#,
+                "questions[0].bounds: must be answered, and allows no character",
+            ),
+            (
+                r#"{"questions":[{"question":"x","required":true,"input":"integer","bounds":{"minimum":1.2,"maximum":1.8}}]}"#,
+                "questions[0].bounds: there is no whole number",
+            ),
             (r#"{"questions":[{"question":"x","colour":1}]}"#, "unknown field `colour`"),
             (r#"{"questions":[{"question":"x","options":[7]}]}"#, "a label or an object with a label"),
         ] {
             let error = complete(json).unwrap_err();
             assert!(error.contains(wanted), "{json} gave {error}");
+        }
+    }
+
+    #[test]
+    fn every_text_and_list_of_an_item_has_its_bound() {
+        let long = "x".repeat(MAX_TEXT_BYTES + 1);
+        let many = serde_json::json!(vec!["x"; MAX_PICKS + 1]);
+        for (field, value) in [
+            ("question", serde_json::json!(long)),
+            ("header", serde_json::json!(long)),
+            ("url", serde_json::json!(long)),
+            ("key", serde_json::json!(long)),
+            ("bounds", serde_json::json!({ "pattern": long })),
+            ("default", serde_json::json!([long])),
+            ("default", many),
+        ] {
+            let mut item = serde_json::json!({ "question": "x", "multiple": true });
+            item[field] = value;
+            let error = complete(&serde_json::json!({ "questions": [item] }).to_string()).unwrap_err();
+            assert!(error.contains(&format!("questions[0].{field}")), "{field} gave {error}");
         }
     }
 }

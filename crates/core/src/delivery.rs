@@ -47,7 +47,7 @@ pub enum FailReason {
     AgentGone,
     /// The agent refused it.
     Refused,
-    /// Its call was gone, and somebody had it said as a message of the conversation instead.
+    /// Its call was gone, and a person had it said as a message of the conversation instead.
     SentAsMessage,
 }
 
@@ -90,13 +90,15 @@ pub enum DeliveryInput {
     Confirmed,
     /// It was certainly not written; try again later.
     NotWritten { detail: String },
+    /// It did not get to the agent, which has decided nothing and still waits: the question is to be opened again.
+    Undecided { detail: String },
     /// It cannot be delivered.
     Failed { reason: FailReason, detail: Option<String> },
     /// The worker that had claimed it is gone. `written` is what a probe found, if one was possible.
     ClaimLost { redeliver: Redeliver, written: Option<bool> },
     /// The agent, its session or its source is gone.
     AgentGone { detail: Option<String> },
-    /// It is about to be said as a message instead, which is done once.
+    /// It was said as a message instead, which is done once.
     SentAsMessage { detail: Option<String> },
 }
 
@@ -112,8 +114,9 @@ impl Delivery {
 
     /// Whether the agent's evidence would still teach something.
     pub fn awaits_evidence(&self) -> bool {
-        let doubtful =
-            |error: &DeliveryError| matches!(error.reason, FailReason::Unknown | FailReason::Unconfirmed);
+        let doubtful = |error: &DeliveryError| {
+            matches!(error.reason, FailReason::Unknown | FailReason::Unconfirmed | FailReason::Refused)
+        };
         self.is_pending() || self.error.as_ref().is_some_and(doubtful)
     }
 
@@ -145,6 +148,9 @@ impl Delivery {
                 // Still queued: the text is kept so that surfaces can say why it waits.
                 let error = DeliveryError { reason: FailReason::Refused, detail: Some(detail.clone()) };
                 moved(Queued, Some(error))
+            }
+            (Queued, DeliveryInput::Undecided { detail }) => {
+                failed(FailReason::Refused, &Some(detail.clone()))
             }
             (Queued | Sent, DeliveryInput::Failed { reason, detail }) => failed(*reason, detail),
             // The doubt about a failed one ends when the agent shows what it got instead.
@@ -234,7 +240,8 @@ mod tests {
         assert_eq!(reason(after(&[lost.clone(), overtaken.clone()])), Some(FailReason::Overtaken));
         let refused = DeliveryInput::Failed { reason: FailReason::Refused, detail: None };
         assert_eq!(reason(after(&[lost, refused.clone()])), Some(FailReason::Unknown));
-        assert_eq!(reason(after(&[refused, overtaken])), Some(FailReason::Refused));
+        // What was refused may have been answered at the agent itself.
+        assert_eq!(reason(after(&[refused, overtaken])), Some(FailReason::Overtaken));
     }
 
     #[test]

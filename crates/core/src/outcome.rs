@@ -1,6 +1,7 @@
 //! How a question ended: the one outcome, who gave it, from which surface, and why.
 
-use crate::{Answer, Timestamp};
+use crate::delivery::Delivery;
+use crate::{Answer, Item, ItemAnswer, ShownAnswer, Timestamp};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
@@ -128,6 +129,8 @@ pub enum Cause {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         resume: Option<String>,
     },
+    /// The agent's own time-out was over: it went on without an answer, in the words of `detail`.
+    AgentTimedOut { detail: Option<String> },
     /// The turn that asked was aborted.
     TurnAborted { detail: Option<String> },
     /// The conversation was ended.
@@ -160,23 +163,34 @@ impl Settlement {
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentReceived {
-    pub answers: Vec<Vec<String>>,
+    pub answers: Vec<ShownAnswer>,
     /// By which way it got it, such as `terminal`.
     pub via: String,
+}
+
+/// An outcome that did not get to its agent and decided nothing there: its question was opened again.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FailedTry {
+    /// 1 for the first one of its question.
+    pub number: u32,
+    pub outcome: Outcome,
+    /// Its way to the agent; `error` says why it did not get there.
+    pub delivery: Delivery,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Outcome {
     pub status: Status,
-    /// One array per item, in order; absent when nobody answered.
-    pub answers: Option<Vec<Vec<String>>>,
+    /// One for each item, in order; absent when nobody answered.
+    pub answers: Option<Vec<ShownAnswer>>,
     pub notes: Option<Vec<Option<String>>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited_plan: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_mode: Option<String>,
-    /// Items whose answers are secret and therefore shown as empty arrays here.
+    /// Items whose answers are secret and therefore empty here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -190,9 +204,10 @@ pub struct Outcome {
 }
 
 /// The answers as everybody may see them: those of the `secret` items are empty.
-pub(crate) fn shown(answers: &[Vec<String>], secret: &[usize]) -> Vec<Vec<String>> {
-    let shown = |(item, picks): (usize, &Vec<String>)| {
-        if secret.contains(&item) { Vec::new() } else { picks.clone() }
+pub(crate) fn shown(answers: &[ItemAnswer], items: &[Item]) -> Vec<ShownAnswer> {
+    let shown = |(i, answer): (usize, &ItemAnswer)| match items.get(i) {
+        Some(item) if item.secret => ShownAnswer::default(),
+        item => answer.shown(item),
     };
     answers.iter().enumerate().map(shown).collect()
 }
@@ -215,15 +230,16 @@ impl Outcome {
         }
     }
 
-    /// Answered; `secret` lists the items whose answers must not be in the outcome.
-    pub fn answered(answer: &Answer, secret: &[usize], by: By, at: Timestamp) -> Self {
+    /// Answered; the answers of secret items are not in the outcome.
+    pub fn answered(answer: &Answer, items: &[Item], by: By, at: Timestamp) -> Self {
         let mut outcome = Self::empty(Status::Answered, by, at);
-        outcome.answers = Some(shown(&answer.answers, secret));
+        outcome.answers = Some(shown(&answer.answers, items));
         outcome.notes = answer.notes.iter().any(Option::is_some).then(|| answer.notes.clone());
         outcome.edited_plan.clone_from(&answer.edited_plan);
         outcome.next_mode.clone_from(&answer.next_mode);
-        let given = |item: &usize| answer.answers.get(*item).is_some_and(|picks| !picks.is_empty());
-        outcome.withheld = secret.iter().copied().filter(given).collect();
+        let withheld = items.iter().zip(&answer.answers).enumerate();
+        let withheld = withheld.filter(|(_, (item, answer))| item.secret && !answer.is_empty());
+        outcome.withheld = withheld.map(|(i, _)| i).collect();
         outcome
     }
 
@@ -253,10 +269,15 @@ mod tests {
 
     #[test]
     fn a_secret_that_was_skipped_is_told_from_one_that_is_withheld() {
-        let answers = vec![vec!["root".to_owned()], vec!["hunter2".to_owned()], Vec::new()];
+        let ask = r#"{"questions":[{"question":"?","options":[{"label":"Root","value":"root"}]},
+            {"question":"?","secret":true},{"question":"?","secret":true}]}"#;
+        let ask = serde_json::from_str::<crate::AskInput>(ask).unwrap().complete().unwrap();
+        let answers =
+            vec![ItemAnswer::picks(["root"]), ItemAnswer::words(["hunter2"]), ItemAnswer::default()];
         let answer = Answer { notes: vec![None; 3], answers, edited_plan: None, next_mode: None };
-        let outcome = Outcome::answered(&answer, &[1, 2], By::hub(), Timestamp::from_millis(1));
-        assert_eq!(outcome.answers, Some(vec![vec!["root".to_owned()], Vec::new(), Vec::new()]));
+        let outcome = Outcome::answered(&answer, &ask.questions, By::hub(), Timestamp::from_millis(1));
+        let root = ShownAnswer { picks: vec!["root".into()], labels: vec!["Root".into()], words: vec![] };
+        assert_eq!(outcome.answers, Some(vec![root, ShownAnswer::default(), ShownAnswer::default()]));
         assert_eq!(outcome.withheld, [1]);
     }
 }

@@ -6,7 +6,11 @@ use serde_json::Number;
 
 use crate::delivery::Delivery;
 use crate::limits::MAX_PATTERN_BYTES;
-use crate::{Ask, Outcome, QuestionId, Seq, Status, Timestamp};
+use crate::outcome::FailedTry;
+use crate::{Ask, DeliveryId, Outcome, QuestionId, Seq, Status, Timestamp};
+
+/// Where the number of a try is in the name of its delivery: among the random bits of an id.
+const TRY_BIT: u32 = 64;
 
 /// What sort of decision is wanted.
 #[derive(
@@ -22,6 +26,13 @@ pub enum Kind {
     Permission,
     /// Typed fields.
     Form,
+}
+
+impl Kind {
+    /// Whether a person consents with an answer, so that an answer with nothing in it could be taken for consent.
+    pub fn is_consent(self) -> bool {
+        matches!(self, Self::Plan | Self::Permission)
+    }
 }
 
 /// One thing to pick.
@@ -172,12 +183,15 @@ pub enum BodyFormat {
 #[serde(rename_all = "camelCase")]
 pub struct Question {
     pub id: QuestionId,
-    // Shared, because it never changes.
+    // Shared, because it hardly ever changes: only its call, where two alike calls were taken for each other.
     #[serde(flatten)]
     pub ask: Arc<Ask>,
     pub status: Status,
     pub outcome: Option<Outcome>,
     pub delivery: Option<Delivery>,
+    /// Outcomes that did not get to the agent while its call waited on, oldest first; of many the newest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed_tries: Vec<FailedTry>,
     pub created_at: Timestamp,
     /// The place of its `question.requested` in the log.
     pub seq: Seq,
@@ -185,6 +199,10 @@ pub struct Question {
     /// Found out when the question is read, so it is in no event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub road: Option<AnswerRoad>,
+    /// When the agent's own time-out is over, where its user has set one: then it goes on without an answer, unless a key is pressed in its
+    /// terminal before. Found out when the question is read, so it is in no event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_times_out_at: Option<Timestamp>,
 }
 
 /// How an answer gets to an agent that askd did not start.
@@ -195,7 +213,7 @@ pub enum AnswerRoad {
     Hook,
     /// It would be typed into the agent's dialog, in its tmux pane.
     Keys,
-    /// No road: only somebody at that terminal can answer there. An answer is stored and given back as a text to send.
+    /// No channel: only a person at that terminal can answer there. An answer from elsewhere is refused.
     Terminal,
 }
 
@@ -209,9 +227,21 @@ impl Question {
         self.status == Status::Requested
     }
 
+    /// Whether it is open although its deadline has passed: then only its expiry is left.
+    pub fn is_overdue(&self, at: Timestamp) -> bool {
+        self.is_open() && self.ask.deadline.is_some_and(|deadline| deadline <= at)
+    }
+
     /// Whether its outcome is on its way to the agent.
     pub fn is_being_delivered(&self) -> bool {
         self.delivery.as_ref().is_some_and(Delivery::is_pending)
+    }
+
+    /// The name of the delivery of its outcome: each try has another one.
+    pub fn delivery_id(&self) -> DeliveryId {
+        let tries = self.failed_tries.last().map_or(0, |last| last.number);
+        // Ids of one millisecond may follow each other closely: the tries of one must not meet the next one's.
+        DeliveryId::from_bits(self.id.bits() ^ (u128::from(tries) << TRY_BIT))
     }
 
     /// Whether anything is still to come of it.

@@ -25,6 +25,33 @@ pub struct Session {
     /// Whether answers may be typed into its terminal (tmux) where the hook that should bring them is gone.
     #[serde(default)]
     pub tmux: bool,
+    /// What the agent does now, where it says so itself: it may wait for something that is no question here. Not stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activity: Option<Activity>,
+}
+
+/// What an agent in a terminal does now, by its own word.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Activity {
+    pub state: ActivityState,
+    /// What it waits for, in the agent's own words, such as `permission prompt`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_for: Option<String>,
+    /// Since when, where the agent says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ActivityState {
+    /// It waits for the next message.
+    Idle,
+    /// The model or a tool works.
+    Working,
+    /// A dialog stands in its terminal: a question, a plan, or a permission.
+    Waiting,
 }
 
 /// How well askd hears a source.

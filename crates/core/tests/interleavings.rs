@@ -3,7 +3,9 @@
 
 use askd_core::delivery::{Delivery, DeliveryInput, DeliveryState, Redeliver};
 use askd_core::lifecycle::{Current, Decision, Elsewhere, Resolution, decide};
-use askd_core::{Answer, By, Cause, Outcome, RejectMode, Status, Surface, Timestamp};
+use askd_core::{
+    Answer, By, Cause, ItemAnswer, Outcome, RejectMode, ShownAnswer, Status, Surface, Timestamp,
+};
 use proptest::prelude::*;
 
 #[derive(Debug, Clone)]
@@ -43,7 +45,16 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 fn answer(n: u8) -> Answer {
-    Answer { answers: vec![vec![n.to_string()]], notes: vec![None], edited_plan: None, next_mode: None }
+    Answer {
+        answers: vec![ItemAnswer::words([n.to_string()])],
+        notes: vec![None],
+        edited_plan: None,
+        next_mode: None,
+    }
+}
+
+fn kept(outcome: &Outcome) -> Option<Vec<ItemAnswer>> {
+    Some(outcome.answers.as_ref()?.iter().map(ShownAnswer::answer).collect())
 }
 
 /// What the store keeps, what the worker has in hand, and what the agent has seen.
@@ -64,18 +75,14 @@ impl World {
     fn resolve(&mut self, resolution: Resolution, at: Timestamp) {
         let by = By { surface: Surface::Cli, actor: None };
         let current = match &self.outcome {
-            None => Current::Open { delivers: self.delivers, secret: &[] },
+            None => Current::Open { delivers: self.delivers, items: &[] },
             Some(outcome) => Current::Settled {
                 outcome,
                 delivery: self.delivery.as_ref(),
-                secret: &[],
-                same_answer: match &resolution {
-                    Resolution::Answer(answer) => outcome.answers.as_ref() == Some(&answer.answers),
-                    Resolution::Elsewhere(Elsewhere::Answered { answers, .. }) => {
-                        outcome.answers.as_ref() == Some(answers)
-                    }
-                    _ => false,
-                },
+                items: &[],
+                same_answer: resolution
+                    .answer(&[])
+                    .is_some_and(|answer| kept(outcome) == Some(answer.answers)),
             },
         };
         match decide(current, &resolution, by, at) {
@@ -176,8 +183,8 @@ impl World {
         }
         for resolution in &self.acknowledged {
             if let Resolution::Answer(answer) = resolution {
-                let kept = self.outcome.as_ref().and_then(|outcome| outcome.answers.as_ref());
-                prop_assert_eq!(kept, Some(&answer.answers), "an acknowledged answer was lost");
+                let kept = self.outcome.as_ref().and_then(kept);
+                prop_assert_eq!(kept.as_ref(), Some(&answer.answers), "an acknowledged answer was lost");
             }
         }
         Ok(())
