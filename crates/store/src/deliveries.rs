@@ -1,4 +1,4 @@
-//! Deliveries: the outbox. A row is claimed by one worker until a moment; claims expire, so a crash loses nothing.
+//! Deliveries: the outbox. A row is claimed by one worker; a claim that no worker holds is found, so a crash loses nothing.
 
 use async_trait::async_trait;
 
@@ -20,7 +20,7 @@ pub struct ClaimedDelivery {
 /// Who claims, for whom, and for how long.
 #[derive(Debug, Clone)]
 pub struct Claim {
-    /// The hub process; a claim by another owner that has expired, or whose owner is known to be gone, is lost.
+    /// The hub process; a claim by another owner is lost, and so is one that no task of this one holds.
     pub owner: String,
     pub sources: Vec<SourceId>,
     pub now: Timestamp,
@@ -36,8 +36,8 @@ pub trait Deliveries: Send + Sync {
     /// The delivery of a question, whoever has claimed it.
     async fn delivery(&self, question: &QuestionId) -> StoreResult<Option<ClaimedDelivery>>;
 
-    /// Deliveries whose worker is gone: claimed by an owner other than `owner`, or past their time.
-    async fn lost_claims(&self, owner: &str, now: Timestamp) -> StoreResult<Vec<ClaimedDelivery>>;
+    /// Deliveries that are claimed and not written, but not those of the questions `held` that `owner` has claimed: their worker is gone.
+    async fn lost_claims(&self, owner: &str, held: &[QuestionId]) -> StoreResult<Vec<ClaimedDelivery>>;
 
     /// When the next of these sources' deliveries may be claimed, or the claim of one is over.
     async fn next_delivery(&self, sources: &[SourceId]) -> StoreResult<Option<Timestamp>>;
@@ -52,6 +52,15 @@ pub trait Deliveries: Send + Sync {
     async fn step(
         &self,
         question: &QuestionId,
+        input: DeliveryInput,
+        at: Timestamp,
+    ) -> StoreResult<Option<Question>>;
+
+    /// The same by the worker that has claimed it: a question that was opened and answered again since then has another delivery, which
+    /// this changes nothing about.
+    async fn step_claimed(
+        &self,
+        claimed: &ClaimedDelivery,
         input: DeliveryInput,
         at: Timestamp,
     ) -> StoreResult<Option<Question>>;

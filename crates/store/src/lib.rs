@@ -20,14 +20,14 @@ pub use deliveries::{Claim, ClaimedDelivery, Deliveries};
 pub use error::{StoreError, StoreResult};
 pub use log::{EventLog, LOG_PAGE, LOG_PAGE_BYTES, LoggedEvent, Tail};
 pub use questions::{
-    Asked, ClaimHolder, Idempotency, MAX_ENDED_LAST, MAX_OPEN_QUESTIONS, NewQuestion, Order, Origin,
-    QuestionFilter, QuestionPage, Questions, Record, Resolve, Resolved, Retention,
+    Asked, ClaimHolder, Expired, Idempotency, MAX_ENDED_LAST, MAX_OPEN_QUESTIONS, NewQuestion, Order, Origin,
+    QuestionFilter, QuestionPage, Questions, Record, Resolve, Resolved, Retention, SECRET_RETRY_MS,
 };
 pub use sessions::{SessionSeen, Sessions, SourceRecord};
 pub use tokens::{TokenRecord, Tokens};
 pub use transcripts::{
     AskedIn, AsksHere, Entry, MAX_TRANSCRIPT_BYTES, NewEntry, Piece, RESOLVED, TRANSCRIPT_PAGE,
-    TRANSCRIPT_PAGE_BYTES, TranscriptPage, Transcripts,
+    TRANSCRIPT_PAGE_BYTES, TURN, TranscriptPage, Transcripts,
 };
 
 /// Everything that the engine asks of its memory.

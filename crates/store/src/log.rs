@@ -216,7 +216,9 @@ mod tests {
             delivery: None,
             created_at: at,
             seq: 3,
+            failed_tries: Vec::new(),
             road: None,
+            agent_times_out_at: None,
         };
         let detail = serde_json::json!({ "outcome": question.outcome, "delivery": null });
         let detail = format!(r#"{{"status":"expired",{}}}"#, members(&detail.to_string()).unwrap());

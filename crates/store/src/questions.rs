@@ -83,6 +83,9 @@ pub struct ClaimHolder {
     pub until: Timestamp,
 }
 
+/// How long an asker may read a secret answer again after it first did, in case the response was lost.
+pub const SECRET_RETRY_MS: i64 = 10 * 60 * 1000;
+
 #[derive(Debug, Clone, PartialEq)]
 pub enum Resolved {
     /// With the delivery, if its claim was taken.
@@ -93,8 +96,17 @@ pub enum Resolved {
     Conflict(Question),
     /// The agent's evidence changed the delivery, not the outcome.
     Noted(Question),
+    /// Its deadline had passed: it expired now, and of what was wanted nothing was done.
+    Expired(Expired),
     NotFound,
     KeyReused,
+}
+
+/// A question that has just expired, and whose agent is to be told, if it has one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expired {
+    pub question: Question,
+    pub source: Option<SourceId>,
 }
 
 /// A question with what only the hub may know about it.
@@ -125,7 +137,7 @@ pub struct QuestionFilter {
     pub settled: Option<bool>,
     /// The folder that the question came from, exactly.
     pub project: Option<String>,
-    /// Words that stand in what was asked or answered; secret answers are never searched.
+    /// Words that people see in what was asked or answered, in capitals or small letters; secret answers are never searched.
     pub text: Option<String>,
     /// Asked at or after this moment.
     pub since: Option<Timestamp>,
@@ -146,9 +158,9 @@ pub struct QuestionPage {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Retention {
     pub settled_before: Option<Timestamp>,
-    /// Sealed answers that their asker read before this moment are deleted.
+    /// Sealed answers that their asker first read before this moment are deleted. They cannot be read after [`SECRET_RETRY_MS`] anyway.
     pub secrets_read_before: Option<Timestamp>,
-    /// Idempotency keys last used before this moment are forgotten.
+    /// Idempotency keys first used before this moment are forgotten; using one again does not keep it longer.
     pub keys_before: Option<Timestamp>,
     /// Sources that ended before this moment, and through which no session was ever seen, are forgotten.
     pub sources_ended_before: Option<Timestamp>,
@@ -175,6 +187,16 @@ pub trait Questions: Send + Sync {
         native_id: &str,
         road: &str,
         question: &QuestionId,
+    ) -> StoreResult<()>;
+
+    /// Two questions of one session are exchanged in what the agent calls them: each is the other's call from now on, with its call id.
+    /// Names that begin with `kept` stay where they are, because whoever has such a name waits for the question and not for the call.
+    async fn exchange_calls(
+        &self,
+        one: &QuestionId,
+        other: &QuestionId,
+        kept: &'static str,
+        at: Timestamp,
     ) -> StoreResult<()>;
 
     /// Those of the questions that a road has seen.
@@ -215,7 +237,7 @@ pub trait Questions: Send + Sync {
     async fn next_deadline(&self) -> StoreResult<Option<Timestamp>>;
 
     /// Ends every question whose deadline has passed.
-    async fn expire_due(&self, now: Timestamp) -> StoreResult<Vec<Question>>;
+    async fn expire_due(&self, now: Timestamp) -> StoreResult<Vec<Expired>>;
 
     /// Deletes what the retention no longer keeps; open questions and unfinished deliveries are never touched.
     async fn prune(&self, retention: Retention) -> StoreResult<u64>;

@@ -61,6 +61,9 @@ pub trait Sessions: Send + Sync {
 
     async fn session(&self, id: &SessionId) -> StoreResult<Option<Session>>;
 
+    /// The conversations that an agent calls so, through whichever source, oldest first; ended ones too.
+    async fn sessions_called(&self, native_id: &str) -> StoreResult<Vec<Session>>;
+
     /// The sessions of a source, oldest first.
     async fn sessions_of_source(&self, source: &SourceId) -> StoreResult<Vec<Session>>;
 

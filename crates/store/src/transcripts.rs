@@ -19,6 +19,8 @@ pub const TRANSCRIPT_PAGE: usize = 256;
 pub const TRANSCRIPT_PAGE_BYTES: usize = 256 << 10;
 /// The voice of the end of a question; `raw` is `{"requestId","questionId","status","outcome"}`.
 pub const RESOLVED: &str = "resolved";
+/// The voice of the end of a turn; `raw` is what the agent said.
+pub const TURN: &str = "turn";
 
 /// One thing that was said, before it has a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -151,6 +153,9 @@ pub trait Transcripts: Send + Sync {
         about: Option<&SessionId>,
         after: u64,
     ) -> StoreResult<TranscriptPage>;
+
+    /// What ended the last turns, as the agent said it, the newest first, at most [`TRANSCRIPT_PAGE`].
+    async fn turns_ended(&self, transcript: &SessionId) -> StoreResult<Vec<String>>;
 
     /// The questions that a transcript asks before the entry `before`, the newest first, at most [`TRANSCRIPT_PAGE`].
     async fn asked_in(&self, transcript: &SessionId, before: u64) -> StoreResult<Vec<AskedIn>>;

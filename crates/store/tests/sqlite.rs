@@ -58,7 +58,7 @@ mod tests {
     }
 
     async fn answer(store: &SqliteStore, id: &QuestionId, pick: &str) -> Result<Question, StoreError> {
-        let answers = vec![vec![pick.to_owned()]];
+        let answers = vec![askd_core::ItemAnswer::picks([pick])];
         let answer = Answer { answers, notes: vec![None], edited_plan: None, next_mode: None };
         let by = By { surface: Surface::Cli, actor: None };
         let resolution = Resolution::Answer(answer);
@@ -187,7 +187,8 @@ mod tests {
         }
         conn.execute("ATTACH ?1 AS new", [new.path().join("askd.db").to_str().unwrap()]).unwrap();
         conn.execute_batch(
-            "INSERT INTO questions SELECT * FROM new.questions; INSERT INTO events SELECT * FROM new.events;
+            "INSERT INTO questions SELECT seq, id, status, agent, session_id, source_id, call_id, native_id, asker, created_at,
+               deadline, settled_at, ask, native, outcome, answer_mac, picks_mac FROM new.questions; INSERT INTO events SELECT * FROM new.events;
              INSERT INTO sightings SELECT session_id, native_id, question_id, road FROM new.sightings;
              INSERT INTO deliveries SELECT question_id, 'dlv', source_id, state, body, claim_owner, claim_until, not_before
                FROM new.deliveries;

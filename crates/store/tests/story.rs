@@ -72,6 +72,7 @@ macro_rules! tell {
                 deadlines {
                     only_what_is_due_expires
                     an_answer_before_the_deadline_stays
+                    an_answer_past_the_deadline_finds_it_expired
                 }
                 keys {
                     asking_again_with_the_same_key_is_the_same_question
@@ -94,6 +95,8 @@ macro_rules! tell {
                     a_lost_claim_goes_back_to_the_queue_where_that_is_safe
                     what_was_not_written_comes_back_after_a_pause
                     written_and_confirmed_are_two_facts
+                    what_was_decided_by_nobody_is_opened_again
+                    what_was_written_or_is_over_is_not_opened_again
                     a_refused_delivery_fails_with_its_reason
                     a_gone_agent_leaves_the_truth_about_its_answer
                     steps_of_what_is_not_there_change_nothing

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use askd_core::delivery::{Delivery, DeliveryInput};
 use askd_core::{DeliveryId, Question, QuestionId, SourceId, Timestamp};
 
-use super::rows::{DELIVERY, PENDING, at, corrupt, load, optional_json, record, rows, text};
+use super::rows::{DELIVERY, PENDING, at, corrupt, load, optional_json, record, rows, text, to_json};
 use super::writer::Scope;
 use super::{SqliteStore, settle};
 use crate::StoreResult;
@@ -20,10 +20,10 @@ fn delivery(conn: &Connection, sealer: &Sealer, row: &Row<'_>) -> StoreResult<Cl
     let outcome = record.question.outcome.as_ref().ok_or_else(|| missing("an outcome"))?;
     Ok(ClaimedDelivery {
         settlement: settle::settlement(conn, sealer, &record.question.id, outcome)?,
-        id: DeliveryId::from_bits(record.question.id.bits()),
+        id: record.question.delivery_id(),
         source: record.source.ok_or_else(|| missing("a source"))?,
         native_id: record.native_id.ok_or_else(|| missing("a native id"))?,
-        native: row.get::<_, Option<String>>(10)?.ok_or_else(|| missing("a native payload"))?,
+        native: row.get::<_, Option<String>>(11)?.ok_or_else(|| missing("a native payload"))?,
         question: record.question,
     })
 }
@@ -96,14 +96,15 @@ impl Deliveries for SqliteStore {
         Ok(found.into_iter().next())
     }
 
-    async fn lost_claims(&self, owner: &str, now: Timestamp) -> StoreResult<Vec<ClaimedDelivery>> {
-        let (owner, sealer) = (text(owner), self.sealer.clone());
+    async fn lost_claims(&self, owner: &str, held: &[QuestionId]) -> StoreResult<Vec<ClaimedDelivery>> {
+        let values = [text(owner), Value::Text(to_json(&held)?)];
+        let sealer = self.sealer.clone();
         self.read(move |conn| {
             let condition = format!(
                 "{PENDING} AND d.state = 'queued' AND d.claim_owner IS NOT NULL \
-                     AND (d.claim_owner <> ?1 OR d.claim_until < ?2) ORDER BY q.seq"
+                     AND (d.claim_owner <> ?1 OR d.question_id NOT IN (SELECT value FROM json_each(?2))) ORDER BY q.seq"
             );
-            deliveries(conn, &sealer, &condition, &[owner, Value::Integer(now.millis())])
+            deliveries(conn, &sealer, &condition, &values)
         })
         .await
     }
@@ -140,6 +141,28 @@ impl Deliveries for SqliteStore {
         input: DeliveryInput,
         at: Timestamp,
     ) -> StoreResult<Option<Question>> {
+        self.step_if(question, None, input, at).await
+    }
+
+    async fn step_claimed(
+        &self,
+        claimed: &ClaimedDelivery,
+        input: DeliveryInput,
+        at: Timestamp,
+    ) -> StoreResult<Option<Question>> {
+        self.step_if(&claimed.question.id, Some(claimed.id.clone()), input, at).await
+    }
+}
+
+impl SqliteStore {
+    /// `only`: nothing happens where the question has another delivery by now.
+    async fn step_if(
+        &self,
+        question: &QuestionId,
+        only: Option<DeliveryId>,
+        input: DeliveryInput,
+        at: Timestamp,
+    ) -> StoreResult<Option<Question>> {
         let id = question.clone();
         self.write_in(Scope::Commit, move |tx| {
             let record = match tx.memory.under_way.record(&id) {
@@ -149,8 +172,10 @@ impl Deliveries for SqliteStore {
                 None => load(tx.conn()?, &id)?,
             };
             match record {
-                Some(record) => settle::step(tx, &record.question, &input, at),
-                None => Ok(None),
+                Some(record) if only.is_none_or(|only| only == record.question.delivery_id()) => {
+                    settle::step(tx, &record.question, &input, at)
+                }
+                _ => Ok(None),
             }
         })
         .await

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use askd_core::delivery::Delivery;
+use askd_core::outcome::FailedTry;
 use askd_core::{EventType, Outcome, Question, QuestionId, Seq, SessionId, Status};
 
 use super::SqliteStore;
@@ -22,6 +23,8 @@ struct Detail<'a> {
     status: Status,
     outcome: Option<&'a Outcome>,
     delivery: Option<&'a Delivery>,
+    #[serde(rename = "failedTries", skip_serializing_if = "<[FailedTry]>::is_empty")]
+    failed_tries: &'a [FailedTry],
 }
 
 pub(super) fn question_detail(question: &Question) -> StoreResult<String> {
@@ -29,6 +32,7 @@ pub(super) fn question_detail(question: &Question) -> StoreResult<String> {
         status: question.status,
         outcome: question.outcome.as_ref(),
         delivery: question.delivery.as_ref(),
+        failed_tries: &question.failed_tries,
     })
 }
 

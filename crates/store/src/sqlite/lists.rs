@@ -3,29 +3,34 @@
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
-use askd_core::{Seq, Status};
+use askd_core::search::Wanted;
+use askd_core::{Question, Seq, Status};
 
 use super::events;
 use super::rows::{QUESTION, record, rows, text};
 use crate::StoreResult;
 use crate::questions::{Order, QuestionFilter, QuestionPage};
 
-/// What people wrote or read, in question and outcome; names of fields, ids and words of the protocol do not count.
-const SAYS: &str = "(SELECT group_concat(t.value, char(10)) FROM (SELECT key, value, type, path FROM json_tree(q.ask) \
-     UNION ALL SELECT key, value, type, path FROM json_tree(q.outcome)) t WHERE t.type = 'text' AND t.path <> '$.rejectModes' AND \
-     t.key NOT IN ('sessionId', 'kind', 'format', 'input', 'status', 'surface', 'type', 'mode', 'at', 'deadline', 'messageId', \
-     'callId')) LIKE";
-
-/// Makes `%`, `_` and the escape itself ordinary characters.
-fn escape_like(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        if matches!(character, '%' | '_' | '\\') {
-            escaped.push('\\');
+/// The first questions that hold the words. Not asked of SQLite, which knows capitals of ASCII only and ends a text at its first NUL.
+fn holding(
+    conn: &Connection,
+    sql: &str,
+    values: &[Value],
+    wanted: &Wanted,
+    enough: usize,
+) -> StoreResult<Vec<Question>> {
+    let mut statement = conn.prepare_cached(sql)?;
+    let mut rows = statement.query(rusqlite::params_from_iter(values))?;
+    let mut found = Vec::new();
+    while found.len() < enough
+        && let Some(row) = rows.next()?
+    {
+        let question = record(row)?.question;
+        if wanted.is_in(&question.ask, question.outcome.as_ref()) {
+            found.push(question);
         }
-        escaped.push(character);
     }
-    escaped
+    Ok(found)
 }
 
 pub(super) fn list(
@@ -74,17 +79,13 @@ pub(super) fn list(
     if let Some(after) = after {
         add(compare, Value::Integer(i64::try_from(after).unwrap_or(i64::MAX)));
     }
-    if let Some(wanted) = &filter.text {
-        values.push(text(format!("%{}%", escape_like(wanted))));
-        conditions.push(format!("{SAYS} ?{} ESCAPE '\\'", values.len()));
-    }
-    let sql = format!(
-        "{} WHERE {} ORDER BY q.seq {direction} LIMIT {}",
-        QUESTION,
-        conditions.join(" AND "),
-        limit.saturating_add(1)
-    );
-    let mut questions = rows(conn, &sql, &values, |row| Ok(record(row)?.question))?;
+    let sql = format!("{QUESTION} WHERE {} ORDER BY q.seq {direction}", conditions.join(" AND "));
+    // One more than the page tells whether there is another page.
+    let enough = limit.saturating_add(1);
+    let mut questions = match &filter.text {
+        Some(words) => holding(conn, &sql, &values, &Wanted::new(words), enough)?,
+        None => rows(conn, &format!("{sql} LIMIT {enough}"), &values, |row| Ok(record(row)?.question))?,
+    };
     let more = questions.len() > limit;
     questions.truncate(limit);
     let next = questions.last().filter(|_| more).map(|question| question.seq);

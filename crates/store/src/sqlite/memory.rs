@@ -228,7 +228,9 @@ mod tests {
             delivery: None,
             created_at: Timestamp::from_millis(0),
             seq: 1,
+            failed_tries: Vec::new(),
             road: None,
+            agent_times_out_at: None,
         };
         let record = Record { question, asker: None, source: None, native_id: None };
         Known { record, native: "{}".into(), json: "x".repeat(bytes).into(), asked_at: None }

@@ -28,6 +28,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0005_together.sql"),
     include_str!("../../migrations/0006_redo.sql"),
     include_str!("../../migrations/0007_two_logs.sql"),
+    include_str!("../../migrations/0008_failed_tries.sql"),
 ];
 /// The first schema with a redo log.
 const WITH_REDO: u32 = 6;

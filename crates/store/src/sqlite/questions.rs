@@ -8,20 +8,20 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, params};
 
 use askd_core::{
-    EventType, Outcome, Question, QuestionId, Resolution, Seq, SessionId, Settlement, SourceId, Status,
+    Ask, EventType, Outcome, Question, QuestionId, Resolution, Seq, SessionId, Settlement, SourceId, Status,
     Timestamp,
 };
 
 use super::keys::{KeyUse, key_use, remember_key};
 use super::memory::Known;
-use super::rows::{ENDED_LAST, QUESTION, by_name, load, record, rows, text, to_json};
+use super::rows::{ENDED_LAST, QUESTION, by_name, load, parsed, record, rows, text, to_json};
 use super::transcripts::{self, AskedAt, Ends};
 use super::writer::{Scope, Tx};
 use super::{SqliteStore, lists, retention, settle};
 use crate::StoreResult;
 use crate::questions::{
-    Asked, MAX_ENDED_LAST, MAX_OPEN_QUESTIONS, NewQuestion, Order, Origin, QuestionFilter, QuestionPage,
-    Questions, Record, Resolve, Resolved, Retention,
+    Asked, Expired, MAX_ENDED_LAST, MAX_OPEN_QUESTIONS, NewQuestion, Order, Origin, QuestionFilter,
+    QuestionPage, Questions, Record, Resolve, Resolved, Retention, SECRET_RETRY_MS,
 };
 use crate::transcripts::NewEntry;
 
@@ -55,7 +55,9 @@ fn ask(tx: &mut Tx<'_>, new: NewQuestion, json: &str, asked_at: Option<Vec<Asked
         delivery: None,
         created_at: new.at,
         seq: 0,
+        failed_tries: Vec::new(),
         road: None,
+        agent_times_out_at: None,
     };
     tx.log_question(EventType::QuestionRequested, new.at, &mut question, json)?;
     let sql = "INSERT INTO questions (seq, id, status, agent, session_id, source_id, call_id, native_id, asker, created_at, \
@@ -120,6 +122,53 @@ fn resolve(tx: &mut Tx<'_>, wanted: Resolve) -> StoreResult<Resolved> {
     Ok(resolved)
 }
 
+/// The names of a question by which its agent calls it: all but those that begin with `kept`.
+fn call_names(tx: &mut Tx<'_>, id: &QuestionId, kept: &str) -> StoreResult<Vec<(SessionId, String)>> {
+    let sql = "SELECT session_id, native_id FROM sightings WHERE question_id = ?1";
+    let mut names = rows(tx.conn()?, sql, &[text(id)], |row| {
+        Ok((parsed(&row.get::<_, String>(0)?)?, row.get::<_, String>(1)?))
+    })?;
+    names.retain(|(_, name)| !name.starts_with(kept));
+    Ok(names)
+}
+
+fn exchange(
+    tx: &mut Tx<'_>,
+    one: &QuestionId,
+    other: &QuestionId,
+    kept: &str,
+    at: Timestamp,
+) -> StoreResult<()> {
+    let names = [call_names(tx, one, kept)?, call_names(tx, other, kept)?];
+    let (Some(first), Some(second)) = (load(tx.conn()?, one)?, load(tx.conn()?, other)?) else {
+        return Ok(());
+    };
+    let tools = [first.question.ask.tool.clone(), second.question.ask.tool.clone()];
+    let [of_one, of_other] = names;
+    let [tool_of_one, tool_of_other] = tools;
+    for (record, names, tool) in [(first, of_other, tool_of_other), (second, of_one, tool_of_one)] {
+        let mut question = record.question;
+        tx.forget(&question.id);
+        // The only change that what was asked ever sees: by which call.
+        let ask = Ask { tool, ..(*question.ask).clone() };
+        question.ask = ask.into();
+        let json = to_json(&question.ask)?;
+        // Without a name of the agent's it keeps the one by which it was first heard, if that is kept.
+        let named = names.first().map(|(_, name)| name.clone());
+        let native_id = named.or(record.native_id.filter(|name| name.starts_with(kept)));
+        let native_id = native_id.unwrap_or_else(|| question.id.to_string());
+        let sql = "UPDATE questions SET ask = ?2, call_id = ?3, native_id = ?4 WHERE id = ?1";
+        tx.change(sql, params![question.id.as_str(), json, question.ask.call_id(), native_id])?;
+        for (session, name) in names {
+            let sql = "UPDATE sightings SET question_id = ?3 WHERE session_id = ?1 AND native_id = ?2";
+            tx.change(sql, params![session.as_str(), name, question.id.as_str()])?;
+            tx.named_too(&question.id, session, name);
+        }
+        tx.log_change(EventType::QuestionUpdated, at, &mut question)?;
+    }
+    Ok(())
+}
+
 #[async_trait]
 impl Questions for SqliteStore {
     async fn ask(&self, new: NewQuestion) -> StoreResult<Asked> {
@@ -169,6 +218,17 @@ impl Questions for SqliteStore {
             Ok(())
         })
         .await
+    }
+
+    async fn exchange_calls(
+        &self,
+        one: &QuestionId,
+        other: &QuestionId,
+        kept: &'static str,
+        at: Timestamp,
+    ) -> StoreResult<()> {
+        let (one, other) = (one.clone(), other.clone());
+        self.write(move |tx| exchange(tx, &one, &other, kept, at)).await
     }
 
     async fn sighted(&self, questions: &[QuestionId], road: &str) -> StoreResult<HashSet<QuestionId>> {
@@ -229,19 +289,24 @@ impl Questions for SqliteStore {
     async fn reveal(&self, id: &QuestionId, at: Timestamp) -> StoreResult<Option<Outcome>> {
         let id = id.clone();
         self.write(move |tx| {
-            let Some(outcome) = load(tx.conn()?, &id)?.and_then(|record| record.question.outcome) else {
+            let Some(question) = load(tx.conn()?, &id)?.map(|record| record.question) else {
                 return Ok(None);
             };
+            let (asked, Some(outcome)) = (question.ask, question.outcome) else { return Ok(None) };
             let sealer = tx.sealer;
             let Settlement::Answered(answer) = settle::settlement(tx.conn()?, sealer, &id, &outcome)? else {
                 return Ok(Some(outcome));
             };
-            let sql = "UPDATE secrets SET read_at = coalesce(read_at, ?2) WHERE question_id = ?1";
-            let kept = tx.change(sql, params![id.as_str(), at.millis()])? > 0;
+            let sql = "UPDATE secrets SET read_at = coalesce(read_at, ?2) WHERE question_id = ?1 \
+                       AND (read_at IS NULL OR read_at >= ?3)";
+            let oldest = at.plus_millis(-SECRET_RETRY_MS).millis();
+            let kept = tx.change(sql, params![id.as_str(), at.millis(), oldest])? > 0;
             if !kept {
                 return Ok(Some(outcome));
             }
-            Ok(Some(Outcome { answers: Some(answer.answers), withheld: Vec::new(), ..outcome }))
+            let items = asked.questions.iter().map(Some).chain(std::iter::repeat(None));
+            let whole = answer.answers.iter().zip(items).map(|(answer, item)| answer.shown(item)).collect();
+            Ok(Some(Outcome { answers: Some(whole), withheld: Vec::new(), ..outcome }))
         })
         .await
     }
@@ -265,7 +330,7 @@ impl Questions for SqliteStore {
         Ok(self.read(read).await?.map(Timestamp::from_millis))
     }
 
-    async fn expire_due(&self, now: Timestamp) -> StoreResult<Vec<Question>> {
+    async fn expire_due(&self, now: Timestamp) -> StoreResult<Vec<Expired>> {
         self.write(move |tx| {
             let sql = format!(
                 "{QUESTION} WHERE q.deadline <= ?1 AND q.status = 'requested' ORDER BY q.deadline, q.seq"
@@ -273,10 +338,11 @@ impl Questions for SqliteStore {
             let due = rows(tx.conn()?, &sql, &[Value::Integer(now.millis())], record)?;
             let mut expired = Vec::new();
             for record in due {
+                let source = record.source.clone();
                 if let Resolved::Settled(question, _) =
                     settle::resolve(tx, record, &Resolution::Expire, askd_core::By::hub(), now, None)?
                 {
-                    expired.push(question);
+                    expired.push(Expired { question, source });
                 }
             }
             Ok(expired)

@@ -14,7 +14,7 @@ use crate::{Record, StoreError, StoreResult};
 /// The columns of [`record`], in its order.
 macro_rules! columns {
     () => {
-        "q.seq, q.id, q.status, q.created_at, q.ask, q.outcome, d.body, q.asker, q.source_id, q.native_id"
+        "q.seq, q.id, q.status, q.created_at, q.ask, q.outcome, d.body, q.asker, q.source_id, q.native_id, q.failed_tries"
     };
 }
 
@@ -78,7 +78,9 @@ pub(super) fn record(row: &Row<'_>) -> StoreResult<Record> {
         ask: from_json::<Ask>(&text(4)?)?.into(),
         outcome: optional_json(optional(5)?)?,
         delivery: optional_json::<Delivery>(optional(6)?)?,
+        failed_tries: optional_json(optional(10)?)?.unwrap_or_default(),
         road: None,
+        agent_times_out_at: None,
     };
     Ok(Record {
         question,

@@ -67,6 +67,7 @@ fn read_session(row: &Row<'_>) -> StoreResult<Session> {
         ended_at: row.get::<_, Option<i64>>(11)?.map(at),
         end: optional_json(row.get(12)?)?,
         tmux: row.get(13)?,
+        activity: None,
     })
 }
 
@@ -275,6 +276,12 @@ impl Sessions for SqliteStore {
         let source = text(source);
         let sql = format!("{SESSION} WHERE source_id = ?1 ORDER BY number");
         self.read(move |conn| rows(conn, &sql, &[source], read_session)).await
+    }
+
+    async fn sessions_called(&self, native_id: &str) -> StoreResult<Vec<Session>> {
+        let name = Value::Text(native_id.to_owned());
+        let sql = format!("{SESSION} WHERE native_id = ?1 ORDER BY number");
+        self.read(move |conn| rows(conn, &sql, &[name], read_session)).await
     }
 
     async fn session(&self, id: &SessionId) -> StoreResult<Option<Session>> {

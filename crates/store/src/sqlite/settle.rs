@@ -3,18 +3,23 @@
 //! In: a stored question and what happened to it. Out: the question as it then stands. Every change of a question's life after
 //! it was asked goes through these two functions.
 
+use std::sync::Arc;
+
 use rusqlite::{Connection, OptionalExtension, params};
 
 use askd_core::delivery::{Delivery, DeliveryInput, DeliveryState, FailReason};
-use askd_core::lifecycle::{Current, Decision, Resolution, decide};
-use askd_core::outcome::AgentReceived;
-use askd_core::{Answer, By, DeliveryId, EventType, Outcome, Question, QuestionId, Settlement, Timestamp};
+use askd_core::lifecycle::{Current, Decision, Resolution, decide, failed_try, opened_again};
+use askd_core::outcome::{AgentReceived, FailedTry};
+use askd_core::{
+    Answer, By, EventType, Item, ItemAnswer, Outcome, Question, QuestionId, Settlement, ShownAnswer,
+    Timestamp,
+};
 
 use super::rows::{corrupt, from_json, to_json};
 use super::transcripts;
 use super::writer::Tx;
 use crate::seal::Sealer;
-use crate::{ClaimHolder, ClaimedDelivery, Record, Resolved, StoreResult};
+use crate::{ClaimHolder, ClaimedDelivery, Expired, Record, Resolved, StoreResult};
 
 pub(super) fn resolve(
     tx: &mut Tx<'_>,
@@ -24,15 +29,24 @@ pub(super) fn resolve(
     at: Timestamp,
     claim: Option<&ClaimHolder>,
 ) -> StoreResult<Resolved> {
+    if record.question.is_overdue(at) && *resolution != Resolution::Expire {
+        // The clock of the deadlines has not come to it yet.
+        let source = record.source.clone();
+        return Ok(match resolve(tx, record, &Resolution::Expire, By::hub(), at, None)? {
+            Resolved::Settled(question, _) => Resolved::Expired(Expired { question, source }),
+            other => other,
+        });
+    }
     let mut question = record.question;
-    let secret = question.secret_items();
+    let asked = Arc::clone(&question.ask);
+    let items = asked.questions.as_slice();
     let current = match &question.outcome {
-        None => Current::Open { delivers: record.source.is_some(), secret: &secret },
+        None => Current::Open { delivers: record.source.is_some(), items },
         Some(outcome) => Current::Settled {
             outcome,
             delivery: question.delivery.as_ref(),
-            secret: &secret,
-            same_answer: is_same_answer(tx, &question.id, resolution)?,
+            items,
+            same_answer: is_same_answer(tx, &question.id, resolution, items)?,
         },
     };
     match decide(current, resolution, by, at) {
@@ -50,7 +64,7 @@ pub(super) fn resolve(
             };
             store_outcome(tx, &question, resolution, at)?;
             let source = record.source.filter(|_| deliver);
-            let id = DeliveryId::from_bits(question.id.bits());
+            let id = question.delivery_id();
             if let Some(source) = &source {
                 let queued = Delivery::queued(at);
                 let delivery =
@@ -129,7 +143,7 @@ fn store_outcome(
     at: Timestamp,
 ) -> StoreResult<()> {
     let id = question.id.as_str();
-    let (whole, picks) = macs(tx.sealer, id, resolution)?;
+    let (whole, picks) = macs(tx.sealer, id, resolution, &question.ask.questions)?;
     let sql = "UPDATE questions SET status = ?2, outcome = ?3, settled_at = ?4, answer_mac = ?5, picks_mac = ?6 WHERE id = ?1";
     let outcome = question.outcome.as_ref().map(to_json).transpose()?;
     let status = question.status.as_str();
@@ -146,16 +160,21 @@ fn store_outcome(
 type Mac = Option<[u8; 32]>;
 
 /// The keyed hashes of the answer that a resolution carries, whole and its picks alone. They outlive a sealed answer.
-fn macs(sealer: &Sealer, id: &str, resolution: &Resolution) -> StoreResult<(Mac, Mac)> {
-    let Some(answer) = resolution.answer() else { return Ok((None, None)) };
+fn macs(sealer: &Sealer, id: &str, resolution: &Resolution, items: &[Item]) -> StoreResult<(Mac, Mac)> {
+    let Some(answer) = resolution.answer(items) else { return Ok((None, None)) };
     let whole = sealer.mac(id, to_json(&answer)?.as_bytes());
     let picks = sealer.mac(id, to_json(&answer.answers)?.as_bytes());
     Ok((Some(whole), Some(picks)))
 }
 
 /// A person repeats an answer with all that belongs to it; an agent shows only the picks that it went on with.
-fn is_same_answer(tx: &mut Tx<'_>, id: &QuestionId, resolution: &Resolution) -> StoreResult<bool> {
-    let (whole, picks) = macs(tx.sealer, id.as_str(), resolution)?;
+fn is_same_answer(
+    tx: &mut Tx<'_>,
+    id: &QuestionId,
+    resolution: &Resolution,
+    items: &[Item],
+) -> StoreResult<bool> {
+    let (whole, picks) = macs(tx.sealer, id.as_str(), resolution, items)?;
     let (column, given) = match resolution {
         Resolution::Elsewhere(_) => ("picks_mac", picks),
         _ => ("answer_mac", whole),
@@ -173,6 +192,9 @@ pub(super) fn step(
     input: &DeliveryInput,
     at: Timestamp,
 ) -> StoreResult<Option<Question>> {
+    if let Some(failed) = failed_try(question, input, at) {
+        return open_again(tx, question.clone(), failed, at).map(Some);
+    }
     let Some(next) = question.delivery.as_ref().and_then(|delivery| delivery.after(input, at)) else {
         return Ok(None);
     };
@@ -196,6 +218,25 @@ pub(super) fn step(
         DeliveryState::Queued => drop(tx.forget(&id)),
     }
     Ok(Some(question))
+}
+
+/// Nothing was decided at the agent: the outcome becomes a failed try, and the question is open again.
+fn open_again(
+    tx: &mut Tx<'_>,
+    question: Question,
+    failed: FailedTry,
+    at: Timestamp,
+) -> StoreResult<Question> {
+    let mut question = opened_again(question, failed);
+    let id = question.id.clone();
+    let sql = "UPDATE questions SET status = ?2, outcome = NULL, settled_at = NULL, answer_mac = NULL, picks_mac = NULL, \
+               failed_tries = ?3 WHERE id = ?1";
+    tx.write(sql, params![id.as_str(), question.status.as_str(), to_json(&question.failed_tries)?])?;
+    tx.write("DELETE FROM deliveries WHERE question_id = ?1", params![id.as_str()])?;
+    tx.write("DELETE FROM secrets WHERE question_id = ?1", params![id.as_str()])?;
+    tx.open_questions += 1;
+    tx.log_change(EventType::QuestionUpdated, at, &mut question)?;
+    Ok(question)
 }
 
 /// What the agent or the asker has to be told, with the secret answers where they are still kept.
@@ -223,7 +264,7 @@ fn plain_settlement(outcome: &Outcome) -> Settlement {
     if let Some(mode) = outcome.mode {
         return Settlement::Rejected { mode, reason: outcome.reason.clone() };
     }
-    let answers = outcome.answers.clone().unwrap_or_default();
+    let answers: Vec<ItemAnswer> = outcome.answers.iter().flatten().map(ShownAnswer::answer).collect();
     Settlement::Answered(Answer {
         notes: outcome.notes.clone().unwrap_or_else(|| vec![None; answers.len()]),
         answers,

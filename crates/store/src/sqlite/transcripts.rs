@@ -13,7 +13,7 @@ use super::writer::{Scope, Tx};
 use super::{SqliteStore, heads};
 use crate::questions::{NewQuestion, Origin};
 use crate::transcripts::{
-    AskedIn, Entry, MAX_TRANSCRIPT_BYTES, NewEntry, RESOLVED, TRANSCRIPT_PAGE, TRANSCRIPT_PAGE_BYTES,
+    AskedIn, Entry, MAX_TRANSCRIPT_BYTES, NewEntry, RESOLVED, TRANSCRIPT_PAGE, TRANSCRIPT_PAGE_BYTES, TURN,
     TranscriptPage, Transcripts,
 };
 use crate::{Record, StoreResult};
@@ -251,6 +251,18 @@ impl Transcripts for SqliteStore {
                 Ok(TranscriptPage { entries, trimmed_through: head.trimmed_through, newest: head.next_number - 1 })
             })
             .await
+    }
+
+    async fn turns_ended(&self, transcript: &SessionId) -> StoreResult<Vec<String>> {
+        let transcript = transcript.clone();
+        self.read(move |conn| {
+            let sql = format!(
+                "SELECT raw FROM transcript_entries WHERE session_id = ?1 AND voice = '{TURN}' AND raw IS NOT NULL \
+                 ORDER BY number DESC LIMIT {TRANSCRIPT_PAGE}"
+            );
+            rows(conn, &sql, &[text(&transcript)], |row| Ok(row.get(0)?))
+        })
+        .await
     }
 
     async fn asked_in(&self, transcript: &SessionId, before: u64) -> StoreResult<Vec<AskedIn>> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use askd_core::outcome::Outcome;
-use askd_core::{Answer, Cause, EventType, Question, RejectMode, Resolution, Status};
+use askd_core::{Answer, Cause, EventType, ItemAnswer, Question, RejectMode, Resolution, Status};
 use askd_store::{Questions, Resolved};
 
 use super::props::*;
@@ -16,7 +16,7 @@ pub(crate) async fn answer_given_twice_keeps_the_first<S: Stage>() {
     let first = settled(reply(&**store, &asked.id, &["JWT"]).await);
     let wanted = Question {
         status: Status::Answered,
-        outcome: Some(Outcome::answered(&answer(&["JWT"]), &[], person(), at(100))),
+        outcome: Some(Outcome::answered(&answer(&["JWT"]), &asked.ask.questions, person(), at(100))),
         ..asked.clone()
     };
     assert_eq!(first, wanted);
@@ -42,7 +42,7 @@ pub(crate) async fn a_different_answer_conflicts_and_shows_the_winner<S: Stage>(
         decline(None),
         Resolution::Cancel(Cause::AskerWithdrew { reason: None }),
     ];
-    let joined = Answer { answers: vec![vec!["J".to_owned(), "WT".to_owned()]], ..answer(&["JWT"]) };
+    let joined = Answer { answers: vec![ItemAnswer::words(["J", "WT"])], ..answer(&["JWT"]) };
     others.push(Resolution::Answer(joined));
     for other in others {
         assert_eq!(resolve(&**store, &asked.id, other).await, Resolved::Conflict(first.clone()));

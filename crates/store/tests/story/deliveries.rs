@@ -171,7 +171,7 @@ pub(crate) async fn an_outcome_can_be_claimed_as_it_is_stored<S: Stage>() {
         "a restarted hub finds it"
     );
     assert_eq!((delivery.question, delivery.settlement), (question, Settlement::Answered(answer(&["JWT"]))));
-    let lost = store.lost_claims("hub-2", at(100)).await.unwrap();
+    let lost = store.lost_claims("hub-2", &[]).await.unwrap();
     assert_eq!(lost.iter().map(|delivery| &delivery.question.id).collect::<Vec<_>>(), [&asked.id]);
 }
 
@@ -181,19 +181,20 @@ pub(crate) async fn claims_of_a_lost_worker_are_found<S: Stage>() {
     let agent = agent(&**store, 1).await;
     answered(&**store, &agent, 1).await;
     answered(&**store, &agent, 2).await;
-    assert_eq!(store.lost_claims("hub-2", at(9999)).await.unwrap(), [], "nobody has claimed yet");
+    assert_eq!(store.lost_claims("hub-2", &[]).await.unwrap(), [], "nobody has claimed yet");
     let claimed = claim(&**store, &agent.source, 100).await;
-    // The claim ends at 1100.
-    assert_eq!(store.lost_claims("hub-1", at(1100)).await.unwrap(), []);
-    assert_eq!(store.lost_claims("hub-1", at(1101)).await.unwrap(), claimed);
-    assert_eq!(store.lost_claims("hub-2", at(100)).await.unwrap(), claimed);
+    let held: Vec<_> = claimed.iter().map(|delivery| delivery.question.id.clone()).collect();
+    assert_eq!(store.lost_claims("hub-1", &held).await.unwrap(), []);
+    assert_eq!(store.lost_claims("hub-1", &held[..1]).await.unwrap(), claimed[1..]);
+    assert_eq!(store.lost_claims("hub-1", &[]).await.unwrap(), claimed, "no task of its own holds them");
+    assert_eq!(store.lost_claims("hub-2", &held).await.unwrap(), claimed, "another hub held them");
     assert_eq!(
         claim(&**store, &agent.source, 9999).await,
         [],
         "a lost claim is judged before it is repeated"
     );
     step(&**store, &claimed[0].question, DeliveryInput::Written, 200).await.unwrap();
-    assert_eq!(store.lost_claims("hub-2", at(9999)).await.unwrap(), claimed[1..]);
+    assert_eq!(store.lost_claims("hub-2", &[]).await.unwrap(), claimed[1..]);
 }
 
 pub(crate) async fn the_next_delivery_is_known<S: Stage>() {
@@ -230,7 +231,7 @@ pub(crate) async fn a_lost_claim_goes_back_to_the_queue_where_that_is_safe<S: St
     assert_eq!(sent.delivery.unwrap().state, DeliveryState::Sent);
     let unknown = step(&**store, &claimed[2].question, lost(Redeliver::Never, None), 300).await.unwrap();
     assert_eq!(unknown.delivery.unwrap().error.unwrap().reason, FailReason::Unknown);
-    assert_eq!(store.lost_claims("hub-2", at(9999)).await.unwrap(), []);
+    assert_eq!(store.lost_claims("hub-2", &[]).await.unwrap(), []);
     let again = claim(&**store, &agent.source, 300).await;
     assert_eq!(again.len(), 1);
     assert_eq!(again[0].question.id, question_id(1));
@@ -250,7 +251,7 @@ pub(crate) async fn what_was_not_written_comes_back_after_a_pause<S: Stage>() {
         let waiting = step(&**store, &question, not_written, now).await.unwrap().delivery.unwrap();
         assert_eq!(waiting.state, DeliveryState::Queued);
         assert_eq!(waiting.error.unwrap().detail.as_deref(), Some("busy"));
-        assert_eq!(store.lost_claims("hub-2", at(i64::MAX / 2)).await.unwrap(), []);
+        assert_eq!(store.lost_claims("hub-2", &[]).await.unwrap(), []);
         // Exactly when it comes back, to the millisecond.
         let pause = [250, 500, 1000, 2000, 4000, 8000, 16000, 30000]
             .into_iter()
@@ -309,6 +310,61 @@ pub(crate) async fn a_refused_delivery_fails_with_its_reason<S: Stage>() {
     assert_eq!(stored(&**store, &question.id).await, wanted);
     assert_eq!(happened(&**store, before).await, [(EventType::QuestionDelivered, Some(question.id))]);
     assert_eq!(claim(&**store, &agent.source, 99_999).await, []);
+}
+
+pub(crate) async fn what_was_decided_by_nobody_is_opened_again<S: Stage>() {
+    let stage = S::fresh().await;
+    let store = stage.store();
+    let agent = agent(&**store, 1).await;
+    let question = answered(&**store, &agent, 1).await;
+    let first = claim(&**store, &agent.source, 100).await.remove(0);
+    let undecided = || DeliveryInput::Undecided { detail: "no dialog".to_owned() };
+    let before = events(&**store, 0).await.last().unwrap().seq;
+    let open = store.step_claimed(&first, undecided(), at(200)).await.unwrap().unwrap();
+    assert_eq!(happened(&**store, before).await, [(EventType::QuestionUpdated, Some(question.id.clone()))]);
+    assert!(open.is_open() && open.outcome.is_none() && open.delivery.is_none(), "{open:?}");
+    assert_eq!(open.failed_tries.len(), 1);
+    assert_eq!(open.failed_tries[0].outcome, question.outcome.clone().unwrap());
+    assert_eq!(
+        Some(open.failed_tries[0].delivery.clone()),
+        failed(FailReason::Refused, Some("no dialog"), 1, 200)
+    );
+    assert_eq!(stored(&**store, &question.id).await, open);
+    assert_eq!(store.open_of_source(&agent.source).await.unwrap().len(), 1);
+    // The worker of the first try changes nothing any more.
+    for late in [DeliveryInput::Written, DeliveryInput::Confirmed, undecided()] {
+        assert_eq!(store.step_claimed(&first, late, at(250)).await.unwrap(), None);
+    }
+    // The second answer has a delivery of its own, and the receipts of the first one are not its.
+    let second = settled(reply(&**store, &question.id, &["Session"]).await);
+    assert_eq!(second.failed_tries, open.failed_tries);
+    let claimed = claim(&**store, &agent.source, 300).await.remove(0);
+    assert_ne!(claimed.id, first.id);
+    assert_eq!(claimed.settlement, Settlement::Answered(answer(&["Session"])));
+    for late in [DeliveryInput::Written, DeliveryInput::Confirmed, undecided()] {
+        assert_eq!(store.step_claimed(&first, late, at(350)).await.unwrap(), None);
+    }
+    let sent = store.step_claimed(&claimed, DeliveryInput::Written, at(400)).await.unwrap().unwrap();
+    assert_eq!(sent.delivery.unwrap().state, DeliveryState::Sent);
+    assert_eq!(
+        reply(&**store, &question.id, &["JWT"]).await,
+        Resolved::Conflict(stored(&**store, &question.id).await)
+    );
+}
+
+pub(crate) async fn what_was_written_or_is_over_is_not_opened_again<S: Stage>() {
+    let stage = S::fresh().await;
+    let store = stage.store();
+    let agent = agent(&**store, 1).await;
+    let undecided = || DeliveryInput::Undecided { detail: "no dialog".to_owned() };
+    let question = answered(&**store, &agent, 1).await;
+    claim(&**store, &agent.source, 100).await;
+    step(&**store, &question, DeliveryInput::Written, 150).await.unwrap();
+    assert_eq!(step(&**store, &question, undecided(), 200).await, None);
+    step(&**store, &question, DeliveryInput::Confirmed, 250).await.unwrap();
+    assert_eq!(step(&**store, &question, undecided(), 300).await, None);
+    let open = ask(&**store, agent.asks(2, plain())).await;
+    assert_eq!(step(&**store, &open, undecided(), 300).await, None);
 }
 
 pub(crate) async fn a_gone_agent_leaves_the_truth_about_its_answer<S: Stage>() {

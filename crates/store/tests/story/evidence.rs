@@ -87,7 +87,7 @@ pub(crate) async fn another_answer_elsewhere_overtakes<S: Stage>() {
     let question = sent(&**store, &agent).await;
     let before = store.newest();
     let overtaken = noted(witnessed(&**store, &question, elsewhere(&["Session"]), 300).await);
-    let received = AgentReceived { answers: vec![vec!["Session".to_owned()]], via: "terminal".to_owned() };
+    let received = AgentReceived { answers: vec![given("Session").shown(None)], via: "terminal".to_owned() };
     let outcome = Outcome { agent_received: Some(received), ..question.outcome.clone().unwrap() };
     assert_eq!(overtaken.outcome, Some(outcome));
     let end = overtaken.delivery.clone().unwrap();
@@ -96,7 +96,7 @@ pub(crate) async fn another_answer_elsewhere_overtakes<S: Stage>() {
     let told = events(&**store, before).await;
     assert_eq!(told.len(), 1);
     assert_eq!(told[0].kind, EventType::QuestionDelivered);
-    assert!(told[0].json.contains(r#""agentReceived":{"answers":[["Session"]],"via":"terminal"}"#));
+    assert!(told[0].json.contains(r#""agentReceived":{"answers":[{"picks":["Session"],"labels":["Session"],"words":[]}],"via":"terminal"}"#));
     // The human's answer stays the outcome.
     assert_eq!(reply(&**store, &question.id, &["JWT"]).await, Resolved::Same(overtaken));
 }

@@ -20,7 +20,7 @@ pub(crate) async fn events_read_the_same_from_memory_and_from_the_store<S: Stage
             {"question":"?","input":"number","bounds":{"minimum":-5.513821205002998e-278,"maximum":9007199254740993}},
             {"question":"Token?","secret":true,"required":true}],
             "context":{"cwd":"/w","title":"t","excerpt":"e","host":"h"},"tool":{"callId":"c","messageId":"m"},
-            "deadline":"2027-01-15T08:00:00.001Z"}"#,
+            "deadline":"2027-01-15T09:00:00.001Z"}"#,
     );
     for n in 1..=3 {
         ask(&**store, agent.asks(n, form.clone())).await;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use askd_core::delivery::Delivery;
 use askd_core::lifecycle::Elsewhere;
 use askd_core::{
-    Answer, Ask, AskInput, By, EventType, Question, QuestionId, RejectMode, Resolution, Seq, SessionId,
-    Source, SourceId, SourceState, Surface, Timestamp, TokenId,
+    Answer, Ask, AskInput, By, EventType, ItemAnswer, Question, QuestionId, RejectMode, Resolution, Seq,
+    SessionId, Source, SourceId, SourceState, Surface, Timestamp, TokenId,
 };
 use askd_store::{
     Asked, Claim, ClaimedDelivery, LoggedEvent, NewQuestion, Origin, Record, Resolve, Resolved, SessionSeen,
@@ -112,9 +112,18 @@ pub(crate) async fn ask(store: &impl Store, new: NewQuestion) -> Question {
     }
 }
 
+/// What these questions offer is picked; all else is own words.
+pub(crate) fn given(text: &str) -> ItemAnswer {
+    if ["JWT", "Session", "approve"].contains(&text) {
+        ItemAnswer::picks([text])
+    } else {
+        ItemAnswer::words([text])
+    }
+}
+
 pub(crate) fn answer(picks: &[&str]) -> Answer {
     Answer {
-        answers: picks.iter().map(|pick| vec![(*pick).to_owned()]).collect(),
+        answers: picks.iter().map(|text| given(text)).collect(),
         notes: vec![None; picks.len()],
         edited_plan: None,
         next_mode: None,
@@ -143,7 +152,8 @@ pub(crate) fn decline(reason: Option<&str>) -> Resolution {
 
 /// The agent's own screen took this answer.
 pub(crate) fn elsewhere(picks: &[&str]) -> Resolution {
-    let Answer { answers, notes, .. } = answer(picks);
+    let answers = picks.iter().map(|text| vec![(*text).to_owned()]).collect();
+    let notes = vec![None; picks.len()];
     Resolution::Elsewhere(Elsewhere::Answered { answers, notes, via: "terminal".to_owned() })
 }
 

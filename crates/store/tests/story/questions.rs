@@ -22,7 +22,9 @@ pub(crate) async fn asking_gives_a_place_in_the_log_and_its_event_in_one_step<S:
         delivery: None,
         created_at: at(0),
         seq: before + 1,
+        failed_tries: Vec::new(),
         road: None,
+        agent_times_out_at: None,
     };
     assert_eq!(store.ask(new).await.unwrap(), Asked::New(wanted.clone()));
     let record = Record { question: wanted.clone(), asker: Some(token(1)), source: None, native_id: None };
@@ -164,7 +166,7 @@ pub(crate) async fn a_list_can_be_searched<S: Stage>() {
             Context { cwd: Some(cwd.to_owned()), title: Some(title.to_owned()), ..Context::default() };
         Ask { context, ..plain() }
     };
-    ask(&**store, by_api(1, about("/home/me/shop", "100% \"done\"\\ now"))).await;
+    ask(&**store, by_api(1, about("/home/me/shop", "100% \"done\"\\ now\0after"))).await;
     ask(&**store, by_api(2, about("/home/me/blog", "Grüße, 100 percent"))).await;
     reply(&**store, &question_id(2), &["Session"]).await;
     let moment = store.question(&question_id(1)).await.unwrap().unwrap().question.created_at;
@@ -173,6 +175,9 @@ pub(crate) async fn a_list_can_be_searched<S: Stage>() {
     let project = |name: &str| QuestionFilter { project: Some(name.to_owned()), ..any() };
     for (filter, wanted) in [
         (text("grüße"), vec![2]),
+        (text("GRÜSSE"), vec![2]),
+        (text("percent"), vec![2]),
+        (text("after"), vec![1]),
         (text("DONE"), vec![1]),
         (text("100%"), vec![1]),
         (text("\"done\"\\"), vec![1]),
@@ -182,6 +187,9 @@ pub(crate) async fn a_list_can_be_searched<S: Stage>() {
         (text("rejectModes"), vec![]),
         (text("decline"), vec![]),
         (text("answered"), vec![]),
+        // Nor are names of agents and tokens, and the ways of answers.
+        (text("claude"), vec![]),
+        (text("api"), vec![]),
         (text("' OR 1"), vec![]),
         (project("/home/me/shop"), vec![1]),
         (project("/work"), vec![]),

@@ -28,6 +28,7 @@ fn as_session(seen: &SessionSeen) -> Session {
         ended_at: None,
         end: None,
         tmux: false,
+        activity: None,
     }
 }
 
