@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::codec::Codec;
 use crate::descriptor::{Descriptor, RoadHere};
+use crate::outside::Conversation;
 
 pub trait Adapter: Send + Sync {
     fn descriptor(&self) -> &Descriptor;
@@ -25,6 +26,11 @@ pub trait Adapter: Send + Sync {
     /// A codec for one conversation; none where the adapter is not built.
     fn codec(&self) -> Result<Box<dyn Codec>, AdapterError>;
 
+    /// A codec with the rules that hold for the bytes of every agent: what the engine talks to.
+    fn conversation(&self) -> Result<Box<dyn Codec>, AdapterError> {
+        Ok(Box::new(Conversation::new(self.codec()?)))
+    }
+
     /// The argument with which its program says its version, where its command line depends on that.
     fn version_argument(&self) -> Option<&'static str> {
         None
@@ -39,6 +45,12 @@ pub trait Adapter: Send + Sync {
     /// What a person types to go on with a conversation whose process is gone.
     fn resume_command(&self, native_id: &str) -> Option<String> {
         let _ = native_id;
+        None
+    }
+
+    /// The conversation, by the agent's own name, that an agent started with these arguments goes on with; none where it begins one.
+    fn resumed<'a>(&self, args: &'a [String]) -> Option<&'a str> {
+        let _ = args;
         None
     }
 

@@ -73,6 +73,10 @@ capabilities! {
     /// Malformed and half lines end nothing.
     Malformed => "malformed", Codec;
     UnknownMessages => "unknown-messages", Codec;
+    /// An id is used again in a later turn, or for another request.
+    IdUsedAgain => "id-used-again", Codec;
+    /// Texts that were cut anywhere, and bytes that are no text.
+    OddBytes => "odd-bytes", Codec;
     /// The agent dies while it asks.
     AgentExit => "agent-exit", Live;
     Oversized => "oversized", Live;

@@ -90,11 +90,17 @@ pub trait Codec: Send + Sync {
         let _ = surely;
     }
 
-    /// The store keeps a question under another name, because an earlier one has the agent's own. Whether this codec knows it by
-    /// that name from now on; one whose agent never uses a name twice need not.
+    /// The store keeps a question under another name, because an earlier one has the agent's own. A codec does not implement this:
+    /// [`crate::outside::Conversation`] does it for every agent, and says whether it was done.
     fn rename(&mut self, native_id: &str, name: &str) -> bool {
         let _ = (native_id, name);
         false
+    }
+
+    /// The agent's own name of a stored request, where the request alone tells it: the store may have it under another ([`Codec::rename`]),
+    /// and a codec that begins anew goes on with the agent's.
+    fn own_name(&self, _native: &RawValue) -> Option<String> {
+        None
     }
 
     /// The store knows that this question is over although the agent did not say so: it was heard again after its end, or
@@ -142,6 +148,8 @@ pub struct Begin {
     pub sessions: Vec<KnownSession>,
     /// The questions known from before that are open, or answered and without evidence.
     pub pending: Vec<Pending>,
+    /// The messages that ended the last turns, as an earlier hub heard them: the agent may send one again.
+    pub turns_ended: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -80,7 +80,7 @@ pub enum Heard {
     },
     /// The first prompt of an agent that must have a session before it takes one. Whichever hub says it, the agent gets it once.
     FirstPrompt(Vec<u8>),
-    /// A message that this codec does not know or cannot read. It is counted and shown by `askd doctor`, never fatal.
+    /// A message that this codec does not know or cannot read. The engine writes it to its log; it is never fatal.
     Unrecognised {
         why: String,
     },

@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn the_capabilities_are_proven_with_the_version_that_plays_the_suite() {
-        assert_eq!(proven(&listed("claude", Some("2.1.325 (Claude Code)"))), 24);
+        assert_eq!(proven(&listed("claude", Some("2.1.325 (Claude Code)"))), 26);
         for version in [None, Some("2.0.76 (Claude Code)"), Some("2.1.326")] {
             assert_eq!(proven(&listed("claude", version)), 0, "{version:?}");
         }

@@ -34,7 +34,7 @@ struct Duel {
 }
 
 fn codec() -> Box<dyn Codec> {
-    Registry::built_in().get("mock").unwrap().codec().unwrap()
+    Registry::built_in().get("mock").unwrap().conversation().unwrap()
 }
 
 impl Duel {
@@ -116,9 +116,8 @@ impl Duel {
     }
 
     fn answer(&mut self, at: usize, answers: &[&[&str]]) {
-        let answers =
-            answers.iter().map(|picks| picks.iter().map(|pick| (*pick).to_owned()).collect()).collect();
-        let reply = Reply { answers, ..Reply::default() };
+        let owned = |picks: &&[&str]| picks.iter().map(|pick| (*pick).to_owned()).collect::<Vec<String>>();
+        let reply = Reply::of(answers.iter().map(owned));
         let answer = reply.check(&self.log.asked[at].ask).unwrap();
         self.settle(at, &Settlement::Answered(answer));
     }

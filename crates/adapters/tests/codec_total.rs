@@ -10,7 +10,7 @@ use std::path::Path;
 use askd_adapters::{
     Begin, Call, Codec, Heard, KnownSession, Pending, Registry, Road, Settlement, Speech, Start,
 };
-use askd_core::{Answer, RejectMode};
+use askd_core::{Answer, ItemAnswer, RejectMode};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::value::RawValue;
@@ -35,14 +35,14 @@ fn real_lines() -> Vec<Vec<u8>> {
 fn codecs() -> Vec<Box<dyn Codec>> {
     let registry = Registry::built_in();
     let beside_lines = registry.acp("opencode").unwrap();
-    registry.iter().chain([beside_lines]).filter_map(|adapter| adapter.codec().ok()).collect()
+    registry.iter().chain([beside_lines]).filter_map(|adapter| adapter.conversation().ok()).collect()
 }
 
 /// Those that are spoken to in lines.
 fn line_codecs() -> Vec<Box<dyn Codec>> {
     let registry = Registry::built_in();
     let lines = registry.iter().filter(|adapter| adapter.descriptor().roads.contains(&Road::Acp));
-    lines.filter_map(|adapter| adapter.codec().ok()).collect()
+    lines.filter_map(|adapter| adapter.conversation().ok()).collect()
 }
 
 /// A path without surprises, and a body of JSON.
@@ -69,8 +69,8 @@ fn check(codec: &mut dyn Codec, heard: Vec<Heard>) {
             Heard::Asked(asked) => {
                 asked.ask.check().unwrap();
                 let first = |item: &askd_core::Item| match item.options.first() {
-                    Some(option) => vec![option.value.clone()],
-                    None => vec!["1".to_owned()],
+                    Some(option) => ItemAnswer::picks([option.value.as_str()]),
+                    None => ItemAnswer::words(["1"]),
                 };
                 let items = &asked.ask.questions;
                 let answer = Answer {

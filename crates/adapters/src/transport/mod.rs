@@ -6,6 +6,8 @@ pub mod http_sse;
 pub mod jsonrpc;
 pub mod lines;
 pub mod process;
+pub mod regular;
+pub mod socket_path;
 pub mod sse;
 pub mod tail;
 pub mod tmux;

@@ -1,4 +1,4 @@
-//! A file that grows, read as it grows. In: a path, a place to go on from, and the wish to look. Out: whole lines that are
+//! A regular file of this user that grows, read as it grows. In: a path, a place to go on from, and the wish to look. Out: whole lines that are
 //! new, as many at a time as were read at once, and the facts that the file was truncated or replaced. No clock and no watcher: the
 //! caller decides when to look, and nothing is read twice. A half line waits for its end.
 //!
@@ -14,6 +14,8 @@ use std::{
 
 use memchr::{memchr, memrchr};
 use serde::{Deserialize, Serialize};
+
+use super::regular::open_regular;
 
 /// One read, and with it the usual block: small enough to stay in the processor's cache while it is searched.
 const READ_BYTES: usize = 512 * 1024;
@@ -110,7 +112,7 @@ impl Tail {
     ) -> io::Result<Looked> {
         loop {
             // Before the file is read: what is appended to the old file before it loses its name is read.
-            let named = match std::fs::metadata(&self.path) {
+            let named = match std::fs::symlink_metadata(&self.path) {
                 Ok(meta) => Some((meta.dev(), meta.ino())),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => None,
                 Err(error) => return Err(error),
@@ -148,7 +150,7 @@ impl Tail {
     }
 
     fn open(&mut self, found: &mut impl FnMut(TailEvent<'_>)) -> io::Result<()> {
-        let mut file = match File::open(&self.path) {
+        let mut file = match open_regular(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(error),

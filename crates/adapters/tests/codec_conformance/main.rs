@@ -40,7 +40,7 @@ fn judge(adapter: &dyn Adapter, capability: Capability, paths: &[PathBuf]) -> Re
     if capability.level() == Level::Live {
         return Ok(());
     }
-    let codec = || adapter.codec().map_err(|error| error.to_string());
+    let codec = || adapter.conversation().map_err(|error| error.to_string());
     let mut failures = Vec::new();
     for path in paths {
         let text = std::fs::read_to_string(path).unwrap();
@@ -109,7 +109,7 @@ fn the_document_names_every_scenario() {
 fn the_player_notices_what_is_wrong() {
     let registry = Registry::built_in();
     let mock = registry.get("mock").unwrap();
-    let play = |text: &str| player::play(text, || mock.codec().map_err(|error| error.to_string()));
+    let play = |text: &str| player::play(text, || mock.conversation().map_err(|error| error.to_string()));
     let ask = r#"< {"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"sessionId":"s","message":"Name?","requestedSchema":{"type":"object","properties":{"n":{"type":"string"}}}}}"#;
     let begin = "begin {\"start\":\"observed\"}";
     let met = "= {\"heard\":\"sessionStarted\"}";

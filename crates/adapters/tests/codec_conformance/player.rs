@@ -31,6 +31,8 @@ struct Player<F: Fn() -> Result<Box<dyn Codec>, String>> {
     /// As the holder of the agent knows it.
     is_prompted: bool,
     last_line: Vec<u8>,
+    /// The lines that were heard so far.
+    lines: u64,
     /// The tags of calls that wait for their reply.
     calls: VecDeque<String>,
     /// All replies so far.
@@ -48,6 +50,7 @@ pub(crate) fn play(text: &str, make: impl Fn() -> Result<Box<dyn Codec>, String>
         written: VecDeque::new(),
         is_prompted: false,
         last_line: Vec::new(),
+        lines: 0,
         calls: VecDeque::new(),
         replies: String::new(),
     };
@@ -82,6 +85,7 @@ impl<F: Fn() -> Result<Box<dyn Codec>, String>> Player<F> {
                 self.take(heard)
             }
             Command::Hear(line) => {
+                self.lines += 1;
                 let heard = self.codec.hear(&line);
                 self.last_line = line;
                 self.take(heard)
@@ -224,7 +228,8 @@ impl<F: Fn() -> Result<Box<dyn Codec>, String>> Player<F> {
     }
 
     fn take(&mut self, heard: Vec<Heard>) -> Result<(), String> {
-        for heard in heard {
+        for mut heard in heard {
+            self.name_question(&mut heard);
             match &heard {
                 Heard::Write(speech) => {
                     self.say(speech)?;
@@ -282,6 +287,18 @@ impl<F: Fn() -> Result<Box<dyn Codec>, String>> Player<F> {
             self.heard.push_back(show(&heard));
         }
         Ok(())
+    }
+
+    /// A question that has the name of one that is over, with other bytes, is stored under another name, as the engine does it.
+    fn name_question(&mut self, heard: &mut Heard) {
+        let Heard::Asked(asked) = heard else { return };
+        let earlier = self.stored.iter().find(|stored| stored.native_id == asked.native_id);
+        if earlier.is_some_and(|earlier| earlier.over && earlier.native != asked.native.get()) {
+            let name = format!("{}~{}", asked.native_id, self.lines);
+            if self.codec.rename(&asked.native_id, &name) {
+                asked.native_id = name;
+            }
+        }
     }
 
     fn nothing_left(&mut self) -> Result<(), String> {

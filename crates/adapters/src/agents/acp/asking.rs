@@ -77,6 +77,8 @@ pub(super) fn read(
         call_id: call_id.map(str::to_owned),
         elicitation_id: elicitation::id_of(params).filter(|_| way == Way::Elicitation),
         announced: session.is_some_and(|session| call_id.is_some_and(|call| session.knows_call(call))),
+        for_request: scope.request_id(),
+        calls_before: 0,
         meanwhile: draft.meanwhile,
         delivered: None,
     };
@@ -104,6 +106,7 @@ fn understand(
             draft.patience = params.patience();
             draft.meanwhile = params.is_async();
             params.check()?;
+            params.check_offers()?;
             elicitation::ask(agent, &params, raw)
         }
         Way::Permission => {

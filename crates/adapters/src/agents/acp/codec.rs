@@ -13,11 +13,12 @@ use super::hearing::{LINK, write};
 use super::ids::{Ids, Ours};
 use super::observed::Overheard;
 use super::open::{self, Delivered, Open, OpenQuestions, Way};
-use super::session::Sessions;
+use super::session::{Session, Sessions};
 use super::wire::{self, Message};
 use super::{elicitation, permission, question, raw, replying};
 use crate::codec::{Begin, ClientSays, Codec, Settlement, Start, Unspeakable};
 use crate::heard::{Heard, Speech};
+use crate::recent::Recent;
 
 /// The protocol version that askd speaks.
 pub(super) const PROTOCOL_VERSION: u64 = 1;
@@ -42,6 +43,10 @@ pub struct AcpCodec {
     pub(super) closes: bool,
     /// Whether what is heard next was surely never heard before.
     pub(super) first_time: bool,
+    /// Our requests that have their response: a second one ends nothing.
+    pub(super) answered: Recent,
+    /// Those whose response an earlier hub heard.
+    pub(super) answered_before: Recent,
 }
 
 impl AcpCodec {
@@ -58,6 +63,8 @@ impl AcpCodec {
             queued: VecDeque::new(),
             closes: false,
             first_time: false,
+            answered: Recent::default(),
+            answered_before: Recent::default(),
         }
     }
 
@@ -127,6 +134,11 @@ impl Codec for AcpCodec {
         for open in begin.pending.iter().filter_map(Open::known) {
             self.open.push(open);
         }
+        for line in &begin.turns_ended {
+            if let Ok(Message::Response { id, .. }) = Message::read(line.trim()) {
+                self.answered_before.add(id.form());
+            }
+        }
         let has_asked = !begin.pending.is_empty();
         match (self.start, self.sessions.main().map(|main| main.native_id.clone()), begin.prompt) {
             (Start::Fresh, _, prompt) => {
@@ -157,8 +169,12 @@ impl Codec for AcpCodec {
         match Message::read(line) {
             Ok(Message::Request { id, method, params }) => self.hear_request(line, id, &method, params),
             Ok(Message::Notification { method, params }) => self.hear_notification(&method, params),
-            Ok(Message::Response { id, result }) => self.hear_response(id, result),
-            Err(why) => vec![Heard::Unrecognised { why }],
+            Ok(Message::Response { id, result }) => self.hear_response(&id, result),
+            Err(why) => {
+                let refused = wire::refusable(line).filter(|_| self.start != Start::Observed);
+                let refusal = refused.map(|id| write(wire::error(id.as_str(), wire::INVALID_REQUEST, &why)));
+                [Heard::Unrecognised { why }].into_iter().chain(refusal).collect()
+            }
         }
     }
 
@@ -279,6 +295,8 @@ impl Codec for AcpCodec {
         let delivered = Delivered::from(settled);
         let Some(open) = self.open.by_native_mut(native_id) else { return heard };
         open.delivered = Some(delivered);
+        let session = open.session.as_deref().and_then(|session| self.sessions.get(session));
+        open.calls_before = session.map_or(0, Session::calls_seen);
         if delivered == Delivered::Reject(askd_core::RejectMode::Interrupt)
             && let Some(session) = open.session.clone()
         {
@@ -294,11 +312,6 @@ impl Codec for AcpCodec {
 
     fn first_time(&mut self, surely: bool) {
         self.first_time = surely;
-    }
-
-    fn rename(&mut self, native_id: &str, name: &str) -> bool {
-        let open = self.open.by_native_mut(native_id);
-        open.map(|open| name.clone_into(&mut open.native_id)).is_some()
     }
 
     fn undelivered(&mut self, native_id: &str) {

@@ -4,7 +4,9 @@ use askd_core::question::{Choice, Item};
 use askd_core::{Ask, Kind, RejectMode};
 use serde_json::{Value, json};
 
-pub(crate) fn ask(agent: &str, kind: Kind, questions: Vec<Item>, modes: &[RejectMode]) -> Ask {
+pub(crate) fn ask(agent: &str, kind: Kind, mut questions: Vec<Item>, modes: &[RejectMode]) -> Ask {
+    // A skip is no consent.
+    questions.iter_mut().for_each(|item| item.required |= kind.is_consent());
     Ask {
         session_id: None,
         agent: agent.to_owned(),
@@ -48,20 +50,28 @@ pub(crate) fn with_reason(mut result: Value, reason: Option<&str>) -> Value {
     result
 }
 
-/// Each value once, and no label empty: an option that is listed twice is one option.
-pub(crate) fn distinct(options: Vec<Choice>) -> Vec<Choice> {
+/// No label empty, and an option that is listed twice once. Two options with one value cannot be told apart by an answer: the
+/// request is then shown as it came.
+pub(crate) fn distinct(options: Vec<Choice>) -> Result<Vec<Choice>, String> {
     let mut kept: Vec<Choice> = Vec::with_capacity(options.len());
-    let mut values = std::collections::HashSet::new();
     for mut option in options {
         if option.label.trim().is_empty() {
             option.label =
                 if option.value.trim().is_empty() { "(empty)".to_owned() } else { option.value.clone() };
         }
-        if values.insert(option.value.clone()) {
-            kept.push(option);
+        match kept.iter().find(|known| known.value == option.value) {
+            None => kept.push(option),
+            Some(known) if known.label == option.label => {}
+            Some(known) => {
+                let (one, other) = (&known.label, &option.label);
+                return Err(format!(
+                    "its options {one:?} and {other:?} have the same value, {:?}",
+                    option.value
+                ));
+            }
         }
     }
-    kept
+    Ok(kept)
 }
 
 /// The beginning of a text, of so many bytes at most.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use askd_core::ask::OPENED;
 use askd_core::question::{Body, BodyFormat, Choice, Input, Item};
-use askd_core::{Answer, Ask, Kind, RejectMode};
+use askd_core::{Answer, Ask, ItemAnswer, Kind, RejectMode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -54,8 +54,16 @@ impl Params {
 
     /// Why its fields are not all that it asks for, if so.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let is_form = self.mode.as_deref().is_none_or(|mode| mode == "form");
-        if is_form { form::check(self.requested_schema.as_ref()) } else { Ok(()) }
+        if self.is_form() { form::check(self.requested_schema.as_ref()) } else { Ok(()) }
+    }
+
+    /// Why what it offers cannot be answered as it was meant, if so.
+    pub(crate) fn check_offers(&self) -> Result<(), String> {
+        if self.is_form() { form::check_offers(self.requested_schema.as_ref()) } else { Ok(()) }
+    }
+
+    fn is_form(&self) -> bool {
+        self.mode.as_deref().is_none_or(|mode| mode == "form")
     }
 
     fn codex(&self, key: &str) -> Option<&Value> {
@@ -138,7 +146,7 @@ pub(crate) fn outcome(params: &Params, settled: &Settlement) -> Result<Value, Un
                 (json!({ "action": "accept", "content": content }), left)
             }
             Some(_) => {
-                needs_consent(answer)?;
+                needs_consent(answer, if params.mode.as_deref() == Some("url") { OPENED } else { ACCEPT })?;
                 (json!({ "action": "accept" }), notes_meta(&answer.notes))
             }
         },
@@ -155,9 +163,9 @@ pub(crate) fn rejected(mode: RejectMode, reason: Option<&str>) -> Value {
 }
 
 /// A skip is no consent, also where an earlier askd stored the item as one that may be skipped.
-fn needs_consent(answer: &Answer) -> Result<(), Unspeakable> {
-    let given = answer.answers.iter().any(|picks| !picks.is_empty());
-    given.then_some(()).ok_or(Unspeakable::CannotCarry("a skip where consent is the only answer"))
+fn needs_consent(answer: &Answer, consent: &str) -> Result<(), Unspeakable> {
+    let given = matches!(answer.answers.as_slice(), [only] if only.only_pick() == Some(consent));
+    given.then_some(()).ok_or(Unspeakable::CannotCarry("anything but consent or a rejection here"))
 }
 
 fn notes_meta(notes: &[Option<String>]) -> Option<Value> {
@@ -169,15 +177,15 @@ fn content(fields: &[Field], answer: &Answer) -> Result<(Map<String, Value>, Opt
     let mut content = Map::new();
     let mut left = answer.notes.clone();
     if fields.is_empty() {
-        needs_consent(answer)?;
+        needs_consent(answer, ACCEPT)?;
         return Ok((content, notes_meta(&left)));
     }
     if answer.answers.len() != fields.len() {
         let (given, wanted) = (answer.answers.len(), fields.len());
         return Err(Unspeakable::Misfit(format!("{given} answers for {wanted} fields")));
     }
-    for (i, (field, picks)) in fields.iter().zip(&answer.answers).enumerate() {
-        let (chosen, own) = told_apart(field, picks);
+    for (i, (field, given)) in fields.iter().zip(&answer.answers).enumerate() {
+        let (chosen, own) = told_apart(field, given);
         let own_value = match chosen.as_slice() {
             [] => field.nothing().filter(|_| field.needed),
             chosen => Some(value(field, chosen)?),
@@ -205,14 +213,12 @@ fn content(fields: &[Field], answer: &Answer) -> Result<(Map<String, Value>, Opt
 }
 
 /// What the field itself takes of an answer, and the own words that belong to its companion.
-fn told_apart<'a>(field: &Field, picks: &'a [String]) -> (Vec<String>, Vec<&'a str>) {
+fn told_apart<'a>(field: &Field, given: &'a ItemAnswer) -> (Vec<String>, Vec<&'a str>) {
     if field.companion.is_none() || !field.offers() {
-        return (picks.to_vec(), Vec::new());
+        return (given.to_texts(), Vec::new());
     }
-    let known = |pick: &&String| field.item.options.iter().any(|option| option.value == **pick);
-    let (chosen, own): (Vec<&String>, Vec<&String>) = picks.iter().partition(known);
-    let mut chosen: Vec<String> = chosen.into_iter().cloned().collect();
-    let mut own: Vec<&str> = own.into_iter().map(String::as_str).collect();
+    let mut chosen = given.picks.clone();
+    let mut own: Vec<&str> = given.words.iter().map(String::as_str).collect();
     if let Some(none) = field.none_of_these.as_ref().filter(|_| chosen.is_empty() && !own.is_empty()) {
         chosen.push(none.clone());
         // Somebody may type the words of the option that stands for own words.
@@ -224,11 +230,11 @@ fn told_apart<'a>(field: &Field, picks: &'a [String]) -> (Vec<String>, Vec<&'a s
 }
 
 /// Answers and notes of one response, one per item.
-type Given = (Vec<Vec<String>>, Option<Vec<Option<String>>>);
+type Given = (Vec<ItemAnswer>, Option<Vec<Option<String>>>);
 
 /// The other way round: what a client's content answers, companion fields folded into own words and notes.
 pub(crate) fn answers(params: &Params, mut content: Map<String, Value>) -> Result<Given, String> {
-    let one = |pick: &str| Ok((vec![vec![pick.to_owned()]], None));
+    let one = |pick: &str| Ok((vec![ItemAnswer::picks([pick])], None));
     match params.mode.as_deref() {
         Some("form") | None => {}
         Some("url") => return one(OPENED),
@@ -261,17 +267,20 @@ pub(crate) fn answers(params: &Params, mut content: Map<String, Value>) -> Resul
             Some(companion) => own_words(companion, &mut content)?,
             None => None,
         };
+        let mut own = None;
         if let Some(words) = words {
             if field.none_of_these.is_some() && picks.first() == field.none_of_these.as_ref() {
                 picks.clear();
             }
             if field.offers() && field.item.custom && (picks.is_empty() || field.item.multiple) {
-                picks.push(words);
+                own = Some(words);
             } else {
                 *note = Some(words);
             }
         }
-        answers.push(picks);
+        let mut answer = ItemAnswer::of_values(picks, &field.item);
+        answer.words.extend(own);
+        answers.push(answer);
     }
     let notes = notes.iter().any(Option::is_some).then_some(notes);
     Ok((answers, notes))
@@ -294,7 +303,7 @@ fn own_words(companion: &Companion, content: &mut Map<String, Value>) -> Result<
 
 fn picks(field: &Field, value: Value) -> Result<Vec<String>, String> {
     let misfit = |value: &Value| format!("{value} does not fit the field {:?}", field.key);
-    let pick = |value: &Value| field.value_type.pick(value).ok_or_else(|| misfit(value));
+    let pick = |value: &Value| field.pick(value).ok_or_else(|| misfit(value));
     match value {
         Value::Array(values) if field.item.multiple => {
             if values.is_empty() && !field.takes_none() {
@@ -315,7 +324,7 @@ fn picks(field: &Field, value: Value) -> Result<Vec<String>, String> {
 fn value(field: &Field, picks: &[String]) -> Result<Value, Unspeakable> {
     let one = |pick: &String| {
         let misfit = || Unspeakable::Misfit(format!("{pick:?} for {:?}", field.key));
-        field.value_type.value(pick).ok_or_else(misfit)
+        field.value(pick).ok_or_else(misfit)
     };
     if field.item.multiple {
         return picks.iter().map(one).collect();

@@ -6,11 +6,11 @@
 use std::collections::HashSet;
 
 use askd_core::question::{Bounds, Choice, Input, Item};
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use super::companion::{Companion, companions, is_claude_key};
 use super::draft;
-use super::value::{Type, text_of};
+use super::value::{EXACT, Type, text_of};
 
 /// Which agent's habits a field follows. They use `title` and `description` the other way round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub(crate) struct Field {
     pub(crate) item: Item,
     /// The type of its value; of each of them, if it takes several.
     pub(crate) value_type: Type,
+    /// The values that it offers, as they are in the schema.
+    constants: Vec<Value>,
     pub(crate) dialect: Dialect,
     /// Whether the content must have the key. Where that may be empty it is no duty of the human.
     pub(crate) needed: bool,
@@ -42,6 +44,22 @@ impl Field {
     /// Whether it takes only what it offers, so that own words belong to its companion.
     pub(crate) fn offers(&self) -> bool {
         !self.item.options.is_empty() || self.none_of_these.is_some()
+    }
+
+    /// The value that an answer stands for: where the type does not say it, just what the schema offers.
+    pub(crate) fn value(&self, text: &str) -> Option<Value> {
+        let offered = self.constants.iter().find(|value| text_of(value) == text);
+        match self.value_type {
+            Type::Any => offered.cloned().or_else(|| Type::Any.value(text)),
+            known => known.value(text),
+        }
+    }
+
+    /// The answer that a value stands for.
+    pub(crate) fn pick(&self, value: &Value) -> Option<String> {
+        let text = self.value_type.pick(value)?;
+        let differs = |offered: &&Value| text_of(offered) == text && offered.is_string() != value.is_string();
+        self.constants.iter().find(differs).is_none().then_some(text)
     }
 
     /// How long own words may be; those of the option that stands for them always fit.
@@ -95,9 +113,90 @@ pub(crate) fn check(schema: Option<&Value>) -> Result<(), String> {
     };
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
     let has_field = |name: &&str| properties.is_some_and(|properties| properties.contains_key(*name));
-    match required.filter_map(Value::as_str).find(|name| !has_field(name)) {
-        Some(name) => Err(format!("{name:?} is required and is no field")),
-        None => Ok(()),
+    if let Some(name) = required.filter_map(Value::as_str).find(|name| !has_field(name)) {
+        return Err(format!("{name:?} is required and is no field"));
+    }
+    for (key, schema) in properties.into_iter().flatten() {
+        if let Some(rule) = unkept(schema) {
+            return Err(format!("askd cannot keep to {rule:?} of the field {key:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// A rule of a field that no item can have: an answer that breaks it would be sent.
+fn unkept(schema: &Value) -> Option<&'static str> {
+    let schema = but_null(schema);
+    let is_list = type_of(schema) == Some("array");
+    let one = but_null(if is_list { schema.get("items").unwrap_or(&Value::Null) } else { schema });
+    let has = |key: &str| one.get(key).is_some_and(|value| !value.is_null());
+    // Picks are distinct by themselves.
+    if schema.get("uniqueItems") == Some(&Value::Bool(true)) && options(one).is_empty() {
+        return Some("uniqueItems");
+    }
+    if has("not") {
+        return Some("not");
+    }
+    if has("multipleOf") {
+        let any_integer = type_of(one) == Some("integer") && one.get("multipleOf") == Some(&Value::from(1));
+        return (!any_integer).then_some("multipleOf");
+    }
+    let bounds = ["exclusiveMinimum", "exclusiveMaximum"];
+    bounds.into_iter().find(|key| {
+        has(key) && (type_of(one) != Some("integer") || one.get(*key).and_then(Value::as_i64).is_none())
+    })
+}
+
+/// The bounds of an integer that are said as the next one outside of them.
+fn inner_bounds(schema: &Value, bounds: &mut Bounds) {
+    if type_of(schema) != Some("integer") {
+        return;
+    }
+    let whole = |key: &str| schema.get(key).and_then(Value::as_i64);
+    if let Some(least) = whole("exclusiveMinimum").and_then(|bound| bound.checked_add(1)) {
+        let known = bounds.minimum.as_ref().and_then(Number::as_f64);
+        if known.is_none_or(|known| known < least as f64) {
+            bounds.minimum = Some(least.into());
+        }
+    }
+    if let Some(most) = whole("exclusiveMaximum").and_then(|bound| bound.checked_sub(1)) {
+        let known = bounds.maximum.as_ref().and_then(Number::as_f64);
+        if known.is_none_or(|known| known > most as f64) {
+            bounds.maximum = Some(most.into());
+        }
+    }
+}
+
+/// Why what a form offers cannot be answered as it was meant, if so: two values that answers do not tell apart, such as `1` and
+/// `"1"`, one value with two titles, or a number that askd cannot repeat to the last digit.
+pub(crate) fn check_offers(schema: Option<&Value>) -> Result<(), String> {
+    let properties = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+    for (key, schema) in properties.into_iter().flatten() {
+        let one = offering(schema);
+        let mut seen: Vec<&Value> = Vec::new();
+        for value in constants(one) {
+            if value.as_f64().is_some_and(|n| value.is_f64() && n.abs() >= EXACT) {
+                return Err(format!(
+                    "the field {key:?} offers a number that is too large to be repeated: {value}"
+                ));
+            }
+            let alike = seen.iter().find(|other| text_of(other) == text_of(value));
+            if let Some(other) = alike.filter(|other| other.is_string() != value.is_string()) {
+                return Err(format!("the field {key:?} offers {other} and {value}, which look alike"));
+            }
+            seen.push(value);
+        }
+        draft::distinct(offers(one)).map_err(|why| format!("the field {key:?} cannot be shown: {why}"))?;
+    }
+    Ok(())
+}
+
+/// The part of a field's schema that says what can be picked.
+fn offering(schema: &Value) -> &Value {
+    let schema = but_null(schema);
+    match type_of(schema) {
+        Some("array") => but_null(schema.get("items").unwrap_or(&Value::Null)),
+        _ => schema,
     }
 }
 
@@ -168,7 +267,9 @@ fn field(key: &str, schema: &Value, companion: Option<Companion>, message: Optio
     item.header = header.map(str::to_owned);
     item.key = Some(key.to_owned());
     item.default = schema.get("default").and_then(default_picks);
-    item.secret = schema.pointer("/_meta/codex/isSecret").and_then(Value::as_bool).unwrap_or(false);
+    let is_password = text(but_null(schema), "format") == Some("password");
+    item.secret =
+        is_password || schema.pointer("/_meta/codex/isSecret").and_then(Value::as_bool).unwrap_or(false);
     let value_type = shape(schema, &mut item);
     let remark = remark(schema, &item);
     let none_of_these = (dialect == Dialect::Codex && companion.is_some())
@@ -187,6 +288,7 @@ fn field(key: &str, schema: &Value, companion: Option<Companion>, message: Optio
         key,
         item,
         value_type,
+        constants: constants(offering(schema)).into_iter().cloned().collect(),
         dialect,
         needed: false,
         companion,
@@ -217,6 +319,7 @@ fn shape(schema: &Value, item: &mut Item) -> Type {
         max_items: size(schema, "maxItems"),
         pattern: text(one, "pattern").map(str::to_owned),
     };
+    inner_bounds(one, &mut item.bounds);
     item.options = options(one);
     let value_type = match type_of(one) {
         Some("string") => Type::Text,
@@ -295,19 +398,38 @@ fn remark(schema: &Value, item: &Item) -> Option<String> {
     }
 }
 
+/// The only value that a field takes, where it says one.
+fn constant(schema: &Value) -> Option<&Value> {
+    schema.get("const").filter(|value| !value.is_null())
+}
+
 /// The values that a schema offers.
 fn constants(schema: &Value) -> Vec<&Value> {
     let list = |key: &str| schema.get(key).and_then(Value::as_array);
     match list("oneOf").or_else(|| list("anyOf")) {
         Some(titled) => titled.iter().filter_map(|option| option.get("const")).collect(),
-        None => list("enum").into_iter().flatten().collect(),
+        None => list("enum")
+            .map_or_else(|| constant(schema).into_iter().collect(), |values| values.iter().collect()),
     }
 }
 
 fn options(schema: &Value) -> Vec<Choice> {
+    let options = offers(schema);
+    // What is listed twice is one option; `check` has refused what looks alike and is not.
+    let mut kept = Vec::with_capacity(options.len());
+    for option in options {
+        kept.extend(draft::distinct(vec![option]).unwrap_or_default());
+    }
+    let mut values = HashSet::new();
+    kept.retain(|option: &Choice| values.insert(option.value.clone()));
+    kept
+}
+
+/// Each as it is listed.
+fn offers(schema: &Value) -> Vec<Choice> {
     let list = |key: &str| schema.get(key).and_then(Value::as_array);
     let titled = list("oneOf").or_else(|| list("anyOf"));
-    let options = match (titled, list("enum")) {
+    match (titled, list("enum")) {
         (Some(titled), _) => titled.iter().filter_map(titled_option).collect(),
         (None, Some(values)) => {
             let names = list("enumNames");
@@ -318,9 +440,12 @@ fn options(schema: &Value) -> Vec<Choice> {
             };
             values.iter().enumerate().map(plain).collect()
         }
-        (None, None) => Vec::new(),
-    };
-    draft::distinct(options)
+        // The only value that the field takes.
+        (None, None) => constant(schema)
+            .map(|value| draft::choice(&text_of(value), &text_of(value)))
+            .into_iter()
+            .collect(),
+    }
 }
 
 fn titled_option(option: &Value) -> Option<Choice> {

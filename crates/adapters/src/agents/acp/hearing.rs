@@ -21,6 +21,8 @@ use crate::heard::{Heard, Speech, TurnEnd, Voice};
 
 /// By which way an agent learns that a link was followed.
 pub(super) const LINK: &str = "link";
+/// Reasons to stop that come to a turn which has gone on.
+const WENT_ON: [&str; 2] = ["max_tokens", "max_turn_requests"];
 
 impl AcpCodec {
     pub(super) fn hear_request(
@@ -63,14 +65,16 @@ impl AcpCodec {
             heard.push(Heard::Asked(Box::new(asked.asked)));
             return heard;
         }
-        // An agent that uses an id again has its answer, or has forgotten the question; no answer must go to the wrong one.
+        // The newest request with an id is the one that is answered. That an id is used again shows nothing about the answer before.
         for old in self.open.take(|open| open.rpc == id) {
             heard.push(match old.delivered {
-                Some(_) => Heard::Confirmed { native_id: old.native_id },
+                Some(_) => unconfirmed(
+                    old.native_id,
+                    "the agent used the id of this question for another one before it showed that it had the answer",
+                ),
                 None => withdrawn(old.native_id, "the agent used the id of this question for another one"),
             });
         }
-        heard.extend(self.progress(asked.open.session.as_deref(), None));
         self.open.push(asked.open);
         heard.push(Heard::Asked(Box::new(asked.asked)));
         heard
@@ -95,7 +99,11 @@ impl AcpCodec {
         let cwd = (self.start == Start::Fresh).then(|| self.cwd.clone());
         self.meet(&session_id, cwd, &mut heard);
         if update.shows_progress() {
-            heard.extend(self.progress(Some(&session_id), update.tool_call_id.as_deref()));
+            let number =
+                |call: &str| self.sessions.get(&session_id).map_or(0, |known| known.call_number(call));
+            let call = update.tool_call_id.as_deref().map(|call| (call, number(call)));
+            let shown = self.open.evidenced(Progress { session: &session_id, call });
+            heard.extend(shown.into_iter().map(|open| Heard::Confirmed { native_id: open.native_id }));
         }
         let (voice, text) = (update.voice(), update.text());
         if let Some(session) = self.sessions.get_mut(&session_id) {
@@ -167,9 +175,23 @@ impl AcpCodec {
         heard
     }
 
-    pub(super) fn hear_response(&mut self, id: &RawValue, result: Result<&RawValue, RpcError>) -> Vec<Heard> {
-        let mut heard = self.progress(None, None);
+    pub(super) fn hear_response(&mut self, id: &RpcId, result: Result<&RawValue, RpcError>) -> Vec<Heard> {
+        let mut heard = Vec::new();
+        for open in self.open.take(|open| open.delivered.is_some() && open.for_request.as_ref() == Some(id)) {
+            heard.push(match result {
+                Ok(_) => Heard::Confirmed { native_id: open.native_id },
+                Err(_) => {
+                    unconfirmed(open.native_id, "the request for whose sake the agent asked has failed")
+                }
+            });
+        }
         if let Some(ours) = Ours::read(id) {
+            // A line that an earlier hub may have heard is perhaps the first response itself, and means what it meant.
+            let heard_before = self.first_time && self.answered_before.has(id.form());
+            if heard_before || !self.answered.add(id.form()) {
+                heard.push(Heard::Unrecognised { why: "a second response to one request".to_owned() });
+                return heard;
+            }
             match ours {
                 Ours::Initialize => self.hear_initialized(result, &mut heard),
                 Ours::NewSession => self.hear_session(result, Some(self.cwd.clone()), &mut heard),
@@ -276,19 +298,27 @@ impl AcpCodec {
             session.busy = false;
         }
         let aborted = end == TurnEnd::Cancelled;
+        let went_on = match &end {
+            TurnEnd::Done => true,
+            TurnEnd::Stopped(why) => WENT_ON.contains(&why.as_str()),
+            TurnEnd::Cancelled | TurnEnd::Failed(_) => false,
+        };
         let here = |open: &Open| open.session.as_deref() == Some(session);
         let mut abandoned = Vec::new();
         for open in self.open.take(|open| here(open) && (open.delivered.is_some() || aborted)) {
             let native_id = open.native_id.clone();
             match open.delivered {
-                Some(delivered) if !aborted || delivered.wanted_an_end() => {
+                Some(delivered) if went_on || (aborted && delivered.wanted_an_end()) => {
                     heard.push(Heard::Confirmed { native_id });
                 }
-                Some(_) => heard.push(Heard::NotTaken {
+                Some(_) if aborted => heard.push(unconfirmed(
                     native_id,
-                    reason: FailReason::Unconfirmed,
-                    detail: "the turn was cancelled before the agent showed that it went on".to_owned(),
-                }),
+                    "the turn was cancelled before the agent showed that it went on",
+                )),
+                Some(_) => heard.push(unconfirmed(
+                    native_id,
+                    "the turn failed or was refused before the agent showed that it had the answer",
+                )),
                 None => abandoned.push(open),
             }
         }
@@ -299,11 +329,6 @@ impl AcpCodec {
     pub(super) fn abandon_all(&mut self, session: &str, cause: &Cause, heard: &mut Vec<Heard>) {
         let here = |open: &Open| open.session.as_deref() == Some(session) && open.delivered.is_none();
         abandon(self.open.take(here), cause, heard);
-    }
-
-    fn progress(&mut self, session: Option<&str>, call_id: Option<&str>) -> Vec<Heard> {
-        let shown = self.open.evidenced(Progress { session, call_id });
-        shown.into_iter().map(|open| Heard::Confirmed { native_id: open.native_id }).collect()
     }
 }
 
@@ -328,4 +353,9 @@ fn chatter(native_session: Option<String>) -> Heard {
 
 fn withdrawn(native_id: String, detail: &str) -> Heard {
     Heard::Withdrawn { native_id, cause: Cause::AgentWithdrew { detail: Some(detail.to_owned()) } }
+}
+
+/// The answer was sent, and nothing has shown that the agent has it.
+fn unconfirmed(native_id: String, detail: &str) -> Heard {
+    Heard::NotTaken { native_id, reason: FailReason::Unconfirmed, detail: detail.to_owned() }
 }

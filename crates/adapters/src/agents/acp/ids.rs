@@ -1,7 +1,7 @@
 //! The ids of our own requests. They are text that says what was asked, of which session, so that a hub that was restarted
 //! between request and response still understands the response.
 
-use serde_json::value::RawValue;
+use super::wire::RpcId;
 
 /// What a request of ours was.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,8 +37,8 @@ impl Ids {
 }
 
 impl Ours {
-    pub(crate) fn read(id: &RawValue) -> Option<Self> {
-        let text: String = serde_json::from_str(id.get()).ok()?;
+    pub(crate) fn read(id: &RpcId) -> Option<Self> {
+        let text: String = serde_json::from_str(id.as_str()).ok()?;
         let (_, what) = text.strip_prefix("askd:")?.split_once(':')?;
         match what.split_once(':') {
             Some(("prompt", session)) => Some(Self::Prompt(session.to_owned())),
@@ -64,11 +64,11 @@ mod tests {
             Ours::Prompt("a:b \"c\"".to_owned()),
             Ours::Close(String::new()),
         ] {
-            let id = serde_json::value::to_raw_value(&ids.next(&ours)).unwrap();
-            assert_eq!(Ours::read(&id), Some(ours));
+            let id = serde_json::to_string(&ids.next(&ours)).unwrap();
+            assert_eq!(Ours::read(&serde_json::from_str(&id).unwrap()), Some(ours));
         }
         for other in ["7", "null", "\"askd:\"", "\"askd:1.2:load:x\"", "\"uuid\""] {
-            assert_eq!(Ours::read(&RawValue::from_string(other.to_owned()).unwrap()), None);
+            assert_eq!(Ours::read(&serde_json::from_str(other).unwrap()), None);
         }
     }
 }

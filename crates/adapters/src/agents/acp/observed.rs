@@ -56,12 +56,8 @@ impl Overheard {
         busy
     }
 
-    pub(crate) fn take(&mut self, id: &RawValue) -> Option<Request> {
-        if self.0.is_empty() {
-            return None;
-        }
-        let id = RpcId::read(id)?;
-        let at = self.0.iter().position(|(known, _)| *known == id)?;
+    pub(crate) fn take(&mut self, id: &RpcId) -> Option<Request> {
+        let at = self.0.iter().position(|(known, _)| known == id)?;
         self.0.remove(at).map(|(_, request)| request)
     }
 }

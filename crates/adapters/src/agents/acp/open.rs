@@ -1,8 +1,14 @@
 //! The questions of one connection that are not over, and what counts as evidence that the agent went on with an answer.
 //!
-//! Evidence must not be guessed. An agent that has announced the tool call of a question shows it by an update of that very
-//! call; otherwise any progress of the session counts, unless another question of that session is still open (then somebody
-//! else may be working) or the agent had said that it goes on meanwhile.
+//! Evidence must be a sign of this very request:
+//!
+//! * A request that names a tool call: an update of that call (one that says `pending` is none); nothing else, where the agent had
+//!   announced the call or it is not known whether it had.
+//! * A request of a session that names no call, or one that the agent never announced: the agent says or thinks something in that session, shows its plan, or works on a call
+//!   that it named after the answer was sent; none while another question of the session is open (then it may be about that one), or
+//!   where the agent had said that it goes on meanwhile.
+//! * A request of the connection: the response to the request that it names (`requestId`).
+//! * Each request of a session: its turn ends as a turn does that went on. One that failed or was refused shows nothing.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -47,6 +53,8 @@ pub(crate) struct Scope {
     tool_call_id: Option<String>,
     #[serde(default)]
     tool_call: Option<CallRef>,
+    #[serde(default)]
+    request_id: Option<Box<RawValue>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -67,8 +75,14 @@ impl Scope {
             session_id: wire::text_at(params, &["sessionId"]),
             tool_call_id: wire::text_at(params, &["toolCallId"]),
             tool_call: Some(CallRef { tool_call_id: wire::text_at(params, &["toolCall", "toolCallId"]) }),
+            request_id: None,
         };
         (scope, Some(why))
+    }
+
+    /// The request of the other side for whose sake the connection asks.
+    pub(crate) fn request_id(&self) -> Option<RpcId> {
+        self.request_id.as_deref().filter(|_| self.session_id.is_none()).and_then(RpcId::read)
     }
 
     pub(crate) fn call_id(&self) -> Option<&str> {
@@ -89,6 +103,10 @@ pub(crate) struct Open {
     pub(crate) elicitation_id: Option<String>,
     /// Whether the agent has announced the tool call, so that only an update of it is evidence.
     pub(crate) announced: bool,
+    /// The request for whose sake a question without a session is asked.
+    pub(crate) for_request: Option<RpcId>,
+    /// How many calls the session had named when the answer was sent.
+    pub(crate) calls_before: u64,
     /// Whether the agent works on while it is open.
     pub(crate) meanwhile: bool,
     pub(crate) delivered: Option<Delivered>,
@@ -128,10 +146,13 @@ impl Open {
             print: print_of(pending.native.get()),
             way,
             call_id: scope.call_id().map(str::to_owned),
-            session: scope.session_id,
             elicitation_id: elicitation::id_of(params).filter(|_| way == Way::Elicitation),
-            announced: false,
+            for_request: scope.request_id(),
+            // What the session named before the restart is not known: no call is taken for a new one, and none for unannounced.
+            announced: true,
+            calls_before: u64::MAX,
             meanwhile: form.as_ref().is_some_and(elicitation::Params::is_async),
+            session: scope.session_id,
             delivered: pending.written.as_ref().map(Delivered::from),
         })
     }
@@ -168,8 +189,9 @@ pub(crate) fn print_of(request: &str) -> u64 {
 /// What was seen of the agent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Progress<'a> {
-    pub(crate) session: Option<&'a str>,
-    pub(crate) call_id: Option<&'a str>,
+    pub(crate) session: &'a str,
+    /// The call that is worked on, and how many the session had named before it.
+    pub(crate) call: Option<(&'a str, u64)>,
 }
 
 #[derive(Debug, Default)]
@@ -206,15 +228,15 @@ impl OpenQuestions {
         if self.0.iter().all(|open| open.delivered.is_none()) {
             return Vec::new();
         }
-        let others_wait = self.0.iter().any(|open| {
-            open.delivered.is_none() && !open.meanwhile && open.session.as_deref() == seen.session
-        });
+        let here = |open: &Open| open.session.as_deref() == Some(seen.session);
+        let others_wait = self.0.iter().any(|open| open.delivered.is_none() && !open.meanwhile && here(open));
         self.take(|open| {
-            let here = open.session.is_none() || open.session.as_deref() == seen.session;
-            let its_call = open.call_id.is_some() && open.call_id.as_deref() == seen.call_id;
-            open.delivered.is_some()
-                && here
-                && (its_call || !(open.announced || open.meanwhile || others_wait))
+            let its_call =
+                open.call_id.is_some() && open.call_id.as_deref() == seen.call.map(|(call, _)| call);
+            let only_its_call = open.announced && open.call_id.is_some();
+            let is_later = seen.call.is_none_or(|(_, number)| number >= open.calls_before);
+            let shows = its_call || (is_later && !(only_its_call || open.meanwhile || others_wait));
+            open.delivered.is_some() && here(open) && shows
         })
     }
 }

@@ -5,7 +5,7 @@
 
 use askd_core::ask::APPROVE;
 use askd_core::question::{Body, BodyFormat, Choice};
-use askd_core::{Ask, Kind, RejectMode};
+use askd_core::{Ask, ItemAnswer, Kind, RejectMode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::tool_content::{body_of, whole_body_of};
 use super::{draft, wire};
 use crate::codec::{Settlement, Unspeakable};
+use crate::outside::or_default;
 
 pub(crate) const METHOD: &str = "session/request_permission";
 
@@ -21,7 +22,7 @@ pub(crate) const METHOD: &str = "session/request_permission";
 pub(crate) struct Params {
     #[serde(default)]
     tool_call: ToolCall,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     options: Vec<AskedOption>,
     /// Second version of the protocol.
     #[serde(default)]
@@ -47,9 +48,9 @@ struct ToolCall {
 #[serde(rename_all = "camelCase")]
 struct AskedOption {
     option_id: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     name: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     kind: String,
 }
 
@@ -111,11 +112,25 @@ impl Params {
     }
 }
 
+/// An id that two options have would select one of them, and nobody knows which.
+fn check_ids(options: &[AskedOption]) -> Result<(), String> {
+    let same = |(i, option): (usize, &AskedOption)| {
+        options[..i].iter().any(|other| {
+            other.option_id == option.option_id && (other.name != option.name || other.kind != option.kind)
+        })
+    };
+    match options.iter().enumerate().find(|at| same(*at)) {
+        Some((_, option)) => Err(format!("two of its options have the id {:?}", option.option_id)),
+        None => Ok(()),
+    }
+}
+
 /// `known_title` is what the agent called this tool call when it announced it.
 pub(crate) fn ask(agent: &str, params: &Params, known_title: Option<&str>) -> Result<Ask, String> {
     if params.options.is_empty() {
         return Err("a permission request without options".to_owned());
     }
+    check_ids(&params.options)?;
     let call = &params.tool_call;
     let title = params.title.as_deref().or(call.title.as_deref()).or(known_title);
     let title = title.filter(|title| !title.trim().is_empty());
@@ -126,14 +141,14 @@ pub(crate) fn ask(agent: &str, params: &Params, known_title: Option<&str>) -> Re
         let others = params.options.iter().filter(|o| o.allows() && o.option_id != approving.option_id);
         item.options = vec![Choice { value: APPROVE.to_owned(), ..approving.choice() }];
         item.options.extend(params.choices(others));
-        item.options = draft::distinct(item.options);
+        item.options = draft::distinct(item.options)?;
         let mut ask = draft::ask(agent, Kind::Plan, vec![item], &modes);
         let allowing = params.options.iter().filter(|option| option.allows());
         ask.next_modes = allowing.map(|option| option.option_id.clone()).collect();
         ask.body = Some(Body { format: BodyFormat::Markdown, text: plan });
         return Ok(ask);
     }
-    item.options = draft::distinct(params.choices(params.options.iter()));
+    item.options = draft::distinct(params.choices(params.options.iter()))?;
     item.header = call.kind.clone();
     let mut ask = draft::ask(agent, Kind::Permission, vec![item], &modes);
     let (content, input) = (call.content.as_deref().unwrap_or_default(), call.raw_input.as_ref());
@@ -148,13 +163,21 @@ pub(crate) fn outcome(params: &Params, ask: &Ask, settled: &Settlement) -> Resul
             if answer.edited_plan.is_some() {
                 return Err(Unspeakable::CannotCarry("an edited plan"));
             }
-            let pick = answer.answers.first().and_then(|picks| picks.first());
-            let Some(pick) = answer.next_mode.as_ref().or(pick) else {
+            // A mode alone is no consent.
+            let Some(pick) = answer.answers.first().and_then(ItemAnswer::only_pick) else {
                 return Err(Unspeakable::Misfit("a permission needs one pick".to_owned()));
+            };
+            let pick = match &answer.next_mode {
+                Some(mode) if ask.kind == Kind::Plan && (pick == APPROVE || pick == mode) => mode.as_str(),
+                Some(mode) => {
+                    let why = format!("the pick {pick:?} and the mode {mode:?} are two different options");
+                    return Err(Unspeakable::Misfit(why));
+                }
+                None => pick,
             };
             let option = match params.approving() {
                 Some(approving) if ask.kind == Kind::Plan && pick == APPROVE => Some(approving),
-                _ => params.options.iter().find(|option| option.option_id == *pick),
+                _ => params.options.iter().find(|option| option.option_id == pick),
             };
             let Some(option) = option else {
                 return Err(Unspeakable::Misfit(format!("{pick:?} is none of the agent's options")));

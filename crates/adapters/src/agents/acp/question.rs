@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 
 use super::draft;
 use crate::codec::Settlement;
+use crate::outside::or_default;
 
 pub(crate) const METHOD: &str = "_sandboxagent/session/request_question";
 
@@ -22,7 +23,7 @@ pub(crate) struct Params {
     #[serde(flatten)]
     only: Fields,
     /// askd's own addition: several items in one call.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     questions: Vec<AskedItem>,
 }
 
@@ -82,14 +83,14 @@ impl From<AskedOption> for Choice {
     }
 }
 
-fn item(question: String, fields: Fields) -> Item {
+fn item(question: String, fields: Fields) -> Result<Item, String> {
     let options: Vec<Choice> = fields.options.unwrap_or_default().into_iter().map(Choice::from).collect();
-    Item {
+    Ok(Item {
         question,
         header: fields.header,
         // As everywhere in askd, own words are allowed unless the agent says otherwise and offers something to pick.
         custom: fields.custom.unwrap_or(true) || options.is_empty(),
-        options: draft::distinct(options),
+        options: draft::distinct(options)?,
         multiple: fields.multiple.unwrap_or(false),
         secret: fields.secret.unwrap_or(false),
         required: fields.required.unwrap_or(false),
@@ -98,15 +99,16 @@ fn item(question: String, fields: Fields) -> Item {
         bounds: Bounds::default(),
         url: None,
         key: None,
-    }
+    })
 }
 
 pub(crate) fn ask(agent: &str, params: Params) -> Result<Ask, String> {
     let questions: Vec<Item> = if params.questions.is_empty() {
         let prompt = params.prompt.ok_or("a question without a prompt")?;
-        vec![item(prompt, params.only)]
+        vec![item(prompt, params.only)?]
     } else {
-        params.questions.into_iter().map(|asked| item(asked.question, asked.fields)).collect()
+        let items = params.questions.into_iter().map(|asked| item(asked.question, asked.fields));
+        items.collect::<Result<_, _>>()?
     };
     let modes = [RejectMode::Decline, RejectMode::Cancel, RejectMode::Interrupt];
     Ok(draft::ask(agent, Kind::Choice, questions, &modes))
@@ -161,7 +163,7 @@ impl<'a, M: Serialize> Request<'a, M> {
 #[serde(tag = "status", rename_all = "lowercase")]
 pub(crate) enum Outcome<'a> {
     Answered {
-        answers: &'a [Vec<String>],
+        answers: Vec<Vec<&'a String>>,
         #[serde(skip_serializing_if = "Option::is_none")]
         notes: Option<&'a [Option<String>]>,
     },
@@ -177,7 +179,7 @@ pub(crate) enum Outcome<'a> {
 pub(crate) fn outcome(settled: &Settlement) -> Outcome<'_> {
     match settled {
         Settlement::Answered(answer) => Outcome::Answered {
-            answers: &answer.answers,
+            answers: answer.answers.iter().map(|answer| answer.texts().collect()).collect(),
             notes: answer.notes.iter().any(Option::is_some).then_some(answer.notes.as_slice()),
         },
         Settlement::Rejected { mode, reason } => Outcome::Rejected {

@@ -5,7 +5,7 @@
 
 use askd_core::ask::RAW_RESULT;
 use askd_core::question::{Body, BodyFormat};
-use askd_core::{Ask, Kind, RejectMode, Reply};
+use askd_core::{Ask, ItemAnswer, Kind, RejectMode, Reply};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -70,8 +70,7 @@ pub(super) fn understand(way: Way, params: Option<&RawValue>, result: &str) -> R
             PickResult::Cancelled(rejected) => Some(rejected),
         },
     };
-    let answers = vec![vec![result.to_owned()]];
-    let reply = || ClientSays::Reply(Reply { answers, notes: None, edited_plan: None, next_mode: None });
+    let reply = || ClientSays::Reply(Reply::of([ItemAnswer::words([result])]));
     Ok(rejected.map_or_else(reply, ClientSays::from))
 }
 
@@ -104,7 +103,9 @@ pub(super) fn response(
     };
     let cannot = |what| Err(Unspeakable::CannotCarry(what));
     let no_result = "an answer that is not the JSON of a result";
-    let Some(text) = answer.answers.first().and_then(|picks| picks.first()) else { return cannot(no_result) };
+    let Some(text) = answer.answers.first().and_then(|answer| answer.words.first()) else {
+        return cannot(no_result);
+    };
     // What stands on a line of its own would be a message of its own to the agent.
     match (understand(way, params, text), RawValue::from_string(splice::one_line(text).into_owned())) {
         (Ok(ClientSays::Reply(_)), Ok(result)) => Ok(wire::response(id, result)),
@@ -135,7 +136,7 @@ mod tests {
     use super::*;
 
     fn answered(text: &str) -> Settlement {
-        let answers = vec![vec![text.to_owned()]];
+        let answers = vec![ItemAnswer::words([text])];
         Settlement::Answered(Answer { answers, notes: vec![None], edited_plan: None, next_mode: None })
     }
 

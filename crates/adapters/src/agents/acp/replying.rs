@@ -4,7 +4,7 @@
 //! answer. A result of another form is an error that says what is wrong with it; nothing is guessed.
 
 use askd_core::answer::Rejection;
-use askd_core::{Ask, RejectMode, Reply};
+use askd_core::{Ask, ItemAnswer, RejectMode, Reply};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -42,11 +42,10 @@ pub(super) fn understand(native: &RawValue, ask: &Ask, response: &str) -> Result
 }
 
 /// The agent gets the client's own bytes, so a label that a person would mean by an option is not the option here.
-fn only_values(ask: &Ask, answers: &[Vec<String>]) -> Result<(), String> {
-    for (item, picks) in ask.questions.iter().zip(answers) {
-        let is_value = |pick: &String| item.options.iter().any(|option| option.value == *pick);
-        let is_label = |pick: &String| item.options.iter().any(|option| option.label == *pick);
-        if picks.iter().any(|pick| !is_value(pick) && is_label(pick)) {
+fn only_values(ask: &Ask, answers: &[ItemAnswer]) -> Result<(), String> {
+    for (item, answer) in ask.questions.iter().zip(answers) {
+        let is_label = |words: &String| item.options.iter().any(|option| option.label == *words);
+        if answer.words.iter().any(is_label) {
             let values: Vec<&str> = item.options.iter().map(|option| option.value.as_str()).collect();
             return Err(format!(
                 "a title was given where a value belongs; give one of: {}",
@@ -98,8 +97,13 @@ pub(super) fn read_question(result: &str) -> Result<QuestionResult, String> {
 fn question(ask: &Ask, result: &RawValue) -> Result<ClientSays, String> {
     match read_question(result.get())? {
         QuestionResult::Answered { answers, notes } => {
+            let read = |(i, texts): (usize, Vec<String>)| match ask.questions.get(i) {
+                Some(item) => ItemAnswer::of_values(texts, item),
+                None => ItemAnswer::words(texts),
+            };
+            let answers: Vec<ItemAnswer> = answers.into_iter().enumerate().map(read).collect();
             only_values(ask, &answers)?;
-            Ok(ClientSays::Reply(Reply { answers, notes, edited_plan: None, next_mode: None }))
+            Ok(ClientSays::Reply(Reply { notes, ..Reply::of(answers) }))
         }
         QuestionResult::Rejected(rejected) => Ok(rejected.into()),
     }
@@ -153,7 +157,7 @@ fn form(params: &elicitation::Params, ask: &Ask, result: &RawValue) -> Result<Cl
             let (answers, notes) = elicitation::answers(params, content)?;
             only_values(ask, &answers)?;
             let notes = notes.or(beside);
-            Ok(ClientSays::Reply(Reply { answers, notes, edited_plan: None, next_mode: None }))
+            Ok(ClientSays::Reply(Reply { notes, ..Reply::of(answers) }))
         }
         FormResult::Rejected(rejected) => Ok(rejected.into()),
     }
@@ -208,9 +212,7 @@ fn pick(params: &permission::Params, ask: &Ask, result: &RawValue) -> Result<Cli
         PickResult::Selected { option_id, declined, notes } => (option_id, declined, notes),
     };
     Ok(match permission::picked(params, ask, &option_id)? {
-        Some(value) => {
-            ClientSays::Reply(Reply { answers: vec![vec![value]], notes, edited_plan: None, next_mode: None })
-        }
+        Some(value) => ClientSays::Reply(Reply { notes, ..Reply::of([ItemAnswer::picks([value])]) }),
         None => declined.into(),
     })
 }

@@ -4,6 +4,7 @@ use super::*;
 use crate::agents::acp::AcpCodec;
 use crate::codec::{Begin, Codec, Settlement};
 use crate::heard::{Heard, Speech};
+use askd_core::Answer;
 use serde_json::json;
 
 fn asked(method: &str, params: &Value) -> (Box<RawValue>, Ask) {
@@ -273,7 +274,7 @@ fn what_is_offered_as_a_number_is_picked_and_goes_back_as_a_number() {
         &params,
         &[
             accept(
-                json!({ "replicas": 3, "ratio": 0.5, "level": -1, "sure": false, "ports": [443, 80], "mixed": "auto" }),
+                json!({ "replicas": 3, "ratio": 0.5, "level": -1, "sure": false, "ports": [80, 443], "mixed": "auto" }),
             ),
             accept(json!({ "replicas": 5, "ratio": 18446744073709551615_u64, "free": [1, 2.5], "mixed": 2 })),
         ],
@@ -335,12 +336,80 @@ fn a_skip_is_neither_permission_nor_consent() {
             Err("answers[0]: this question must be answered".to_owned())
         );
         assert_eq!(from_inbox(method, &params, &json!({ "answers": [[pick]] })), Ok(heard));
-        // A question that an earlier askd let people skip.
-        let (native, mut ask) = asked(method, &params);
-        ask.questions[0].required = false;
-        let skipped = Reply { answers: vec![vec![]], ..Reply::default() }.check(&ask).unwrap();
-        assert!(spoken(&native, &ask, &Settlement::Answered(skipped)).is_err(), "{params}");
+        // An answer that an earlier askd let people give: nothing, own words, or a mode alone.
+        let (native, ask) = asked(method, &params);
+        let own = || ItemAnswer::words(["no"]);
+        let both = ItemAnswer { picks: vec![pick.to_owned()], ..own() };
+        for picks in [ItemAnswer::default(), own(), both] {
+            let mut given = Reply::of([ItemAnswer::picks([pick])]).check(&ask).unwrap();
+            given.answers = vec![picks];
+            for next_mode in [None, ask.next_modes.first().cloned()] {
+                let settled = Settlement::Answered(Answer { next_mode, ..given.clone() });
+                assert!(spoken(&native, &ask, &settled).is_err(), "{params} {settled:?}");
+            }
+        }
     }
+}
+
+#[test]
+fn what_is_offered_goes_back_in_the_type_in_which_it_was_offered() {
+    let of = |property: Value| {
+        json!({ "mode": "form", "sessionId": "s", "message": "m",
+            "requestedSchema": { "type": "object", "properties": { "f": property } } })
+    };
+    let method = "elicitation/create";
+    let mixed = of(json!({ "enum": ["1", "auto", 2, "null", "[3]"] }));
+    for (pick, value) in [
+        ("1", json!("1")),
+        ("2", json!(2)),
+        ("auto", json!("auto")),
+        ("null", json!("null")),
+        ("[3]", json!("[3]")),
+    ] {
+        let accepted = json!({ "action": "accept", "content": { "f": value } });
+        let pick = json!({ "answers": [{ "picks": [pick] }] });
+        assert_eq!(from_inbox(method, &mixed, &pick).as_ref(), Ok(&accepted));
+        assert_eq!(round_trip(method, &mixed, &accepted), Ok(accepted));
+    }
+    refused(method, &mixed, &[json!({ "action": "accept", "content": { "f": 1 } })]);
+    // What an answer could not tell apart, or not repeat, is shown as it came.
+    for property in [
+        json!({ "enum": ["1", 1] }),
+        json!({ "oneOf": [{ "const": "a", "title": "One" }, { "const": "a", "title": "Two" }] }),
+        json!({ "type": "number", "enum": [1, 123_456_789_012_345_678_901_234_f64] }),
+    ] {
+        assert!(raw::is_raw(&asked(method, &of(property.clone())).1), "{property}");
+    }
+}
+
+#[test]
+fn a_number_that_would_be_rounded_is_refused_and_not_rounded() {
+    let params = json!({ "mode": "form", "sessionId": "s", "message": "m",
+        "requestedSchema": { "type": "object", "properties": { "f": { "type": "number" } } } });
+    let (native, ask) = asked("elicitation/create", &params);
+    for (text, fits) in [
+        ("12345678901234567890123", false),
+        ("0.12345678901234567890123", false),
+        ("1000000000000000000000", true),
+        ("0.1", true),
+        ("18446744073709551615", true),
+    ] {
+        let answer = Reply::of([ItemAnswer::words([text])]).check(&ask).unwrap();
+        assert_eq!(spoken(&native, &ask, &Settlement::Answered(answer)).is_ok(), fits, "{text}");
+    }
+}
+
+#[test]
+fn two_options_with_one_id_are_shown_as_they_came() {
+    let option = |id: &str, name: &str, kind: &str| json!({ "optionId": id, "name": name, "kind": kind });
+    let permission = |options: Value| json!({ "sessionId": "s", "toolCall": { "toolCallId": "c", "title": "rm" }, "options": options });
+    let method = "session/request_permission";
+    let twins = permission(json!([option("a", "Allow", "allow_once"), option("a", "Reject", "reject_once")]));
+    assert!(raw::is_raw(&asked(method, &twins).1));
+    let twice = permission(json!([option("a", "Allow", "allow_once"), option("a", "Allow", "allow_once")]));
+    assert_eq!(asked(method, &twice).1.questions[0].options.len(), 1);
+    let question = json!({ "sessionId": "s", "prompt": "Which?", "options": [["a", "One"], ["a", "Two"]] });
+    assert!(raw::is_raw(&asked("_sandboxagent/session/request_question", &question).1));
 }
 
 #[test]

@@ -27,7 +27,17 @@ pub(crate) struct Session {
     said: String,
     /// Whether the next text begins a new excerpt.
     broken: bool,
-    tool_calls: VecDeque<(String, Option<String>)>,
+    tool_calls: VecDeque<ToolCall>,
+    /// How many calls it has named so far.
+    calls_seen: u64,
+}
+
+#[derive(Debug)]
+struct ToolCall {
+    id: String,
+    title: Option<String>,
+    /// How many calls were named before it.
+    number: u64,
 }
 
 impl Session {
@@ -40,6 +50,7 @@ impl Session {
             said: String::new(),
             broken: false,
             tool_calls: VecDeque::new(),
+            calls_seen: 0,
         }
     }
 
@@ -59,16 +70,32 @@ impl Session {
 
     pub(crate) fn calls_tool(&mut self, call_id: &str, title: Option<&str>) {
         self.broken = true;
-        if let Some(known) = self.tool_calls.iter_mut().find(|(id, _)| id == call_id) {
+        if let Some(known) = self.tool_calls.iter_mut().find(|call| call.id == call_id) {
             if let Some(title) = title {
-                known.1 = Some(title.to_owned());
+                known.title = Some(title.to_owned());
             }
             return;
         }
         if self.tool_calls.len() == MAX_TOOL_CALLS {
             self.tool_calls.pop_front();
         }
-        self.tool_calls.push_back((call_id.to_owned(), title.map(str::to_owned)));
+        let (id, title) = (call_id.to_owned(), title.map(str::to_owned));
+        self.tool_calls.push_back(ToolCall { id, title, number: self.calls_seen });
+        self.calls_seen += 1;
+    }
+
+    pub(crate) fn knows_call(&self, call_id: &str) -> bool {
+        self.tool_calls.iter().any(|call| call.id == call_id)
+    }
+
+    pub(crate) fn calls_seen(&self) -> u64 {
+        self.calls_seen
+    }
+
+    /// How many calls were named before this one, which may be new.
+    pub(crate) fn call_number(&self, call_id: &str) -> u64 {
+        let known = self.tool_calls.iter().find(|call| call.id == call_id);
+        known.map_or(self.calls_seen, |call| call.number)
     }
 
     pub(crate) fn begins_turn(&mut self) {
@@ -76,12 +103,8 @@ impl Session {
         self.broken = true;
     }
 
-    pub(crate) fn knows_call(&self, call_id: &str) -> bool {
-        self.tool_calls.iter().any(|(id, _)| id == call_id)
-    }
-
     pub(crate) fn call_title(&self, call_id: &str) -> Option<&str> {
-        self.tool_calls.iter().find(|(id, _)| id == call_id).and_then(|(_, title)| title.as_deref())
+        self.tool_calls.iter().find(|call| call.id == call_id).and_then(|call| call.title.as_deref())
     }
 
     pub(crate) fn context(&self) -> Context {

@@ -6,7 +6,10 @@
 use serde_json::{Number, Value};
 
 /// Up to here every integer has a double of its own.
-const EXACT: f64 = 9_007_199_254_740_992.0;
+pub(crate) const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// Significant digits that a double repeats.
+const EXACT_DIGITS: usize = 17;
 
 /// How the text of an answer becomes a JSON value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +34,7 @@ impl Type {
             Self::Integer => integer(),
             Self::Number => {
                 let finite = || text.parse::<f64>().ok().filter(|n| n.is_finite()).map(Value::from);
-                integer().or_else(finite)
+                integer().or_else(|| finite().filter(|_| is_exact(text)))
             }
         }
     }
@@ -46,6 +49,13 @@ impl Type {
         };
         fits.then(|| text_of(value))
     }
+}
+
+/// Whether a number has no more digits than a double repeats: another number is not what was typed.
+fn is_exact(text: &str) -> bool {
+    let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    digits.trim_start_matches('0').trim_end_matches('0').len() <= EXACT_DIGITS
 }
 
 /// A value as answers carry it: text as it is, anything else as its JSON.

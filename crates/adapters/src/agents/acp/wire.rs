@@ -14,18 +14,20 @@ use serde_json::value::RawValue;
 
 use crate::splice;
 
+pub(crate) const INVALID_REQUEST: i32 = -32600;
 pub(crate) const METHOD_NOT_FOUND: i32 = -32601;
 pub(crate) const INVALID_PARAMS: i32 = -32602;
 pub(crate) const REQUEST_CANCELLED: i32 = -32800;
 
 /// The id of a request of the agent.
 pub(crate) use crate::transport::jsonrpc::Id as RpcId;
+use crate::transport::jsonrpc::Parsed;
 
 #[derive(Debug)]
 pub(crate) enum Message<'a> {
     Request { id: RpcId, method: Cow<'a, str>, params: Option<&'a RawValue> },
     Notification { method: Cow<'a, str>, params: Option<&'a RawValue> },
-    Response { id: &'a RawValue, result: Result<&'a RawValue, RpcError> },
+    Response { id: RpcId, result: Result<&'a RawValue, RpcError> },
 }
 
 #[derive(Debug, Deserialize)]
@@ -46,11 +48,6 @@ impl fmt::Display for RpcError {
             None => Ok(()),
         }
     }
-}
-
-/// Keeps `null` apart from absence: an id may be null, and so may a result.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 /// A value that must be a JSON object. Left to itself, serde also takes a list for a struct, its members in order.
@@ -82,52 +79,33 @@ pub(crate) fn object<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, serde_j
     serde_json::from_str(text).map(|Object(value)| value)
 }
 
-#[derive(Deserialize)]
-struct Envelope<'a> {
-    #[serde(borrow, default, deserialize_with = "present")]
-    id: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    method: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    params: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    result: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    error: Option<&'a RawValue>,
-}
-
 impl<'a> Message<'a> {
     pub(crate) fn read(line: &'a str) -> Result<Self, String> {
-        let envelope: Envelope<'a> =
-            object(line).map_err(|error| format!("not a JSON-RPC message: {error}"))?;
-        let Envelope { id, method, params, result, error } = envelope;
-        match (method, id) {
-            (Some(method), None) => Ok(Self::Notification { method, params }),
-            (Some(method), Some(id)) => match RpcId::read(id) {
-                Some(id) => Ok(Self::Request { id, method, params }),
-                None => {
-                    Err(format!("a request {method:?} with an id that is not null, a number or a string"))
-                }
-            },
-            (None, Some(id)) => match (result, error) {
-                // Some send both, the one that is not meant as null.
-                (Some(result), error)
-                    if result.get() != "null" || error.is_none_or(|error| error.get() == "null") =>
-                {
-                    Ok(Self::Response { id, result: Ok(result) })
-                }
-                (_, Some(error)) => {
-                    let error = object(error.get()).unwrap_or_else(|_| RpcError {
+        match Parsed::read(line.as_bytes()) {
+            Parsed::Request { id, method, params } => Ok(Self::Request { id, method, params }),
+            Parsed::Notification { method, params } => Ok(Self::Notification { method, params }),
+            Parsed::Response { id, outcome } => {
+                let error = |raw: &RawValue| {
+                    object(raw.get()).unwrap_or_else(|_| RpcError {
                         code: 0,
-                        message: error.get().to_owned(),
+                        message: raw.get().to_owned(),
                         data: None,
-                    });
-                    Ok(Self::Response { id, result: Err(error) })
-                }
-                (_, None) => Err("a response with neither result nor error".to_owned()),
-            },
-            (None, None) => Err("a JSON object that is no JSON-RPC message".to_owned()),
+                    })
+                };
+                Ok(Self::Response { id, result: outcome.map_err(error) })
+            }
+            Parsed::Malformed { defect, .. } => Err(format!("not a JSON-RPC message ({defect:?})")),
         }
+    }
+}
+
+/// The id of a request that is no message of JSON-RPC 2.0: whoever sent it waits for a response.
+pub(crate) fn refusable(line: &str) -> Option<RpcId> {
+    match Parsed::read(line.as_bytes()) {
+        Parsed::Malformed { id, .. } => {
+            id.filter(|_| splice::member(line, "method").is_some_and(|m| m != "null"))
+        }
+        _ => None,
     }
 }
 

@@ -123,6 +123,13 @@ impl Adapter for ClaudeAgent {
         is_id.then(|| format!("{NAME} --resume {native_id}"))
     }
 
+    fn resumed<'a>(&self, args: &'a [String]) -> Option<&'a str> {
+        args.iter().enumerate().find_map(|(at, arg)| match arg.as_str() {
+            "--resume" | "-r" => args.get(at + 1).map(String::as_str),
+            arg => arg.strip_prefix("--resume="),
+        })
+    }
+
     fn codec(&self) -> Result<Box<dyn Codec>, AdapterError> {
         Ok(Box::new(ClaudeCodec::new(NAME)))
     }
@@ -161,5 +168,19 @@ mod tests {
         assert_eq!(launch.args[7..], ["stdio", "--model", "opus"]);
         assert!(launch.env_remove.contains(&"CLAUDECODE".to_owned()));
         assert!(launch.env_remove.contains(&"ASKD_TOKEN".to_owned()));
+    }
+
+    #[test]
+    fn the_arguments_say_which_conversation_is_resumed() {
+        let resumed = |line: &str| {
+            let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            ClaudeAgent::new().resumed(&args).map(str::to_owned)
+        };
+        for line in ["--model opus --resume id-1", "-r id-1 --fork-session", "--resume=id-1"] {
+            assert_eq!(resumed(line).as_deref(), Some("id-1"), "{line}");
+        }
+        for line in ["", "--model id-1", "--continue", "--resume", "-r --model"] {
+            assert_ne!(resumed(line).as_deref(), Some("id-1"), "{line}");
+        }
     }
 }

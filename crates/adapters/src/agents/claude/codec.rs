@@ -31,6 +31,10 @@ pub struct ClaudeCodec {
     pub(super) excerpt: Option<String>,
     /// Somebody is stopping the turn.
     pub(super) interrupting: bool,
+    /// Counts the turns: a call's id may be used again in a later one.
+    pub(super) turn: u64,
+    /// Whether what is heard next was surely never heard before.
+    pub(super) first_time: bool,
 }
 
 impl ClaudeCodec {
@@ -45,6 +49,8 @@ impl ClaudeCodec {
             calls: VecDeque::new(),
             excerpt: None,
             interrupting: false,
+            turn: 0,
+            first_time: false,
         }
     }
 
@@ -157,6 +163,10 @@ impl Codec for ClaudeCodec {
         if let Some(open) = self.open.by_native_mut(native_id) {
             open.delivered = None;
         }
+    }
+
+    fn first_time(&mut self, surely: bool) {
+        self.first_time = surely;
     }
 
     fn forget(&mut self, native_id: &str) {

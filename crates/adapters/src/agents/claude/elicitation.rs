@@ -1,6 +1,7 @@
 //! MCP elicitations, which Claude Code passes on: forms and links, by the same translation as ACP's.
 //!
-//! In: the request. Out: an [`Ask`], and `{action, content}`. What the reply has no place for is said in a message after it.
+//! In: the request. Out: an [`Ask`], and `{action, content}`. What the reply has no place for is said in a message
+//! before it.
 
 use askd_core::Ask;
 use serde_json::value::RawValue;
@@ -24,7 +25,10 @@ fn params(request: &Request<'_>) -> Result<Params, String> {
 }
 
 pub(super) fn ask(agent: &str, request: &Request<'_>, raw: &RawValue) -> Result<Ask, String> {
-    let mut ask = elicitation::ask(agent, &params(request)?, raw);
+    let params = params(request)?;
+    params.check()?;
+    params.check_offers()?;
+    let mut ask = elicitation::ask(agent, &params, raw);
     if let (Some(server), Some(item)) = (&request.mcp_server_name, ask.questions.first_mut()) {
         item.header.get_or_insert_with(|| server.clone());
     }

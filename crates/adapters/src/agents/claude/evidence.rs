@@ -6,7 +6,7 @@
 use askd_core::ask::APPROVE;
 use askd_core::delivery::FailReason;
 use askd_core::lifecycle::Elsewhere;
-use askd_core::{Answer, Cause};
+use askd_core::{Answer, Cause, ItemAnswer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -59,7 +59,7 @@ pub(super) fn verdict(open: &Open, seen: Seen<'_>) -> Heard {
         },
         (Some(Settlement::Answered(answer)), true) => {
             let taken = match open.way {
-                Way::Question => answer.answers.iter().all(Vec::is_empty),
+                Way::Question => answer.answers.iter().all(ItemAnswer::is_empty),
                 // A tool that ran and failed was allowed.
                 Way::Permission => {
                     permission::denies(answer) || (seen.not_executed.is_none() && !open.cancelled)

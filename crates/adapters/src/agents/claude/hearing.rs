@@ -1,6 +1,8 @@
 //! What the agent's lines mean to the conversation.
 
+use askd_core::Cause;
 use askd_core::ask::OPENED;
+use askd_core::delivery::FailReason;
 use askd_core::lifecycle::Elsewhere;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -154,9 +156,16 @@ impl ClaudeCodec {
             let seen = Seen { result, structure, not_executed, interrupting: self.interrupting };
             let over = self.open.take(|open| open.call_id.as_deref() == Some(result.call_id));
             heard.extend(over.iter().map(|open| evidence::verdict(open, seen)));
-            let name = self.calls.iter().find(|(id, _)| id == result.call_id).map(|(_, name)| name.as_str());
-            let over = self.open.take(|open| open.way == Way::Elicitation && is_its_call(open, name));
-            heard.extend(over.iter().map(|open| Heard::Confirmed { native_id: open.native_id.clone() }));
+            // An elicitation names no call. It is one of its server's, and it is known which only where that has a single one.
+            let known = self.calls.iter().position(|(id, _)| id == result.call_id);
+            let Some((_, name)) = known.and_then(|at| self.calls.remove(at)) else { continue };
+            let others: Vec<&str> = self.calls.iter().map(|(_, name)| name.as_str()).collect();
+            let over = self.open.take(|open| {
+                let its = |name: &str| open.tools.as_deref().is_some_and(|tools| name.starts_with(tools));
+                let only = its(&name) && !others.iter().any(|other| its(other));
+                open.way == Way::Elicitation && open.delivered.is_some() && only
+            });
+            heard.extend(over.into_iter().map(|open| Heard::Confirmed { native_id: open.native_id }));
         }
         let text = match results.first() {
             Some(result) => Some(result.text.clone()),
@@ -174,10 +183,14 @@ impl ClaudeCodec {
         let Some(id) = line.request_id.as_deref() else {
             return unrecognised("a control request without an id");
         };
-        match self.read_request(text, id, line.request) {
-            Ok(asked) => vec![Heard::Asked(Box::new(asked))],
+        let mut heard = Vec::new();
+        match self.read_request(text, id, line.request, &mut heard) {
+            Ok(asked) => {
+                heard.push(Heard::Asked(Box::new(asked)));
+                heard
+            }
             Err(why) => {
-                let mut heard = unrecognised(format!("a control request that cannot be served: {why}"));
+                heard = unrecognised(format!("a control request that cannot be served: {why}"));
                 if self.start != Start::Observed {
                     heard.push(write(wire::error(id, &format!("askd cannot serve this: {why}"))));
                 }
@@ -186,7 +199,13 @@ impl ClaudeCodec {
         }
     }
 
-    fn read_request(&mut self, text: &str, id: &str, raw: Option<&RawValue>) -> Result<Asked, String> {
+    fn read_request(
+        &mut self,
+        text: &str,
+        id: &str,
+        raw: Option<&RawValue>,
+        heard: &mut Vec<Heard>,
+    ) -> Result<Asked, String> {
         let raw = raw.ok_or("it has no request")?;
         let request: Request<'_> = serde_json::from_str(raw.get()).map_err(|error| error.to_string())?;
         let way = Way::of(&request).ok_or_else(|| format!("{:?} is no question", request.subtype))?;
@@ -194,14 +213,47 @@ impl ClaudeCodec {
         ask.context.cwd = self.sessions.first().and_then(|session| session.cwd.clone());
         ask.context.excerpt.clone_from(&self.excerpt);
         ask.check().map_err(|errors| errors.to_string())?;
+        let native = RawValue::from_string(text.to_owned()).map_err(|error| error.to_string())?;
+        let native_session = self.main();
+        // The same bytes are the same question, unless the agent has its answer and surely asks anew.
+        let new = |known: &Open| known.delivered.is_some() && self.first_time;
+        if let Some(known) = self.open.same(id, text).filter(|known| !new(known)) {
+            let native_id = known.native_id.clone();
+            return Ok(Asked { native_id, native_session, ask, native, patience: None, likeness: None });
+        }
         if self.open.is_full() {
             return Err(format!("{MAX_OPEN} questions of this agent are open already"));
         }
+        self.leave_used_again(id, request.tool_use_id.as_deref(), heard);
         let native_id = self.open.native_id(request.tool_use_id.as_deref(), id);
-        let native = RawValue::from_string(text.to_owned()).map_err(|error| error.to_string())?;
-        self.open.push(Open::new(native_id.clone(), id.to_owned(), way, &request, native.clone()));
-        let native_session = self.main();
+        let mut open = Open::new(native_id.clone(), id.to_owned(), way, &request, native.clone());
+        open.turn = self.turn;
+        self.open.push(open);
         Ok(Asked { native_id, native_session, ask, native, patience: None, likeness: None })
+    }
+
+    /// The newest request with an id is the one that is answered, and the result of a call is about the turn that made it. That an
+    /// id is used again shows nothing about an answer before.
+    fn leave_used_again(&mut self, id: &str, call_id: Option<&str>, heard: &mut Vec<Heard>) {
+        let turn = self.turn;
+        let used_again = |open: &Open| {
+            let same_call = open.call_id.is_some() && open.call_id.as_deref() == call_id;
+            open.request_id == id || (same_call && open.turn != turn)
+        };
+        for old in self.open.take(used_again) {
+            heard.push(match old.delivered {
+                None => Heard::Withdrawn {
+                    native_id: old.native_id,
+                    cause: Cause::AgentWithdrew {
+                        detail: Some("the agent used the id of this question for another one".to_owned()),
+                    },
+                },
+                Some(_) => unconfirmed(
+                    old.native_id,
+                    "the agent used the id of this question for another one before it showed that it had the answer",
+                ),
+            });
+        }
     }
 
     /// The agent waits no longer. For a tool its result tells why; an elicitation has none.
@@ -226,9 +278,18 @@ impl ClaudeCodec {
         let interrupting = std::mem::take(&mut self.interrupting) || aborted;
         let over = self.open.take(|open| open.cancelled);
         let mut heard: Vec<Heard> = over.iter().map(|open| evidence::given_up(open, interrupting)).collect();
-        let over = self.open.take(|open| open.way == Way::Elicitation && open.delivered.is_some());
-        heard.extend(over.into_iter().map(|open| Heard::Confirmed { native_id: open.native_id }));
+        self.turn += 1;
         let subtype = line.subtype.unwrap_or_default();
+        let went_on = subtype == "success" && !line.is_error && !interrupting;
+        for open in self.open.take(|open| open.way == Way::Elicitation && open.delivered.is_some()) {
+            let rejected = open.delivered.as_ref().is_some_and(|sent| sent.reject_mode().is_some());
+            heard.push(if went_on || (interrupting && rejected) {
+                Heard::Confirmed { native_id: open.native_id }
+            } else {
+                let why = "the turn failed or was stopped before the agent showed that it had the answer";
+                unconfirmed(open.native_id, why)
+            });
+        }
         let end = match subtype.as_str() {
             _ if interrupting => TurnEnd::Cancelled,
             "success" if !line.is_error => TurnEnd::Done,
@@ -258,11 +319,7 @@ fn completed(open: Open) -> Heard {
     Heard::AnsweredElsewhere { native_id, how }
 }
 
-/// Whether a call may be the one that asked: it is of the server that asked, or nobody knows what it is.
-fn is_its_call(open: &Open, name: Option<&str>) -> bool {
-    let its = match (&open.tools, name) {
-        (Some(tools), Some(name)) => name.starts_with(tools.as_str()),
-        _ => false,
-    };
-    its && open.delivered.is_some()
+/// The answer was sent, and nothing has shown that the agent has it.
+fn unconfirmed(native_id: String, detail: &str) -> Heard {
+    Heard::NotTaken { native_id, reason: FailReason::Unconfirmed, detail: detail.to_owned() }
 }

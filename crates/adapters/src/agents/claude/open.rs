@@ -67,6 +67,8 @@ pub(super) struct Open {
     pub(super) delivered: Option<Settlement>,
     /// The agent does not wait for a response any more. Why, the tool result will tell.
     pub(super) cancelled: bool,
+    /// The turn that asked.
+    pub(super) turn: u64,
 }
 
 impl Open {
@@ -87,6 +89,7 @@ impl Open {
             native,
             delivered: None,
             cancelled: false,
+            turn: 0,
         }
     }
 
@@ -109,11 +112,16 @@ impl OpenQuestions {
         self.0.len() >= MAX_OPEN
     }
 
-    /// Keeps it unless the same request is kept already.
+    /// Keeps it unless it is kept already.
     pub(super) fn push(&mut self, open: Open) {
-        if self.0.iter().all(|known| known.request_id != open.request_id) {
+        if self.0.iter().all(|known| known.native_id != open.native_id) {
             self.0.push(open);
         }
+    }
+
+    /// The question that this very request asks already.
+    pub(super) fn same(&self, request_id: &str, native: &str) -> Option<&Open> {
+        self.0.iter().rev().find(|open| open.request_id == request_id && open.native.get() == native)
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Open> {
@@ -128,10 +136,6 @@ impl OpenQuestions {
     /// for its own response, so it is told apart.
     pub(super) fn native_id(&self, call_id: Option<&str>, request_id: &str) -> String {
         let Some(call_id) = call_id.filter(|id| !id.is_empty()) else { return request_id.to_owned() };
-        let known = self.0.iter().find(|open| open.request_id == request_id);
-        if let Some(known) = known {
-            return known.native_id.clone();
-        }
         if self.0.iter().any(|open| open.native_id == call_id) {
             format!("{call_id}~{request_id}")
         } else {

@@ -4,7 +4,7 @@
 //! carries the input untouched and the chosen suggestion in the very bytes that the agent offered.
 
 use askd_core::question::{Body, BodyFormat, Choice};
-use askd_core::{Answer, Ask, Kind};
+use askd_core::{Answer, Ask, ItemAnswer, Kind};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -95,7 +95,7 @@ pub(super) fn denies(answer: &Answer) -> bool {
 }
 
 fn pick(answer: &Answer) -> Option<&str> {
-    answer.answers.first().and_then(|picks| picks.first()).map(String::as_str)
+    answer.answers.first().and_then(ItemAnswer::only_pick)
 }
 
 pub(super) fn outcome(request: &Request<'_>, id: &str, answer: &Answer) -> Result<Vec<u8>, Unspeakable> {

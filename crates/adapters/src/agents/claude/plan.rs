@@ -46,6 +46,17 @@ pub(crate) fn ask(agent: &str, input: &Value) -> Ask {
     ask
 }
 
+/// Only the pick that approves does; not a skip, a note, a mode or own words, whoever stored them.
+pub(crate) fn needs_approval(answer: &Answer) -> Result<(), Unspeakable> {
+    let approves = matches!(answer.answers.as_slice(), [only] if only.only_pick() == Some(APPROVE));
+    let empty = answer.edited_plan.as_ref().is_some_and(|plan| plan.trim().is_empty());
+    match (approves, empty) {
+        (false, _) => Err(Unspeakable::Misfit("only the pick \"approve\" approves a plan".to_owned())),
+        (true, true) => Err(Unspeakable::Misfit("the edited plan is empty".to_owned())),
+        (true, false) => Ok(()),
+    }
+}
+
 /// The input with which the tool is to be called for an approval; none where this version would not take the changes.
 pub(crate) fn updated(input: &Value, answer: &Answer) -> Option<Value> {
     let mut input = input.clone();
@@ -59,6 +70,7 @@ pub(crate) fn updated(input: &Value, answer: &Answer) -> Option<Value> {
 }
 
 pub(super) fn outcome(request: &Request<'_>, id: &str, answer: &Answer) -> Result<Vec<u8>, Unspeakable> {
+    needs_approval(answer)?;
     let input = request.input().map_err(Unspeakable::Unreadable)?;
     let mut bytes = Vec::new();
     let updated = updated(&input, answer).unwrap_or_else(|| {
@@ -90,4 +102,48 @@ pub(crate) fn ignored_edits(input: &Value, answer: &Answer, result: Option<&Valu
     let taken = result.and_then(|result| result.get("plan")).and_then(Value::as_str);
     let (Some(edited), Some(taken)) = (&answer.edited_plan, taken) else { return false };
     takes_edits(input) && taken.trim() != edited.trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use askd_core::{ItemAnswer, Settlement};
+
+    use super::*;
+    use crate::agents::claude::{ClaudeCodec, Takes};
+    use crate::agents::claude_hook::{Tool, decision};
+    use crate::agents::claude_keys::{Goal, Untypable};
+    use crate::codec::Codec as _;
+
+    #[test]
+    fn only_the_pick_that_approves_approves_a_plan_on_every_road() {
+        let input = json!({ "plan": "# A", "planFilePath": "/p" });
+        let request = json!({ "type": "control_request", "request_id": "r",
+            "request": { "subtype": "can_use_tool", "tool_name": TOOL, "input": input } });
+        let native = serde_json::value::to_raw_value(&request).unwrap();
+        let ask = ask("claude", &input);
+        let allowed = |picks: &[&str], edited_plan: Option<&str>, next_mode: Option<&str>| {
+            let settled = Settlement::Answered(Answer {
+                answers: vec![ItemAnswer::of_values(
+                    picks.iter().map(|pick| (*pick).to_owned()),
+                    &ask.questions[0],
+                )],
+                notes: vec![None],
+                edited_plan: edited_plan.map(str::to_owned),
+                next_mode: next_mode.map(str::to_owned),
+            });
+            let takes = Takes { notes: true, nothing: true };
+            [
+                ClaudeCodec::new("claude").speak(&native, &ask, &settled).is_ok(),
+                decision(Tool::ExitPlanMode, &input, takes, &settled).is_ok(),
+                Goal::of(&ask, &settled) != Err(Untypable::NotApproved),
+            ]
+        };
+        assert_eq!(allowed(&[APPROVE], None, None), [true; 3]);
+        assert_eq!(allowed(&[APPROVE], Some("# B"), None), [true; 3]);
+        for picks in [&[][..], &["no"], &[APPROVE, "no"]] {
+            assert_eq!(allowed(picks, None, None), [false; 3], "{picks:?}");
+            assert_eq!(allowed(picks, Some("# B"), Some("default")), [false; 3], "{picks:?}");
+        }
+        assert_eq!(allowed(&[APPROVE], Some(" \n"), None), [false; 3]);
+    }
 }

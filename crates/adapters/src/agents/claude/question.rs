@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use super::{answers, wire};
 use crate::agents::acp::draft;
 use crate::codec::Unspeakable;
+use crate::outside::or_default;
 
 pub(crate) const TOOL: &str = "AskUserQuestion";
 
@@ -37,9 +38,9 @@ struct Asked {
     question: String,
     #[serde(default)]
     header: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     options: Vec<AskedOption>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     multi_select: bool,
 }
 
@@ -56,8 +57,16 @@ struct AskedOption {
 }
 
 fn read(input: &Value) -> Result<Vec<Asked>, String> {
-    let input = Input::deserialize(input).map_err(|error| error.to_string())?;
-    if input.questions.is_empty() { Err("it asks nothing".to_owned()) } else { Ok(input.questions) }
+    let Input { questions } = Input::deserialize(input).map_err(|error| error.to_string())?;
+    if questions.is_empty() {
+        return Err("it asks nothing".to_owned());
+    }
+    // Answers are keyed by the text: of two with one text, one answer would be lost.
+    let same = |(i, asked): (usize, &Asked)| questions[..i].iter().any(|one| one.question == asked.question);
+    match questions.iter().enumerate().find(|at| same(*at)) {
+        Some((_, asked)) => Err(format!("two of its questions have the same text: {:?}", asked.question)),
+        None => Ok(questions),
+    }
 }
 
 pub(super) fn items(input: &Value) -> Result<Vec<Item>, String> {
@@ -77,7 +86,13 @@ fn item(asked: Asked) -> Item {
     };
     let mut item = draft::item(asked.question);
     item.header = asked.header.filter(|text| !text.is_empty());
-    item.options = draft::distinct(asked.options.into_iter().map(option).collect());
+    // A label that is listed twice is one option: nothing tells the two apart for the model either.
+    let mut labels = std::collections::HashSet::new();
+    let options = asked.options.into_iter().map(option);
+    item.options = options.filter(|option| labels.insert(option.value.clone())).collect();
+    for option in item.options.iter_mut().filter(|option| option.label.trim().is_empty()) {
+        option.label = "(empty)".to_owned();
+    }
     item.multiple = asked.multi_select;
     // Claude Code's own screen always has a row for own words.
     item.custom = true;
@@ -97,21 +112,23 @@ pub(crate) fn given(input: &Value, takes: Takes, answer: &Answer) -> Result<Give
         return Err(format!("{} answers for {} questions", answer.answers.len(), questions.len()));
     }
     let mut given = Given::default();
-    for (i, (asked, picks)) in questions.iter().zip(&answer.answers).enumerate() {
+    for (i, (asked, said)) in questions.iter().zip(&answer.answers).enumerate() {
+        let texts = said.to_texts();
         let note = answer.notes.get(i).and_then(Option::as_deref);
         let mut annotation = Map::new();
-        let text = match (picks.is_empty(), note) {
+        let text = match (said.is_empty(), note) {
             (true, None) => continue,
             // Nothing picked: the note is the answer in own words.
             (true, Some(note)) => note.to_owned(),
             (false, Some(note)) if takes.notes => {
                 annotation.insert("notes".to_owned(), Value::from(note));
-                answers::join(picks)
+                answers::join(&texts)
             }
-            (false, Some(note)) => format!("{} (note: {note})", answers::join(picks)),
-            (false, None) => answers::join(picks),
+            (false, Some(note)) => format!("{} (note: {note})", answers::join(&texts)),
+            (false, None) => answers::join(&texts),
         };
-        let chosen = asked.options.iter().find(|option| picks.as_slice() == [option.label.as_str()]);
+        let chosen =
+            said.only_pick().and_then(|pick| asked.options.iter().find(|option| option.label == pick));
         if let Some(chosen) = chosen {
             let shown = [("preview", &chosen.preview), ("markdown", &chosen.markdown)];
             for (name, preview) in shown {
@@ -184,5 +201,20 @@ pub(crate) fn declined(reason: Option<&str>) -> String {
         None => "The user declined to answer (in the askd inbox) and gave no reason. Nothing was chosen: do not take any \
                  option as their answer. Go on without it, or say what you cannot do."
             .to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_questions_with_one_text_are_left_to_the_agent() {
+        let asks = |texts: [&str; 2]| {
+            let asked = texts.map(|text| json!({ "question": text, "options": [{ "label": "A" }] }));
+            ask("claude", &json!({ "questions": asked })).map(drop)
+        };
+        assert!(asks(["Which?", "Why?"]).is_ok());
+        assert!(asks(["Which?", "Which?"]).unwrap_err().contains("the same text"));
     }
 }

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::question::Takes;
+use crate::outside::or_default;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Line<'a> {
@@ -39,7 +40,7 @@ pub(super) struct Line<'a> {
     #[serde(default)]
     pub(super) elicitation_id: Option<String>,
     // result
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) is_error: bool,
     #[serde(default)]
     pub(super) result: Option<Value>,
@@ -49,7 +50,7 @@ pub(super) struct Line<'a> {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct ResultMeta {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) id: String,
     /// Why a call was not carried out; absent on calls that were, and before the versions that have it.
     #[serde(default)]

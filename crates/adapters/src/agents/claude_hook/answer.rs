@@ -20,6 +20,7 @@ pub fn decision(
     match (tool, settlement) {
         (Tool::AskUserQuestion, Settlement::Answered(answer)) => question::outcome(input, takes, answer),
         (Tool::ExitPlanMode, Settlement::Answered(answer)) => {
+            plan::needs_approval(answer)?;
             let ignored = "a changed plan; this version of Claude Code would go on with the old one (send it back with a reason)";
             let updated = plan::updated(input, answer).ok_or(Unspeakable::CannotCarry(ignored))?;
             Ok(json!({ "behavior": "allow", "updatedInput": updated }))

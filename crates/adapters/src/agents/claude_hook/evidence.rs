@@ -3,9 +3,9 @@
 //! In: the call's input, the result that `PostToolUse` or the transcript shows, and the answer that askd had stored, if any.
 //! Out: [`Elsewhere`], in the arrays that answers are compared by.
 
-use askd_core::Answer;
 use askd_core::ask::APPROVE;
 use askd_core::lifecycle::Elsewhere;
+use askd_core::{Answer, ItemAnswer};
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -15,6 +15,12 @@ use crate::agents::claude::{Takes, plan};
 
 /// By which way the agent got an answer that did not come from askd.
 const VIA: &str = "terminal";
+/// The same where its own time-out was over.
+const VIA_TIME_OUT: &str = "time-out";
+/// What a program writes as the result of a call when it takes up a conversation in which the call has none: in the place of the process
+/// that asked, and whether or not that still waits.
+const CUT_OFF: [&str; 2] =
+    ["[Tool call interrupted: the session ended before", "[Tool call result not in this copy:"];
 /// What the program writes where only notes were given.
 const NOTES_ONLY: &str = "(notes only)";
 /// What the agent went on with where the plan was approved without the changes that askd had stored.
@@ -30,7 +36,28 @@ pub struct Went<'a> {
     pub told: Option<&'a str>,
 }
 
+impl Went<'_> {
+    /// Whether this is no result of the call, but what another process wrote in its place.
+    pub fn is_cut_off(&self) -> bool {
+        self.is_error && self.told.is_some_and(is_cut_off)
+    }
+
+    /// How long the program had waited, if it went on by itself.
+    fn timed_out(&self) -> Option<&Value> {
+        self.result?.get("afkTimeoutMs")
+    }
+}
+
+pub(super) fn is_cut_off(told: &str) -> bool {
+    CUT_OFF.iter().any(|start| told.starts_with(start))
+}
+
 pub fn went_on(tool: Tool, input: &Value, went: Went<'_>, ours: Option<&Answer>) -> Elsewhere {
+    if let Some(waited) = went.timed_out() {
+        let said = went.told.map(shorten);
+        let waited = || waited.as_u64().map(|waited| format!("No response after {} s", waited / 1000));
+        return Elsewhere::TimedOut { detail: said.or_else(waited), via: VIA_TIME_OUT.to_owned() };
+    }
     let answered = match tool {
         Tool::ExitPlanMode if went.is_error => None,
         Tool::ExitPlanMode => {
@@ -52,17 +79,16 @@ fn shorten(text: &str) -> String {
 }
 
 fn answers_of(input: &Value, went: Went<'_>, ours: Option<&Answer>) -> Option<Picked> {
-    let as_ours = |ours: &Answer| Picked { answers: ours.answers.clone(), notes: ours.notes.clone() };
+    let as_ours = |ours: &Answer| Picked {
+        answers: ours.answers.iter().map(ItemAnswer::to_texts).collect(),
+        notes: ours.notes.clone(),
+    };
     if went.is_error {
         // An answer with nothing in it is said so.
-        let is_nothing = |ours: &&Answer| ours.answers.iter().all(Vec::is_empty);
+        let is_nothing = |ours: &&Answer| ours.answers.iter().all(ItemAnswer::is_empty);
         return ours.filter(|_| went.told == Some(NOTHING)).filter(is_nothing).map(as_ours);
     }
     let result = went.result?;
-    // Nobody was there: the program went on by itself.
-    if result.get("afkTimeoutMs").is_some() {
-        return None;
-    }
     let mut reported = Reported::deserialize(result).ok()?;
     reported.answers.as_mut()?.retain(|_, given| given != NOTES_ONLY);
     if let Some(ours) = ours {
@@ -73,23 +99,7 @@ fn answers_of(input: &Value, went: Went<'_>, ours: Option<&Answer>) -> Option<Pi
             return Some(as_ours(ours));
         }
     }
-    let mut picked = picked(input, &reported)?;
-    // The dialog lists picks in its own order.
-    for (picks, ours) in picked.answers.iter_mut().zip(ours.iter().flat_map(|ours| &ours.answers)) {
-        if is_same_set(ours, picks) {
-            picks.clone_from(ours);
-        }
-    }
-    Some(picked)
-}
-
-fn is_same_set(ours: &[String], picks: &[String]) -> bool {
-    let sorted = |picks: &[String]| {
-        let mut picks = picks.to_vec();
-        picks.sort();
-        picks
-    };
-    sorted(ours) == sorted(picks)
+    picked(input, &reported)
 }
 
 #[cfg(test)]
@@ -109,13 +119,24 @@ mod tests {
     }
 
     fn answer(many: &[&str], one: &[&str]) -> Answer {
-        let own = |picks: &[&str]| picks.iter().map(|pick| (*pick).to_owned()).collect();
+        let known = ["Logging", "Metrics, traces", "The \"old\" one", "JWT", "Session cookies", APPROVE];
+        let read = |texts: &[&str]| {
+            let (picks, words) = texts
+                .iter()
+                .map(|text| (*text).to_owned())
+                .partition(|text: &String| known.contains(&text.as_str()));
+            ItemAnswer { picks, words }
+        };
         Answer {
-            answers: vec![own(many), own(one)],
+            answers: vec![read(many), read(one)],
             notes: vec![None, Some("soon".into())],
             edited_plan: None,
             next_mode: None,
         }
+    }
+
+    fn texts(answer: &Answer) -> Vec<Vec<String>> {
+        answer.answers.iter().map(ItemAnswer::to_texts).collect()
     }
 
     fn decided(tool: Tool, input: &Value, notes: bool, settlement: &Settlement) -> Value {
@@ -146,7 +167,7 @@ mod tests {
                 let Elsewhere::Answered { answers, notes, .. } = there_and_back(&given, ours) else {
                     panic!()
                 };
-                assert_eq!((&answers, &notes), (&given.answers, &given.notes));
+                assert_eq!((answers, notes), (texts(&given), given.notes.clone()));
             }
         }
     }
@@ -162,7 +183,7 @@ mod tests {
         let seen = went_on(Tool::AskUserQuestion, &input(), went, Some(&noted));
         assert_eq!(
             seen,
-            Elsewhere::Answered { answers: noted.answers, notes: noted.notes, via: VIA.to_owned() }
+            Elsewhere::Answered { answers: texts(&noted), notes: noted.notes, via: VIA.to_owned() }
         );
         // A note alone is the answer in own words.
         let alone = answer(&["Logging"], &[]);
@@ -170,7 +191,7 @@ mod tests {
         assert_eq!(answers[1], ["soon"]);
         let nothing = Answer { notes: vec![None, None], ..answer(&[], &[]) };
         let Elsewhere::Answered { answers, .. } = there_and_back(&nothing, Some(&nothing)) else { panic!() };
-        assert_eq!(answers, nothing.answers);
+        assert_eq!(answers, texts(&nothing));
         assert!(matches!(there_and_back(&nothing, None), Elsewhere::Rejected { .. }));
     }
 
@@ -193,9 +214,26 @@ mod tests {
     }
 
     #[test]
+    fn what_no_person_said_is_neither_an_answer_nor_a_refusal() {
+        let result = json!({"questions": input()["questions"], "answers": {}, "afkTimeoutMs": 5000});
+        let told = "No response after 5s \u{2014} the user may be away from keyboard.";
+        for (said, detail) in [(Some(told), told), (None, "No response after 5 s")] {
+            let went = Went { is_error: false, result: Some(&result), told: said };
+            let seen = went_on(Tool::AskUserQuestion, &input(), went, None);
+            let detail = Some(detail.to_owned());
+            assert_eq!(seen, Elsewhere::TimedOut { detail, via: VIA_TIME_OUT.to_owned() });
+        }
+        let is_cut_off = |is_error, told| Went { is_error, result: None, told: Some(told) }.is_cut_off();
+        let told = "[Tool call interrupted: the session ended before this call's result was recorded, so its outcome is unknown.]";
+        assert!(is_cut_off(true, told));
+        assert!(!is_cut_off(false, told) && !is_cut_off(true, "The user doesn't want to proceed"));
+    }
+
+    #[test]
     fn a_plan_is_approved_with_its_input_echoed_or_sent_back_with_the_reason() {
         let input = json!({"plan": "# A", "planFilePath": "/p"});
         let mut approval = answer(&["approve"], &[]);
+        approval.answers.truncate(1);
         let allow = |input: &Value, answer: &Answer| {
             let takes = Takes { notes: true, nothing: false };
             decision(Tool::ExitPlanMode, input, takes, &Settlement::Answered(answer.clone()))

@@ -136,6 +136,8 @@ impl Reader<'_> {
             }
         }
         self.at += 1;
-        serde_json::from_str(self.text.get(start..self.at)?).ok()
+        let text = self.text.get(start..self.at)?;
+        // Half of a surrogate pair cannot be held: such a name is none that is looked for.
+        Some(serde_json::from_str(text).unwrap_or_else(|_| text.to_owned()))
     }
 }

@@ -10,11 +10,16 @@ mod json_text;
 mod needle;
 mod question;
 mod settings;
+mod time_out;
 mod transcript;
 
 pub use answer::decision;
 pub use evidence::{Went, went_on};
 pub use hook::{HookEvent, HookInput, hook_output};
 pub use question::{AGENT, Seen, Tool, ask, likeness};
-pub use settings::{Installed, SettingsError, hook_command, install, installed, uninstall};
+pub use settings::{
+    FoundHook, SettingsError, found_hooks, hook_command, hook_parts, hooked_events, hooks_are_off, install,
+    shell_word, uninstall,
+};
+pub use time_out::{TIME_OUT_VARIABLE, time_out};
 pub use transcript::{Entry, TranscriptReader};

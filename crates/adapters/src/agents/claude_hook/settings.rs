@@ -1,10 +1,11 @@
 //! askd's hooks in a settings file of Claude Code: put in and taken out, everything else byte for byte.
 //!
 //! In: the text of the file and the command to run. Out: the new text, or why the file is left alone. Insertions are made
-//! behind what is there, so that taking them out gives the text from before; a hook of somebody else is never touched.
+//! behind what is there, so that taking them out gives the text from before; a hook of another program is never touched.
 
 use std::ops::Range;
 
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::json_text::{Member, Node, parse};
@@ -28,11 +29,12 @@ pub enum SettingsError {
 
 /// The command line of the hook for a shell: the program, its data folder if it is not the usual one.
 pub fn hook_command(program: &str, data: Option<&str>) -> String {
-    let data = data.map_or(String::new(), |data| format!(" --data {}", quoted(data)));
-    format!("{}{data} hook claude", quoted(program))
+    let data = data.map_or(String::new(), |data| format!(" --data {}", shell_word(data)));
+    format!("{}{data} hook claude", shell_word(program))
 }
 
-fn quoted(word: &str) -> String {
+/// A word for a shell, in quotes where it needs them.
+pub fn shell_word(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+@%".contains(&byte);
     if !word.is_empty() && word.bytes().all(plain) {
         word.to_owned()
@@ -41,69 +43,143 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// Whether a command is one that askd has put in.
-fn is_ours(command: &str) -> bool {
-    let command = command.trim();
-    command.strip_suffix(" hook claude").is_some_and(|program| {
-        let program = program.split(" --data ").next().unwrap_or(program).trim_matches('\'');
-        program.rsplit('/').next().is_some_and(|name| name.starts_with("askd"))
-    })
+/// The program and the data folder of a command, if it is exactly what [`hook_command`] writes for an absolute path.
+pub fn hook_parts(command: &str) -> Option<(String, Option<String>)> {
+    let (program, rest) = first_word(command.strip_suffix(" hook claude")?)?;
+    let data = match rest.strip_prefix(" --data ") {
+        Some(rest) => Some(first_word(rest)?.0),
+        None => None,
+    };
+    let is_whole = program.starts_with('/') && hook_command(&program, data.as_deref()) == command;
+    is_whole.then_some((program, data))
 }
 
-/// Whether askd's hooks are in a settings file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Installed {
-    Yes,
-    /// They run another askd, or are of another version.
-    Otherwise,
-    No,
-}
-
-pub fn installed(text: &str, command: &str) -> Result<Installed, SettingsError> {
-    if install(text, command)? == text {
-        return Ok(Installed::Yes);
+/// The first word as [`shell_word`] writes it, and what follows it.
+fn first_word(text: &str) -> Option<(String, &str)> {
+    let Some(mut rest) = text.strip_prefix('\'') else {
+        let end = text.find(' ').unwrap_or(text.len());
+        return Some((text[..end].to_owned(), &text[end..]));
+    };
+    let mut word = String::new();
+    loop {
+        let (part, after) = rest.split_once('\'')?;
+        word.push_str(part);
+        match after.strip_prefix(r"\''") {
+            Some(after) => {
+                word.push('\'');
+                rest = after;
+            }
+            None => return Some((word, after)),
+        }
     }
-    Ok(if uninstall(text)? == text { Installed::No } else { Installed::Otherwise })
+}
+
+/// One of askd's hooks in a settings file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundHook {
+    /// Claude Code's name of the event.
+    pub event: &'static str,
+    pub program: String,
+    /// The data folder that its command names.
+    pub data: Option<String>,
+    /// Whether it is as this version would write it for its program and folder.
+    pub is_current: bool,
+}
+
+/// The events that askd hooks into.
+pub fn hooked_events() -> impl Iterator<Item = &'static str> {
+    EVENTS.into_iter().map(|(event, _)| event)
+}
+
+/// All of askd's hooks in a settings file, in the order of the text.
+pub fn found_hooks(text: &str) -> Result<Vec<FoundHook>, SettingsError> {
+    let (_, text) = without_mark(text);
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok(entries(text, Containers::default())?.into_iter().map(|entry| entry.hook).collect())
+}
+
+/// What a settings file says of `disableAllHooks`, with which Claude Code runs no hook at all.
+pub fn hooks_are_off(text: &str) -> Option<bool> {
+    let (_, text) = without_mark(text);
+    let root = read(text).ok()?;
+    let value = &root.members()?.iter().rfind(|member| member.key == "disableAllHooks")?.value;
+    text[value.span.clone()].parse().ok()
 }
 
 /// The text with askd's hooks. The same text again if they are there already.
 pub fn install(text: &str, command: &str) -> Result<String, SettingsError> {
+    let (mark, text) = without_mark(text);
     let mut text = if text.trim().is_empty() { "{\n}\n".to_owned() } else { text.to_owned() };
-    read(&text)?;
-    if groups(&text)?.iter().filter(|group| group.command == command && group.current).count() == EVENTS.len()
-    {
-        return Ok(text);
+    let there = entries(&text, Containers::default())?;
+    let is_there = there.iter().all(|entry| entry.hook.is_current && entry.command == command)
+        && there.len() == EVENTS.len()
+        && hooked_events().all(|event| there.iter().any(|entry| entry.hook.event == event));
+    if !is_there {
+        text = taken_out(text.clone(), Containers::of(&text))?;
+        for (event, timeout) in EVENTS {
+            text = add(&text, event, timeout, command)?;
+        }
     }
-    text = uninstall(&text)?;
-    for (event, timeout) in EVENTS {
-        text = add(&text, event, timeout, command)?;
-    }
-    Ok(text)
+    Ok(format!("{mark}{text}"))
 }
 
-/// The text without askd's hooks, and without the containers that only they had filled.
-pub fn uninstall(text: &str) -> Result<String, SettingsError> {
-    let mut text = text.to_owned();
+/// The text without askd's hooks, and without the containers that only they had filled. Containers that were in `before`, the
+/// text from before an installation, stay.
+pub fn uninstall(text: &str, before: Option<&str>) -> Result<String, SettingsError> {
+    let (mark, text) = without_mark(text);
     if text.trim().is_empty() {
-        return Ok(text);
+        return Ok(format!("{mark}{text}"));
     }
-    while let Some(group) = groups(&text)?.pop() {
-        text.replace_range(group.cut, "");
+    let kept = before.map_or_else(Containers::default, |before| Containers::of(without_mark(before).1));
+    Ok(format!("{mark}{}", taken_out(text.to_owned(), kept)?))
+}
+
+fn taken_out(mut text: String, kept: Containers) -> Result<String, SettingsError> {
+    while let Some(entry) = entries(&text, kept)?.pop() {
+        text.replace_range(entry.cut, "");
     }
     Ok(text)
 }
 
-/// One of our groups in the text.
-struct Group {
+/// The byte order mark with which some editors begin a file, and the rest. Claude Code reads both.
+fn without_mark(text: &str) -> (&str, &str) {
+    text.split_at(if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 })
+}
+
+/// Which containers of hooks a text has.
+#[derive(Debug, Clone, Copy, Default)]
+struct Containers {
+    hooks: bool,
+    events: [bool; EVENTS.len()],
+}
+
+impl Containers {
+    fn of(text: &str) -> Self {
+        let root = read(text).ok();
+        let hooks = root.as_ref().and_then(|root| member(root, "hooks"));
+        let has = |event: &str| hooks.is_some_and(|hooks| member(hooks, event).is_some());
+        Self { hooks: hooks.is_some(), events: EVENTS.map(|(event, _)| has(event)) }
+    }
+}
+
+/// The value of a member; of several with the same name the last, as Claude Code reads them.
+fn member<'a>(node: &'a Node, key: &str) -> Option<&'a Node> {
+    node.members()?.iter().rfind(|member| member.key == key).map(|member| &member.value)
+}
+
+/// One of our entries in the text.
+struct Entry {
+    hook: FoundHook,
     command: String,
-    /// Whether it is as this version would write it.
-    current: bool,
     /// What to take away.
     cut: Range<usize>,
 }
 
 fn read(text: &str) -> Result<Node, SettingsError> {
-    serde_json::from_str::<Value>(text).map_err(|error| SettingsError::Malformed(error.to_string()))?;
+    // Without values: a half of a surrogate pair or a number beyond all bounds is text that Claude Code takes.
+    serde_json::from_str::<IgnoredAny>(text).map_err(|error| SettingsError::Malformed(error.to_string()))?;
     let node = parse(text).ok_or_else(|| SettingsError::Malformed("it is nested too deeply".to_owned()))?;
     let unexpected = |what: &str| Err(SettingsError::Unexpected(what.to_owned()));
     let Some(root) = node.members() else { return unexpected("its outermost value is not an object") };
@@ -129,8 +205,8 @@ fn read(text: &str) -> Result<Node, SettingsError> {
     Ok(node)
 }
 
-/// Our groups, in the order of the text. A group that holds a hook of somebody else beside ours loses ours only.
-fn groups(text: &str) -> Result<Vec<Group>, SettingsError> {
+/// Our entries, in the order of the text. A group that holds a hook of another program beside ours loses ours only.
+fn entries(text: &str, kept: Containers) -> Result<Vec<Entry>, SettingsError> {
     let root = read(text)?;
     let mut found = Vec::new();
     let Some(root_members) = root.members() else { return Ok(found) };
@@ -138,39 +214,48 @@ fn groups(text: &str) -> Result<Vec<Group>, SettingsError> {
     else {
         return Ok(found);
     };
+    let spans = |items: &[Node]| items.iter().map(|item| item.span.clone()).collect::<Vec<_>>();
+    let members = |members: &[Member]| members.iter().map(|member| member.span.clone()).collect::<Vec<_>>();
     let events = hooks.value.members().unwrap_or_default();
     for (at_event, event) in events.iter().enumerate() {
-        let Some((_, timeout)) = EVENTS.into_iter().find(|(name, _)| *name == event.key) else { continue };
-        let items = event.value.items().unwrap_or_default();
-        for (at_group, group) in items.iter().enumerate() {
-            let value: Value = serde_json::from_str(&text[group.span.clone()]).unwrap_or(Value::Null);
-            let entries = value["hooks"].as_array().map(Vec::as_slice).unwrap_or_default();
-            let command =
-                |entry: &Value| entry["command"].as_str().filter(|text| is_ours(text)).map(str::to_owned);
-            let Some((at, command)) =
-                entries.iter().enumerate().find_map(|(at, entry)| Some((at, command(entry)?)))
-            else {
-                continue;
-            };
-            let current = value == of(timeout, &command);
-            let spans = |items: &[Node]| items.iter().map(|item| item.span.clone()).collect::<Vec<_>>();
-            let members =
-                |members: &[Member]| members.iter().map(|member| member.span.clone()).collect::<Vec<_>>();
-            let cut = if entries.len() > 1 {
-                let list = group.members().into_iter().flatten().find(|member| member.key == "hooks");
-                let Some(list) = list.and_then(|list| list.value.items()) else { continue };
-                cut(text, &spans(list), at)
-            } else if items.len() > 1 {
-                cut(text, &spans(items), at_group)
-            } else if events.len() > 1 {
-                cut(text, &members(events), at_event)
-            } else {
-                cut(text, &members(root_members), at_hooks)
-            };
-            found.push(Group { command, current, cut });
+        let Some(n) = EVENTS.iter().position(|(name, _)| *name == event.key) else { continue };
+        let groups = event.value.items().unwrap_or_default();
+        for (at_group, group) in groups.iter().enumerate() {
+            let list = member(group, "hooks").and_then(Node::items).unwrap_or_default();
+            let matcher = member(group, "matcher").map(|node| value_of(text, node));
+            for (at, node) in list.iter().enumerate() {
+                let value = value_of(text, node);
+                let Some((command, hook)) = ours(&value, matcher.as_ref(), n) else { continue };
+                let cut = if list.len() > 1 {
+                    cut(text, &spans(list), at)
+                } else if groups.len() > 1 || kept.events[n] {
+                    cut(text, &spans(groups), at_group)
+                } else if events.len() > 1 || kept.hooks {
+                    cut(text, &members(events), at_event)
+                } else {
+                    cut(text, &members(root_members), at_hooks)
+                };
+                found.push(Entry { hook, command, cut });
+            }
         }
     }
     Ok(found)
+}
+
+/// What a node says; null where that cannot be held, which nothing of ours is.
+fn value_of(text: &str, node: &Node) -> Value {
+    serde_json::from_str(&text[node.span.clone()]).unwrap_or(Value::Null)
+}
+
+/// An entry that askd has put in: its command is exactly what askd writes. A program of another name than `askd` is known by
+/// the rest of the entry, so that a program which only has the same arguments is left alone.
+fn ours(entry: &Value, matcher: Option<&Value>, n: usize) -> Option<(String, FoundHook)> {
+    let (event, timeout) = EVENTS[n];
+    let command = entry["command"].as_str()?;
+    let (program, data) = hook_parts(command)?;
+    let is_current = *entry == entry_of(timeout, command) && matcher.and_then(Value::as_str) == Some(MATCHER);
+    let is_named = entry["type"] == "command" && program.rsplit('/').next() == Some("askd");
+    (is_named || is_current).then(|| (command.to_owned(), FoundHook { event, program, data, is_current }))
 }
 
 /// What to remove for one of several values: itself and the comma that binds it.
@@ -194,18 +279,18 @@ fn cut(text: &str, spans: &[Range<usize>], at: usize) -> Range<usize> {
 }
 
 fn of(timeout: u64, command: &str) -> Value {
-    json!({ "matcher": MATCHER, "hooks": [{ "type": "command", "command": command, "timeout": timeout }] })
+    json!({ "matcher": MATCHER, "hooks": [entry_of(timeout, command)] })
+}
+
+fn entry_of(timeout: u64, command: &str) -> Value {
+    json!({ "type": "command", "command": command, "timeout": timeout })
 }
 
 fn add(text: &str, event: &str, timeout: u64, command: &str) -> Result<String, SettingsError> {
     let root = read(text)?;
     let style = Style::of(text);
     let group = of(timeout, command);
-    let find = |node: &Node, key: &str| {
-        node.members()
-            .and_then(|members| members.iter().find(|member| member.key == key))
-            .map(|member| member.value.clone())
-    };
+    let find = |node: &Node, key: &str| member(node, key).cloned();
     let (container, depth, key, value) = match find(&root, "hooks") {
         None => (root, 1, Some("hooks"), json!({ event: [group] })),
         Some(hooks) => match find(&hooks, event) {

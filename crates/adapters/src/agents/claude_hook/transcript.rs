@@ -10,8 +10,10 @@ use memchr::{memchr, memmem, memrchr};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::evidence::is_cut_off;
 use super::needle::Needle;
 use super::question::Tool;
+use crate::outside::readable;
 
 /// Bytes before a question in which the words that lead to it are looked for; the line with them is kept from block to block.
 const EXCERPT_REACH: usize = 64 << 10;
@@ -55,9 +57,18 @@ impl Entry {
 /// Reads one transcript.
 #[derive(Debug, Default)]
 pub struct TranscriptReader {
-    open: HashMap<String, (Tool, Value)>,
+    calls: HashMap<String, Call>,
     /// The last line in which the assistant said something, unread.
     said: Vec<u8>,
+}
+
+/// A call whose result is still looked for.
+#[derive(Debug)]
+struct Call {
+    tool: Tool,
+    input: Value,
+    /// Another process took up the conversation and wrote in the place of the result; the one that asked may still write the real one.
+    cut_off: bool,
 }
 
 #[derive(Deserialize)]
@@ -84,13 +95,13 @@ struct Message {
 impl TranscriptReader {
     /// The calls that have no result yet.
     pub fn open(&self) -> impl Iterator<Item = &str> {
-        self.open.keys().map(String::as_str)
+        self.calls.iter().filter(|(_, call)| !call.cut_off).map(|(id, _)| id.as_str())
     }
 
     /// Reads whole lines; the last one may lack its line feed.
     pub fn lines(&mut self, block: &[u8]) -> Vec<Entry> {
         let mut needles: Vec<Needle> = Tool::ALL.iter().map(|tool| Needle::new(tool.name())).collect();
-        needles.extend(self.open.keys().map(|id| Needle::new(id)));
+        needles.extend(self.calls.keys().map(|id| Needle::new(id)));
         let mut entries = Vec::new();
         let mut at = 0;
         while let Some(hit) = needles.iter_mut().filter_map(|needle| needle.next(block, at)).min() {
@@ -114,7 +125,7 @@ impl TranscriptReader {
         if !has("\"tool_use\"") && !has("\"tool_result\"") {
             return Vec::new();
         }
-        let Ok(line) = serde_json::from_slice::<Line>(bytes) else { return Vec::new() };
+        let Ok(line) = serde_json::from_str::<Line>(&readable(bytes)) else { return Vec::new() };
         // Records of requests repeat a result without its structure, and may come before it: only the two kinds count.
         match line.kind.as_deref() {
             Some("assistant") => self.asked(line, before),
@@ -144,11 +155,11 @@ impl TranscriptReader {
             else {
                 continue;
             };
-            if !is_plain(id) || self.open.contains_key(id) || self.open.len() >= MAX_OPEN {
+            if !is_plain(id) || self.calls.contains_key(id) || self.calls.len() >= MAX_OPEN {
                 continue;
             }
             let input = block.get("input").cloned().unwrap_or(Value::Null);
-            self.open.insert(id.to_owned(), (tool, input.clone()));
+            self.calls.insert(id.to_owned(), Call { tool, input: input.clone(), cut_off: false });
             let here = (!said_here.is_empty()).then(|| excerpt_of(&said_here));
             entries.push(Entry::Asked {
                 tool,
@@ -165,7 +176,8 @@ impl TranscriptReader {
 
     /// What the same message said before: each of its blocks is a line of its own.
     fn said_before(&self, before: &[u8], message_id: Option<&str>) -> Option<String> {
-        let line: Line = serde_json::from_slice(said_in(before).unwrap_or(&self.said)).ok()?;
+        let said = said_in(before).unwrap_or(&self.said);
+        let line: Line = serde_json::from_str(&readable(said)).ok()?;
         let message = line.message?;
         if message.id.is_none() || message.id.as_deref() != message_id {
             return None;
@@ -184,14 +196,22 @@ impl TranscriptReader {
                 continue;
             }
             let Some(id) = block.get("tool_use_id").and_then(Value::as_str) else { continue };
-            let Some((tool, input)) = self.open.remove(id) else { continue };
+            let (is_error, told) =
+                (block.get("is_error").and_then(Value::as_bool).unwrap_or(false), told(block.get("content")));
+            let Some(Call { tool, input, cut_off }) = self.calls.remove(id) else { continue };
+            if is_error && told.as_deref().is_some_and(is_cut_off) {
+                self.calls.insert(id.to_owned(), Call { tool, input: input.clone(), cut_off: true });
+                if cut_off {
+                    continue;
+                }
+            }
             entries.push(Entry::Ended {
                 tool,
                 call_id: id.to_owned(),
                 session: session.clone(),
                 input,
-                is_error: block.get("is_error").and_then(Value::as_bool).unwrap_or(false),
-                told: told(block.get("content")),
+                is_error,
+                told,
                 result: line.tool_use_result.clone().filter(Value::is_object),
             });
         }
@@ -292,6 +312,18 @@ mod tests {
         };
         assert_eq!((&result["answers"]["Q"], told.as_str()), (&json!("A"), "told"));
         assert_eq!(reader.open().count(), 0);
+    }
+
+    #[test]
+    fn the_real_result_is_still_read_after_another_process_wrote_in_its_place() {
+        let mut reader = TranscriptReader::default();
+        reader.lines(asks("toolu_1").as_bytes());
+        let cut_off =
+            ends("toolu_1", true).replace("told", "[Tool call interrupted: the session ended before this");
+        assert_eq!(reader.lines(cut_off.as_bytes()).len(), 1);
+        assert_eq!((reader.open().count(), reader.lines(cut_off.as_bytes()).len()), (0, 0));
+        let found = reader.lines(ends("toolu_1", false).as_bytes());
+        assert!(matches!(&found[..], [Entry::Ended { is_error: false, .. }]), "{found:?}");
     }
 
     #[test]

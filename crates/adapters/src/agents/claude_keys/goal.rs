@@ -4,10 +4,11 @@
 //! not been seen to do is refused here, before any key is pressed.
 
 use askd_core::question::{Item, Kind};
-use askd_core::{Answer, Ask, RejectMode, Settlement};
+use askd_core::{Answer, Ask, ItemAnswer, RejectMode, Settlement};
 
 use super::screen::bare;
 use crate::agents::claude::answers::quoted;
+use crate::agents::claude::plan::needs_approval;
 
 /// Characters that are typed: more do not fit on a screen, and what is not on the screen cannot be checked.
 pub const MAX_TYPED_CHARS: usize = 1_000;
@@ -27,6 +28,8 @@ pub enum Untypable {
     ChangedPlan,
     #[error("the mode to go on in cannot be chosen by keys")]
     NextMode,
+    #[error("only the pick \"approve\" approves a plan")]
+    NotApproved,
     #[error("what the plan says is not known, so the screen cannot be checked")]
     NoPlan,
     #[error("nothing is picked, and the dialog has no way to say so")]
@@ -102,6 +105,7 @@ fn plan(ask: &Ask, settlement: &Settlement) -> Result<Goal, Untypable> {
     let text = ask.body.as_ref().map(|body| body.text.as_str()).unwrap_or_default();
     let ending = text.lines().rev().map(letters).find(|line| !line.is_empty()).ok_or(Untypable::NoPlan)?;
     match settlement {
+        Settlement::Answered(answer) if needs_approval(answer).is_err() => Err(Untypable::NotApproved),
         Settlement::Answered(answer) if answer.edited_plan.is_some() => Err(Untypable::ChangedPlan),
         Settlement::Answered(answer) if answer.next_mode.is_some() => Err(Untypable::NextMode),
         Settlement::Answered(answer) if answer.notes.iter().any(Option::is_some) => Err(Untypable::Note),
@@ -124,7 +128,7 @@ fn answers(ask: &Ask, answer: &Answer) -> Result<Vec<ItemGoal>, Untypable> {
     if answer.notes.iter().any(Option::is_some) {
         return Err(Untypable::Note);
     }
-    let empty = Vec::new();
+    let empty = ItemAnswer::default();
     let goals: Result<Vec<ItemGoal>, Untypable> = ask
         .questions
         .iter()
@@ -138,24 +142,24 @@ fn answers(ask: &Ask, answer: &Answer) -> Result<Vec<ItemGoal>, Untypable> {
     })
 }
 
-fn item_goal(item: &Item, picks: &[String]) -> Result<ItemGoal, Untypable> {
-    let place = |pick: &String| item.options.iter().position(|option| option.value == *pick);
-    let words: Vec<&String> = picks.iter().filter(|pick| place(pick).is_none()).collect();
-    let words = match words[..] {
+fn item_goal(item: &Item, answer: &ItemAnswer) -> Result<ItemGoal, Untypable> {
+    let words = match &answer.words[..] {
         [] => None,
         [one] => Some(typed(one)?),
         _ => return Err(Untypable::SeveralWords),
     };
+    if answer.picks.iter().any(|pick| !item.options.iter().any(|option| option.value == *pick)) {
+        return Err(Untypable::Unknown);
+    }
     // Seen with 2.1.325: the model gets a replacement character in its place.
-    let is_changed = |pick: &String| place(pick).is_some() && pick.contains(char::is_control);
-    if picks.iter().any(is_changed) {
+    if answer.picks.iter().any(|pick| pick.contains(char::is_control)) {
         return Err(Untypable::Label);
     }
     let has_previews = item.options.iter().any(|option| option.preview.is_some());
     if words.is_some() && has_previews {
         return Err(Untypable::WordsBesidePreviews);
     }
-    Ok(shown(item, picks, words))
+    Ok(shown(item, &answer.picks, words))
 }
 
 fn shown(item: &Item, picks: &[String], words: Option<String>) -> ItemGoal {

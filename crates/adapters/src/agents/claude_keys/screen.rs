@@ -3,9 +3,11 @@
 //! In: the text of a pane, as tmux captures it. Out: [`Screen`], total on any text. Lines are wrapped by the width of the pane and
 //! framed, so texts are compared without blanks and frames ([`bare`]).
 
-/// What Claude Code writes above the answers before they are sent.
+/// Claude Code writes this above the answers before they are sent, and, before 2.1.326 or so, [`READY`] below them.
 const REVIEW: &str = "Review your answers";
 const READY: &str = "Ready to submit your answers?";
+/// The last tab in the header of a dialog that has such a page.
+const SUBMIT_TAB: &str = "✔ Submit";
 const PROCEED: &str = "Would you like to proceed?";
 /// The last line of a question's dialog begins and ends with these.
 const FOOTER: &str = "Enter to select";
@@ -21,6 +23,8 @@ pub enum Screen {
     Question(Dialog),
     /// The page after the last one of several.
     Review(Review),
+    /// A page below the tabs of a call's questions that is neither of the two.
+    UnknownPage,
     Plan(PlanDialog),
     Other,
 }
@@ -76,6 +80,7 @@ impl Screen {
             .map(Self::Question)
             .or_else(|| review(&lines).map(Self::Review))
             .or_else(|| plan(&lines).map(Self::Plan))
+            .or_else(|| has_tabs(&lines).then_some(Self::UnknownPage))
             .unwrap_or(Self::Other)
     }
 }
@@ -97,9 +102,18 @@ fn question(lines: &[&str]) -> Option<Dialog> {
 fn review(lines: &[&str]) -> Option<Review> {
     let body = &lines[below_header(lines)?..];
     let start = body.iter().position(|line| line.trim() == REVIEW)?;
-    let end = body.iter().rposition(|line| line.trim() == READY).filter(|end| *end > start)?;
-    let rows = rows(&body[end + 1..]);
+    // Own words among the answers may look like a row: the page's own rows are the last ones.
+    let first = body.iter().rposition(|line| row(line, 1).is_some()).filter(|first| *first > start)?;
+    let rows = rows(&body[first..]);
+    let ready = body[..first].iter().rposition(|line| !line.trim().is_empty());
+    let end = ready.filter(|at| *at > start && body[*at].trim() == READY).unwrap_or(first);
     (rows.len() == 2).then(|| Review { answers: bare(&body[start + 1..end].concat()), rows })
+}
+
+/// Whether the tabs of a call's questions, with the page that submits them, are above all that is shown.
+fn has_tabs(lines: &[&str]) -> bool {
+    let header = below_header(lines).map(|below| lines[below - 1].trim_start());
+    header.is_some_and(|line| line.starts_with('←') && line.contains(SUBMIT_TAB))
 }
 
 fn plan(lines: &[&str]) -> Option<PlanDialog> {

@@ -15,7 +15,8 @@ const BELOW_FEEDBACK: &str = "shift+tabtoapprovewiththisfeedback";
 /// Approves a plan and leaves every edit to be approved; what else it says differs by version.
 const MANUALLY: &str = "manuallyapproveedits";
 const SUBMIT: &str = "Submitanswers";
-const UNANSWERED: &str = "⚠Youhavenotansweredallquestions";
+/// The last page's warning of skipped questions; 2.1.328 has the second one.
+const UNANSWERED: [&str; 2] = ["⚠Youhavenotansweredallquestions", "⚠Somequestionsareunanswered"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key {
@@ -53,14 +54,6 @@ pub enum Stop {
     Differs,
 }
 
-impl Stop {
-    /// The key that leaves what was opened without deciding anything.
-    pub fn way_back(self, screen: &Screen) -> Option<Key> {
-        // From the last page to the questions; Escape, and its own "Cancel", would reject the whole call.
-        (self == Self::Differs && matches!(screen, Screen::Review(_))).then_some(Key::Left)
-    }
-}
-
 #[derive(Debug, Clone)]
 pub struct Steering {
     goal: Goal,
@@ -94,6 +87,32 @@ impl Steering {
         self.done = done;
         next.unwrap_or_else(Step::Stop)
     }
+
+    /// After a stop: the next key on the way back to the first question, nothing ticked. None where that is shown, where no
+    /// key of ours has opened the page, and on any other screen. Escape, and the last page's "Cancel", would reject the call.
+    pub fn back(&self, screen: &Screen) -> Option<Key> {
+        let Goal::Answer(items) = &self.goal else { return None };
+        match screen {
+            Screen::Review(_) | Screen::UnknownPage => (self.done > 0).then_some(Key::Left),
+            Screen::Question(dialog) => {
+                let at = items.iter().position(|item| is_shown(item, dialog))?;
+                // On the row of own words, Left moves within the words.
+                let in_words = dialog
+                    .rows
+                    .get(items[at].options.len())
+                    .is_some_and(|row| row.is_focused)
+                    .then_some(Key::Up);
+                let ticked = dialog.rows.iter().find(|row| row.is_ticked == Some(true)).and_then(tick);
+                in_words.or(ticked).or((at > 0).then_some(Key::Left))
+            }
+            Screen::Plan(_) | Screen::Other => None,
+        }
+    }
+}
+
+/// The key that ticks or unticks a row: there is one for each of the first nine.
+fn tick(row: &Row) -> Option<Key> {
+    row.number.and_then(|number| u8::try_from(number).ok()).filter(|digit| *digit <= 9).map(Key::Digit)
 }
 
 fn is_shown(item: &ItemGoal, dialog: &Dialog) -> bool {
@@ -148,12 +167,7 @@ fn one(item: &ItemGoal, dialog: &Dialog, is_only: bool) -> Next {
 fn several(item: &ItemGoal, dialog: &Dialog) -> Next {
     for (i, row) in dialog.rows.iter().take(item.options.len()).enumerate() {
         if row.is_ticked != Some(item.picks.contains(&i)) {
-            // There is a key for each of the first nine.
-            return u8::try_from(i + 1)
-                .ok()
-                .filter(|digit| *digit <= 9)
-                .map(|digit| Step::Press(Key::Digit(digit)))
-                .ok_or(Stop::NoSuchRow);
+            return tick(row).map(Step::Press).ok_or(Stop::NoSuchRow);
         }
     }
     match &item.words {
@@ -200,7 +214,7 @@ fn review(items: &[ItemGoal], done: usize, page: &Review) -> Next {
     if done != items.len() {
         return Err(if done == 0 { Stop::NotAtTheBeginning } else { Stop::NotShown });
     }
-    let answers = page.answers.strip_prefix(UNANSWERED).unwrap_or(&page.answers);
+    let answers = UNANSWERED.iter().find_map(|said| page.answers.strip_prefix(said)).unwrap_or(&page.answers);
     if !is_reviewed(answers, items) || page.rows[0].text != SUBMIT {
         return Err(Stop::Differs);
     }

@@ -1,7 +1,7 @@
 //! Recorded dialogs, played back: before each recorded key the planner must want that very key, and what it would decide must be on
 //! the screen. The files have the screen before the first key, then every key with the screen after it.
 
-use askd_core::{Answer, RejectMode, Settlement};
+use askd_core::{Answer, ItemAnswer, RejectMode, Settlement};
 use serde_json::{Value, json};
 
 use super::{Goal, Key, Screen, Steering, Step, Stop, Untypable};
@@ -42,6 +42,15 @@ captures!(
     "2.1.325-preview",
     "2.1.325-skipped",
     "2.1.325-three",
+    "2.1.328-escape",
+    "2.1.328-long",
+    "2.1.328-long-narrow",
+    "2.1.328-own-words",
+    "2.1.328-picks-and-words",
+    "2.1.328-plan-feedback",
+    "2.1.328-preview",
+    "2.1.328-skipped",
+    "2.1.328-three",
 );
 
 /// The screen before the first key, and every key with the screen after it.
@@ -66,6 +75,17 @@ fn asked(scene: &str) -> askd_core::Ask {
 
 fn answered(answers: Value) -> Settlement {
     let answers: Vec<Vec<String>> = serde_json::from_value(answers).unwrap();
+    // Whatever a scene offers is picked, all else is own words.
+    let all: Value = serde_json::from_str(include_str!("captures/questions.json")).unwrap();
+    let scenes = all.as_object().unwrap().keys().map(String::as_str).chain(["plan"]);
+    let items: Vec<_> = scenes.flat_map(|scene| asked(scene).questions).collect();
+    let is_option =
+        |text: &String| items.iter().flat_map(|item| &item.options).any(|option| option.value == *text);
+    let read = |texts: Vec<String>| {
+        let (picks, words) = texts.into_iter().partition(is_option);
+        ItemAnswer { picks, words }
+    };
+    let answers: Vec<ItemAnswer> = answers.into_iter().map(read).collect();
     let notes = vec![None; answers.len()];
     Settlement::Answered(Answer { answers, notes, edited_plan: None, next_mode: None })
 }
@@ -109,22 +129,31 @@ fn recorded_dialogs_are_answered_by_the_recorded_keys() {
     let interrupt = rejected(RejectMode::Interrupt, None);
     let feedback = rejected(RejectMode::Decline, Some("also add tests"));
     for (name, scene, settlement) in [
+        ("2.1.328-three", "three", answered(three.clone())),
         ("2.1.325-three", "three", answered(three.clone())),
         ("2.1.120-three", "three", answered(three.clone())),
         ("2.0.76-three", "three", answered(three)),
         ("2.1.325-own-words", "single", answered(json!([["@app and /help #x"]]))),
+        ("2.1.328-own-words", "single", answered(json!([["@app and /help #x"]]))),
         ("2.1.325-own-lines", "single", answered(json!([["line one\nline \"two\""]]))),
         ("2.1.120-own-words", "single", answered(json!([["own words"]]))),
         ("2.0.76-own-words", "single", answered(json!([["own words"]]))),
         ("2.1.325-picks-and-words", "multi", answered(json!([["own words", "Logging"]]))),
+        ("2.1.328-picks-and-words", "multi", answered(json!([["own words", "Logging"]]))),
         ("2.1.325-skipped", "three", answered(json!([[], ["Metrics, traces"], []]))),
+        ("2.1.328-skipped", "three", answered(json!([[], ["Metrics, traces"], []]))),
         ("2.1.325-preview", "preview", answered(json!([["List"]]))),
+        ("2.1.328-preview", "preview", answered(json!([["List"]]))),
         ("2.1.120-preview", "preview", answered(json!([["List"]]))),
         ("2.1.325-long", "long", answered(json!([["日本 🦀"]]))),
+        ("2.1.328-long", "long", answered(json!([["日本 🦀"]]))),
         ("2.1.325-long-narrow", "long", answered(json!([["עברית, \"ציטוט\""]]))),
+        ("2.1.328-long-narrow", "long", answered(json!([["עברית, \"ציטוט\""]]))),
         ("2.1.325-escape", "single", interrupt.clone()),
+        ("2.1.328-escape", "single", interrupt.clone()),
         ("2.1.325-plan-escape", "plan", interrupt),
         ("2.1.325-plan-feedback", "plan", feedback.clone()),
+        ("2.1.328-plan-feedback", "plan", feedback.clone()),
         ("2.0.76-plan-feedback", "plan", feedback),
         ("2.1.120-plan-approved", "plan", answered(json!([["approve"]]))),
     ] {
@@ -157,8 +186,50 @@ fn what_an_old_dialog_forgot_is_not_submitted() {
             screen = after;
         }
         assert_eq!(steering.next(&screen), Step::Stop(Stop::Differs), "{name}");
-        assert_eq!(Stop::Differs.way_back(&screen), Some(Key::Left));
+        assert_eq!(steering.back(&screen), Some(Key::Left), "{name}");
     }
+}
+
+/// A later version may change the page that submits: it is no page to press Enter on, and the way back leads to the first
+/// question with nothing ticked.
+#[test]
+fn an_unknown_last_page_is_left_for_the_first_question() {
+    let page = |text: &str| Screen::read(text);
+    let changed = capture("2.1.328-three").replace("Review your answers", "Here is what you said");
+    let pages: Vec<Screen> =
+        changed.split("===== ").skip(1).map(|part| page(part.split_once('\n').unwrap().1)).collect();
+    let goal = || goal("three", &answered(json!([["OAuth2"], ["Alerts", "Logging"], ["SQLite"]])));
+    let mut steering = Steering::new(goal());
+    let unknown = pages.iter().position(|screen| *screen == Screen::UnknownPage).unwrap();
+    for screen in &pages[..unknown] {
+        assert!(matches!(steering.next(screen), Step::Press(_)), "{screen:?}");
+    }
+    assert_eq!(steering.next(&pages[unknown]), Step::Stop(Stop::NotShown));
+    // The last question, the second one with its ticks, the same without them, the first one.
+    assert_eq!(steering.back(&pages[unknown]), Some(Key::Left));
+    assert_eq!(steering.back(&pages[unknown - 1]), Some(Key::Left));
+    let second = pages.iter().rposition(|screen| matches!(screen, Screen::Question(dialog) if dialog.rows.iter().any(|row| row.is_ticked == Some(true))));
+    assert_eq!(steering.back(&pages[second.unwrap()]), Some(Key::Digit(1)));
+    assert_eq!(steering.back(&pages[0]), None);
+    // A page that somebody else has opened is left alone, and so is any other screen.
+    assert_eq!(Steering::new(goal()).back(&pages[unknown]), None);
+    assert_eq!(steering.back(&Screen::Other), None);
+}
+
+/// Own words that look like the page's rows are part of the answers.
+#[test]
+fn own_words_that_look_like_rows_are_no_rows_of_the_last_page() {
+    let (_, keys) = played("2.1.328-picks-and-words");
+    let Some((_, Screen::Review(page))) = keys.iter().find(|(_, screen)| matches!(screen, Screen::Review(_)))
+    else {
+        panic!("no last page");
+    };
+    assert_eq!(page.rows.len(), 2);
+    let text = capture("2.1.328-picks-and-words").replace("own words", "x\n1. Submit answers\n2. Cancel\ny");
+    let faked = text.split("===== ").map(Screen::read).find(|screen| matches!(screen, Screen::Review(_)));
+    let Some(Screen::Review(faked)) = faked else { panic!("no last page") };
+    assert_eq!(faked.rows, page.rows);
+    assert!(faked.answers.contains("1.Submitanswers2.Cancely"), "{}", faked.answers);
 }
 
 /// Every recorded screen, with every question but its own: no key at all.

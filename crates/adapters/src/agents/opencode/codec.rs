@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use super::listing::Purpose;
 use super::open::{Open, OpenRequests, Way};
 use super::session::Sessions;
-use super::wire::{AnyRequest, Envelope};
+use super::wire::{AnyRequest, Envelope, QuestionRequest};
 use super::{permission, question};
 use crate::codec::{Begin, Codec, Settlement, Start, Unspeakable};
 use crate::heard::{Call, CallMethod, Heard, Speech};
@@ -223,7 +223,10 @@ impl Codec for OpencodeCodec {
             return Err(Unspeakable::Misfit(format!("OpenCode does not wait for it any more: {why}")));
         }
         let (noun, (verb, body)) = match way {
-            Way::Question => ("question", question::speak(settled)?),
+            Way::Question => {
+                let request: QuestionRequest = envelope.payload.read().map_err(Unspeakable::Unreadable)?;
+                ("question", question::speak(&request.questions, settled)?)
+            }
             Way::Permission => ("permission", permission::speak(settled)?),
         };
         let path = format!("/{noun}/{}/{verb}", request.id);
@@ -247,6 +250,11 @@ impl Codec for OpencodeCodec {
 
     fn forget(&mut self, native_id: &str) {
         self.open.forget(native_id);
+    }
+
+    fn own_name(&self, native: &RawValue) -> Option<String> {
+        let envelope = Envelope::read(native.get()).ok()?;
+        envelope.payload.read::<AnyRequest>().ok().map(|request| request.id)
     }
 
     fn judge(&self, status: u16, body: &[u8]) -> DeliveryInput {

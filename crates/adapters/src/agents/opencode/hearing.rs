@@ -1,11 +1,12 @@
 //! What the events of the server mean.
 
 use askd_core::lifecycle::Elsewhere;
-use askd_core::{Cause, Settlement, ToolRef};
+use askd_core::{Ask, Cause, Settlement, ToolRef};
 use serde::Deserialize;
+use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::codec::{OpencodeCodec, clean, is_plain};
+use super::codec::{OpencodeCodec, clean, is_plain, post, write};
 use super::listing::Looking;
 use super::open::{Open, Way};
 use super::verdict::{self, VIA, answered, dismissed, ended, standing};
@@ -34,6 +35,9 @@ impl OpencodeCodec {
                 let way = Way::of_event(&payload.kind).ok_or("not a request")?;
                 let native = RawValue::from_string(text.to_owned()).map_err(|error| error.to_string())?;
                 let properties = payload.properties.ok_or("a request without properties")?;
+                if self.start == Start::Observed {
+                    self.use_again(properties);
+                }
                 self.hear_asked(way, directory, properties, native, heard)?;
             }
             "question.replied" => self.hear_answered(payload.read()?, heard),
@@ -88,6 +92,14 @@ impl OpencodeCodec {
         Ok(())
     }
 
+    /// OpenCode makes each id once. An event that asks under the id of a request that is over asks something new all the same, and the
+    /// hub knows whether it is: a list, in contrast, may be older than the end.
+    fn use_again(&mut self, properties: &RawValue) {
+        if let Ok(request) = serde_json::from_str::<AnyRequest>(properties.get()) {
+            self.open.forget_end(&request.id);
+        }
+    }
+
     /// A request, by its event or from a list.
     pub(super) fn hear_asked(
         &mut self,
@@ -99,30 +111,44 @@ impl OpencodeCodec {
     ) -> Result<(), String> {
         let text = properties.get();
         let request: AnyRequest = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        if !is_plain(&request.id) || self.open.why_ended(&request.id).is_some() {
-            return Ok(());
+        if !is_plain(&request.id) {
+            return Err("a request whose id cannot be a part of a path".to_owned());
         }
-        let mut ask = match way {
-            Way::Question => {
-                let request: QuestionRequest =
-                    serde_json::from_str(text).map_err(|error| error.to_string())?;
-                question::ask(&self.agent, request)
+        if self.open.why_ended(&request.id).is_some() {
+            // A list that is older than the end, or a server of askd's own, in which nobody else could answer.
+            let why = "a request under the id of one that is over".to_owned();
+            if self.start != Start::Observed && !self.beside_acp {
+                heard.push(refuse(way, &request, directory.as_deref(), &why));
             }
-            Way::Permission => {
-                let asked: PermissionRequest =
-                    serde_json::from_str(text).map_err(|error| error.to_string())?;
-                self.sessions.get_mut(&request.session).rejected = None;
-                permission::ask(&self.agent, &asked)
-            }
-        };
+            return Err(why);
+        }
+        if way == Way::Permission {
+            self.sessions.get_mut(&request.session).rejected = None;
+        }
         let message = request.tool.as_ref().map(|link| link.message.as_str());
-        ask.context = self.sessions.context(&request.session, directory.as_deref(), message);
-        ask.tool = request
+        let context = self.sessions.context(&request.session, directory.as_deref(), message);
+        let tool = request
             .tool
             .as_ref()
             .map(|link| ToolRef { message_id: Some(link.message.clone()), call_id: Some(link.call.clone()) });
-        // What cannot be shown stays with OpenCode's own screen.
-        ask.check().map_err(|errors| format!("a request that askd cannot show: {errors}"))?;
+        let checked = |ask: Ask| {
+            let ask = Ask { context: context.clone(), tool: tool.clone(), ..ask };
+            ask.check().map(|()| ask).map_err(|errors| format!("a request that askd cannot show: {errors}"))
+        };
+        let ask = match understood(&self.agent, way, text).and_then(checked) {
+            Err(_) if way == Way::Question => checked(question::as_it_came(&self.agent, text)),
+            understood => understood,
+        };
+        let ask = match ask {
+            Ok(ask) => ask,
+            Err(why) => {
+                // A server that somebody else started has a screen of its own.
+                if self.start != Start::Observed && !self.beside_acp {
+                    heard.push(refuse(way, &request, directory.as_deref(), &why));
+                }
+                return Err(why);
+            }
+        };
         self.sessions.announce(&request.session, directory.as_deref(), heard);
         let (native_id, native_session) = (request.id.clone(), Some(request.session.clone()));
         if self.open.get(&native_id).is_none() {
@@ -272,6 +298,32 @@ impl OpencodeCodec {
     fn ids(&self, about: impl Fn(&Open) -> bool) -> Vec<String> {
         self.open.iter().filter(|open| about(open)).map(|open| open.native_id.clone()).collect()
     }
+}
+
+/// What a request asks, if a form can show it.
+fn understood(agent: &str, way: Way, text: &str) -> Result<Ask, String> {
+    match way {
+        Way::Question => {
+            let request: QuestionRequest = serde_json::from_str(text).map_err(|error| error.to_string())?;
+            Ok(question::ask(agent, request))
+        }
+        Way::Permission => {
+            let asked: PermissionRequest = serde_json::from_str(text).map_err(|error| error.to_string())?;
+            Ok(permission::ask(agent, &asked))
+        }
+    }
+}
+
+/// Ends the wait for a request that nobody can be asked, with the reason where there is a place for it.
+fn refuse(way: Way, request: &AnyRequest, directory: Option<&str>, why: &str) -> Heard {
+    let id = &request.id;
+    write(match way {
+        Way::Question => post(format!("/question/{id}/reject"), directory, None),
+        Way::Permission => {
+            let body = json!({ "reply": permission::REJECT, "message": why }).to_string().into_bytes();
+            post(format!("/permission/{id}/reply"), directory, Some(body))
+        }
+    })
 }
 
 #[derive(Debug, Deserialize)]

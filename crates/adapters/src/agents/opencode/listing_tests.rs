@@ -42,7 +42,7 @@ fn listed_no_more(taken: bool) -> Vec<Heard> {
     let mut codec = OpencodeCodec::new("opencode");
     codec.begin(Begin { start: Start::Observed, ..Begin::default() });
     codec.hear(ASKED.as_bytes());
-    let (answers, notes) = (vec![vec!["A".to_owned()]], vec![None]);
+    let (answers, notes) = (vec![askd_core::ItemAnswer::picks(["A"])], vec![None]);
     let answer = Answer { answers, notes, edited_plan: None, next_mode: None };
     codec.delivered("que_1", &Settlement::Answered(answer));
     if taken {

@@ -23,4 +23,6 @@ mod wire;
 pub use agent::OpencodeAgent;
 pub(crate) use agent::{NAME, SEEN, server};
 pub use codec::OpencodeCodec;
-pub use plugin::{LOCK_FILE, MODULES_FOLDER, OTHERS, PLUGIN_FILE, is_plugin, lock_text, plugin_text};
+pub use plugin::{
+    LOCK_FILE, MODULES_FOLDER, OTHERS, PLUGIN_FILE, is_plugin, lock_text, plugin_data, plugin_text,
+};

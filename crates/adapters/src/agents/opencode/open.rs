@@ -115,6 +115,10 @@ impl OpenRequests {
         self.ended.push_back((native_id.to_owned(), why.to_owned()));
     }
 
+    pub(super) fn forget_end(&mut self, native_id: &str) {
+        self.ended.retain(|(id, _)| id != native_id);
+    }
+
     pub(super) fn forget(&mut self, native_id: &str) {
         self.open.retain(|open| open.native_id != native_id);
     }

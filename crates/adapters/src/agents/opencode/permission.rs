@@ -4,7 +4,7 @@
 //! model reads it and goes on. So "decline" is a rejection with a message, "interrupt" one without.
 
 use askd_core::question::{Body, BodyFormat, Choice};
-use askd_core::{Answer, Ask, Kind, RejectMode, Settlement};
+use askd_core::{Answer, Ask, ItemAnswer, Kind, RejectMode, Settlement};
 use serde_json::{Value, json};
 
 use super::question::text_item;
@@ -79,16 +79,22 @@ pub(super) fn reply_of(settled: &Settlement) -> Result<(&'static str, Option<Str
 
 fn picked(answer: &Answer) -> Result<(&'static str, Option<String>), Unspeakable> {
     let note = answer.notes.first().cloned().flatten();
-    match answer.answers.first().and_then(|picks| picks.first()).map(String::as_str) {
+    match answer.answers.first().and_then(ItemAnswer::only_pick) {
         Some(ONCE) => Ok((ONCE, None)),
         Some(ALWAYS) => Ok((ALWAYS, None)),
         Some(REJECT) => Ok((REJECT, note)),
-        other => Err(Unspeakable::Misfit(format!("{other:?} is none of once, always and reject"))),
+        _ => Err(Unspeakable::Misfit("it needs one of the picks once, always and reject".to_owned())),
     }
 }
 
 pub(super) fn speak(settled: &Settlement) -> Result<(&'static str, Option<Vec<u8>>), Unspeakable> {
     let (reply, message) = reply_of(settled)?;
+    if let Settlement::Answered(answer) = settled
+        && reply != REJECT
+        && answer.notes.iter().flatten().any(|note| !note.trim().is_empty())
+    {
+        return Err(Unspeakable::CannotCarry("a note beside a permission that is given"));
+    }
     let mut body = json!({ "reply": reply });
     if let Some(message) = message {
         body["message"] = Value::String(message);

@@ -4,11 +4,13 @@
 // It must never be in the way: OpenCode waits for nothing in here, what goes wrong stays in here, and without a hub it does nothing.
 
 import { randomUUID } from "node:crypto"
-import { readFileSync } from "node:fs"
+import { closeSync, lstatSync, openSync, readFileSync, statSync } from "node:fs"
 import { connect } from "node:net"
 
 // The data folder of the hub.
 const DATA = "@DATA@"
+// Bytes of a path that fit into a socket's address, on every system.
+const LONGEST_PATH = 103
 // Milliseconds between attempts to reach a hub that is not there: a hub that comes back is found within the last.
 const FIRST_PAUSE = 200
 const LAST_PAUSE = 5_000
@@ -44,22 +46,43 @@ function told(event) {
   return { ...event, properties: { part: { id, type, sessionID, messageID, callID, tool, state } } }
 }
 
-// The hub that runs now, with the token that may only ask. One that has ended is not spoken to: its port may be another's.
-function findHub() {
-  const { url, pid } = JSON.parse(readFileSync(`${DATA}/hub.json`, "utf8"))
-  process.kill(pid, 0)
-  return { url, token: readFileSync(`${DATA}/ask-token`, "utf8").trim() }
+// Throws unless only this user can reach it.
+function mustBeOwn(stat, what) {
+  if (stat.uid !== process.geteuid() || (stat.mode & 0o077) !== 0) throw new Error(`${what} is not this user's own`)
 }
 
-// One request, and its status when it is over. It is written by hand, because Bun's fetch and node:http would carry it, token and all,
-// to whatever HTTP_PROXY names, and fetch would end it after 300 s. In HTTP/1.0 the body is what comes until the connection ends;
-// `read` is given it as it grows, and gives back what is to wait for more.
-function request({ url, token }, method, path, body, signal, read = () => "") {
+// The hub's socket, with the token that may only ask. The token is shown to nothing else: any program can
+// listen on a port, but only this user can put a socket into a folder that only this user can use.
+function findHub() {
+  mustBeOwn(statSync(DATA), "the data folder")
+  const link = lstatSync(DATA)
+  if (link.isSymbolicLink() && link.uid !== process.geteuid()) throw new Error("the link to the data folder is not this user's own")
+  const socket = lstatSync(`${DATA}/hub.sock`)
+  if (!socket.isSocket()) throw new Error("no socket")
+  mustBeOwn(socket, "the socket")
+  mustBeOwn(statSync(`${DATA}/ask-token`), "the token")
+  return { token: readFileSync(`${DATA}/ask-token`, "utf8").trim() }
+}
+
+// A connection to the hub. Where the path is too long for a socket's address, a handle on the folder gives it
+// a short name.
+function dial() {
+  const path = `${DATA}/hub.sock`
+  if (Buffer.byteLength(path) <= LONGEST_PATH) return connect({ path })
+  const folder = openSync(DATA, "r")
+  const socket = connect({ path: `/proc/self/fd/${folder}/hub.sock` })
+  socket.on("close", () => closeSync(folder))
+  return socket
+}
+
+// One request, and its status when it is over. It is written by hand, because Bun's fetch would end it after
+// 300 s. In HTTP/1.0 the body is what comes until the connection ends; `read` is given it as it grows, and
+// gives back what is to wait for more.
+function request({ token }, method, path, body, signal, read = () => "") {
   return new Promise((done, failed) => {
-    const { host, hostname, port } = new URL(url)
-    const socket = connect({ host: hostname.replace(/^\[|\]$/g, ""), port: Number(port) })
+    const socket = dial()
     const head = [
-      `${method} /v1/plugins/opencode${path} HTTP/1.0`, `host: ${host}`, `authorization: Bearer ${token}`,
+      `${method} /v1/plugins/opencode${path} HTTP/1.0`, "host: localhost", `authorization: Bearer ${token}`,
       "content-type: application/json", `content-length: ${Buffer.byteLength(body)}`,
     ]
     const decoder = new TextDecoder()

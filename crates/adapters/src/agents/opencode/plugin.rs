@@ -30,6 +30,12 @@ pub fn is_plugin(text: &str) -> bool {
     text.starts_with(HEAD)
 }
 
+/// The data folder that a plugin names.
+pub fn plugin_data(text: &str) -> Option<String> {
+    let line = text.lines().find_map(|line| line.strip_prefix("const DATA = "))?;
+    serde_json::from_str(line.trim_end_matches(';')).ok()
+}
+
 /// A lock file that names the package and nothing else.
 pub fn lock_text() -> String {
     let package = serde_json::json!({ "dependencies": { "@opencode-ai/plugin": "*" } });
@@ -48,6 +54,7 @@ mod tests {
         let text = plugin_text("/home/a \"b\"/askd");
         assert!(text.contains("const DATA = \"/home/a \\\"b\\\"/askd\"\n"), "{text}");
         assert!(!text.contains(PLACE) && is_plugin(&text));
+        assert_eq!(plugin_data(&text).as_deref(), Some("/home/a \"b\"/askd"));
         assert!(!is_plugin("export const Mine = async () => ({})"));
     }
 

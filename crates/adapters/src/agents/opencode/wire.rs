@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 /// One event of `/global/event`: which folder it is about, and what happened.
+use crate::outside::or_default;
 #[derive(Debug, Deserialize)]
 pub(super) struct Envelope<'a> {
     #[serde(default)]
@@ -51,17 +52,23 @@ pub(super) struct QuestionRequest {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct QuestionInfo {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) question: String,
     #[serde(default)]
     pub(super) header: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) options: Vec<OptionInfo>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) multiple: bool,
     /// Own words are allowed unless it says `false`.
     #[serde(default)]
     pub(super) custom: Option<bool>,
+}
+
+impl QuestionInfo {
+    pub(super) fn takes_only_options(&self) -> bool {
+        self.custom == Some(false) && self.options.iter().any(|option| !option.label.trim().is_empty())
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -74,12 +81,12 @@ pub(super) struct OptionInfo {
 #[derive(Debug, Deserialize)]
 pub(super) struct PermissionRequest {
     pub(super) permission: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) patterns: Vec<String>,
     #[serde(default)]
     pub(super) metadata: serde_json::Value,
     /// What "always" would allow.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) always: Vec<String>,
 }
 
@@ -98,7 +105,7 @@ pub(super) struct AnyRequest {
 pub(super) struct Settled {
     #[serde(rename = "requestID")]
     pub(super) request: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) answers: Vec<Vec<String>>,
     #[serde(default)]
     pub(super) reply: Option<String>,
@@ -117,19 +124,19 @@ pub(super) struct Message {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Part {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) id: String,
     #[serde(rename = "type")]
     pub(super) kind: String,
-    #[serde(rename = "sessionID", default)]
+    #[serde(rename = "sessionID", default, deserialize_with = "or_default")]
     pub(super) session: String,
-    #[serde(rename = "messageID", default)]
+    #[serde(rename = "messageID", default, deserialize_with = "or_default")]
     pub(super) message: String,
-    #[serde(rename = "callID", default)]
+    #[serde(rename = "callID", default, deserialize_with = "or_default")]
     pub(super) call: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) tool: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) text: String,
     #[serde(default)]
     pub(super) state: Option<ToolState>,
@@ -153,11 +160,11 @@ pub(super) struct ToolMetadata {
 /// More text of a part.
 #[derive(Debug, Deserialize)]
 pub(super) struct PartDelta {
-    #[serde(rename = "sessionID", default)]
+    #[serde(rename = "sessionID", default, deserialize_with = "or_default")]
     pub(super) session: String,
-    #[serde(rename = "partID", default)]
+    #[serde(rename = "partID", default, deserialize_with = "or_default")]
     pub(super) part: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) delta: String,
 }
 
@@ -173,7 +180,7 @@ pub(super) struct AboutSession {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct NamedError {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) name: String,
     #[serde(default)]
     data: ErrorData,
@@ -224,7 +231,7 @@ pub(super) struct LastMessage {
 
 #[derive(Debug, Deserialize)]
 struct LastInfo {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     role: String,
     #[serde(default)]
     time: MessageTime,

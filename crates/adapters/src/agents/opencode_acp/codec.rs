@@ -155,10 +155,6 @@ impl Codec for OpencodeAcpCodec {
         self.lines.first_time(surely);
     }
 
-    fn rename(&mut self, native_id: &str, name: &str) -> bool {
-        self.lines.rename(native_id, name)
-    }
-
     fn undelivered(&mut self, native_id: &str) {
         self.lines.undelivered(native_id);
     }

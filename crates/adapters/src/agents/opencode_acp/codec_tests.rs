@@ -33,7 +33,7 @@ fn calls(heard: Vec<Heard>) -> Vec<Call> {
 }
 
 fn green() -> Settlement {
-    let answers = vec![vec!["Green".to_owned()]];
+    let answers = vec![askd_core::ItemAnswer::picks(["Green"])];
     Settlement::Answered(Answer { answers, notes: vec![None], edited_plan: None, next_mode: None })
 }
 
@@ -96,7 +96,7 @@ fn permissions_and_talk_are_told_by_the_lines_alone() {
         "options": [{ "optionId": "once", "kind": "allow_once", "name": "Allow once" }] } });
     let asked = asked(codec.hear(line.to_string().as_bytes())).remove(0);
     let once = Answer {
-        answers: vec![vec!["once".to_owned()]],
+        answers: vec![askd_core::ItemAnswer::picks(["once"])],
         notes: vec![None],
         edited_plan: None,
         next_mode: None,

@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use super::spec::{HolderId, HolderSpec, SpecError};
 use crate::transport::process::ProcessExit;
+use crate::transport::socket_path::{SocketPath, SocketPathError};
 
-/// `sun_path` holds 108 bytes on Linux and 104 on macOS, the final NUL included.
-pub const MAX_SOCKET_PATH_BYTES: usize = 103;
+const SOCKET_NAME: &str = "sock";
 /// The records are written by us; a bigger one is not ours.
 const MAX_RECORD_BYTES: u64 = 4 * 1024 * 1024;
 /// Only the owner: the spec may hold secrets, the socket speaks to the agent.
@@ -79,10 +79,8 @@ pub enum FolderError {
     Taken(PathBuf),
     #[error("use the holder folder {0}: a holder has lived in it; forget it first")]
     Used(PathBuf),
-    #[error(
-        "reach the socket {path}: it has {bytes} bytes of the {MAX_SOCKET_PATH_BYTES} that a socket path may have; use a shorter data folder"
-    )]
-    SocketPathTooLong { path: PathBuf, bytes: usize },
+    #[error(transparent)]
+    SocketPath(#[from] SocketPathError),
 }
 
 /// One holder's folder.
@@ -113,7 +111,7 @@ impl Folder {
     }
 
     pub fn socket(&self) -> PathBuf {
-        self.0.join("sock")
+        self.0.join(SOCKET_NAME)
     }
 
     pub fn buffer(&self) -> PathBuf {
@@ -213,22 +211,7 @@ impl Folder {
 
     /// Calls `with` with a path to the socket that fits into a socket address.
     pub fn with_socket_path<T>(&self, with: impl FnOnce(&Path) -> T) -> Result<T, FolderError> {
-        let path = self.socket();
-        let bytes = path.as_os_str().len();
-        if bytes <= MAX_SOCKET_PATH_BYTES {
-            return Ok(with(&path));
-        }
-        // A handle on the folder gives it a short name.
-        #[cfg(target_os = "linux")]
-        {
-            use std::os::fd::AsRawFd as _;
-            let folder = File::open(&self.0).map_err(io_at("open", &self.0))?;
-            let short = PathBuf::from(format!("/proc/self/fd/{}/sock", folder.as_raw_fd()));
-            if Path::new("/proc/self/fd").exists() {
-                return Ok(with(&short));
-            }
-        }
-        Err(FolderError::SocketPathTooLong { path, bytes })
+        Ok(with(SocketPath::of(&self.0, SOCKET_NAME)?.path()))
     }
 
     /// Whole or not at all: written beside and renamed.

@@ -31,7 +31,7 @@ pub use client::{
     attach, status,
 };
 pub use find::{FindError, HolderFound, Leftover, end_leftover, forget, leftover, list, look, probe_offline};
-pub use folder::{ExitRecord, ExitWhy, Folder, FolderError, MAX_SOCKET_PATH_BYTES, Running};
+pub use folder::{ExitRecord, ExitWhy, Folder, FolderError, Running};
 pub use journal::{Completed, Journaled};
 pub use serve::{HolderError, run};
 pub use spawn::{HolderHandle, SpawnError, spawn};

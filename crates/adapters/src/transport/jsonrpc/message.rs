@@ -1,6 +1,8 @@
 //! One JSON-RPC message. In: the bytes of a line, whatever they are. Out: request, notification, response or the reason
 //! why it is none of these; and the other way round.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
@@ -68,33 +70,49 @@ pub enum Message {
     },
 }
 
+/// One line, understood, with its parts as they stand in it.
+#[derive(Debug)]
+pub enum Parsed<'a> {
+    Request { id: Id, method: Cow<'a, str>, params: Option<&'a RawValue> },
+    Notification { method: Cow<'a, str>, params: Option<&'a RawValue> },
+    Response { id: Id, outcome: Result<&'a RawValue, &'a RawValue> },
+    Malformed { defect: Defect, id: Option<Id> },
+}
+
 #[derive(Deserialize)]
-struct Envelope {
-    #[serde(default, deserialize_with = "present")]
-    jsonrpc: Option<Box<RawValue>>,
-    #[serde(default, deserialize_with = "present")]
+struct Envelope<'a> {
+    #[serde(borrow, default)]
+    jsonrpc: Option<&'a RawValue>,
+    #[serde(default, deserialize_with = "present_id")]
     id: Option<Id>,
-    #[serde(default, deserialize_with = "present")]
-    method: Option<String>,
-    #[serde(default, deserialize_with = "present")]
-    params: Option<Box<RawValue>>,
-    #[serde(default, deserialize_with = "present")]
-    result: Option<Box<RawValue>>,
-    #[serde(default, deserialize_with = "present")]
-    error: Option<Box<RawValue>>,
+    #[serde(borrow, default)]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    error: Option<&'a RawValue>,
 }
 
-/// A field that is there with the value null is there: `"id": null` and `"result": null` have a meaning.
-fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
-    T::deserialize(deserializer).map(Some)
+/// An id that is null is an id.
+fn present_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Id>, D::Error> {
+    Id::deserialize(deserializer).map(Some)
 }
 
-impl Message {
-    /// Understands one line. Total: any bytes give a value. A missing `jsonrpc` is taken (Codex leaves it out).
-    pub fn parse(line: &[u8]) -> Self {
+/// A result that is null is a result.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+impl<'a> Parsed<'a> {
+    /// Understands one line; the one reader of JSON-RPC. Total: any bytes give a value. A missing `jsonrpc` is taken (Codex leaves it
+    /// out). Some programs write every member that they know: null is then the same as absent, but for an id, and for the
+    /// result or the error of a response.
+    pub fn read(line: &'a [u8]) -> Self {
         let malformed = |defect, id| Self::Malformed { defect, id };
         let first = line.iter().find(|byte| !byte.is_ascii_whitespace());
-        let Ok(envelope) = serde_json::from_slice::<Envelope>(line) else {
+        let Ok(envelope) = serde_json::from_slice::<Envelope<'a>>(line) else {
             let batch = first == Some(&b'[') && serde_json::from_slice::<&RawValue>(line).is_ok();
             return malformed(if batch { Defect::Batch } else { Defect::NotJson }, None);
         };
@@ -106,19 +124,42 @@ impl Message {
         if jsonrpc.is_some_and(|version| version.get() != "\"2.0\"") {
             return malformed(Defect::Version, id);
         }
+        let is_null = |value: Option<&RawValue>| value.is_none_or(|value| value.get() == "null");
         match (method, id, result, error) {
-            (Some(method), Some(id), None, None) => Self::Request { id, method, params },
-            (Some(method), None, None, None) => Self::Notification { method, params },
-            (None, Some(id), Some(result), None) => Self::Response { id, outcome: Outcome::Result(result) },
-            // Some servers send both, the one that is not meant as null.
-            (None, Some(id), Some(result), Some(error)) if error.get() == "null" => {
-                Self::Response { id, outcome: Outcome::Result(result) }
+            (Some(method), id, result, error) if is_null(result) && is_null(error) => match id {
+                Some(id) => Self::Request { id, method, params },
+                None => Self::Notification { method, params },
+            },
+            (None, Some(id), Some(result), error) if is_null(error) => {
+                Self::Response { id, outcome: Ok(result) }
             }
-            (None, Some(id), None, Some(error)) => Self::Response { id, outcome: Outcome::Error(error) },
-            (None, Some(id), Some(result), Some(error)) if result.get() == "null" => {
-                Self::Response { id, outcome: Outcome::Error(error) }
+            (None, Some(id), result, Some(error)) if is_null(result) => {
+                Self::Response { id, outcome: Err(error) }
             }
             (_, id, _, _) => malformed(Defect::Shape, id),
+        }
+    }
+}
+
+impl Message {
+    /// Understands one line, as [`Parsed::read`] does.
+    pub fn parse(line: &[u8]) -> Self {
+        let owned = |params: Option<&RawValue>| params.map(RawValue::to_owned);
+        match Parsed::read(line) {
+            Parsed::Request { id, method, params } => {
+                Self::Request { id, method: method.into_owned(), params: owned(params) }
+            }
+            Parsed::Notification { method, params } => {
+                Self::Notification { method: method.into_owned(), params: owned(params) }
+            }
+            Parsed::Response { id, outcome } => {
+                let outcome = match outcome {
+                    Ok(result) => Outcome::Result(result.to_owned()),
+                    Err(error) => Outcome::Error(error.to_owned()),
+                };
+                Self::Response { id, outcome }
+            }
+            Parsed::Malformed { defect, id } => Self::Malformed { defect, id },
         }
     }
 }

@@ -7,7 +7,7 @@ mod peer;
 
 pub use id::Id;
 pub use message::{
-    Defect, JsonRpcError, Message, Outcome, encode_error, encode_notification, encode_request, encode_result,
-    error_code,
+    Defect, JsonRpcError, Message, Outcome, Parsed, encode_error, encode_notification, encode_request,
+    encode_result, error_code,
 };
 pub use peer::{CANCEL_METHOD, Incoming, MAX_OPEN_REQUESTS, Peer, PeerError, VersionField};

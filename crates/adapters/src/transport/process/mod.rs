@@ -4,11 +4,13 @@
 mod end;
 mod exit;
 mod listening;
+mod namespace;
 mod proc_fs;
 
 pub use end::{DEFAULT_GRACE, MAX_GRACE, end_child, signal_group, signal_same};
 pub use exit::ProcessExit;
 pub use listening::{OwnProcess, listening_ports, newest_id, own_process, process_ids, variable};
+pub use namespace::{in_container, inner_pid, own_namespace, own_pid, pid_here};
 pub use proc_fs::{
     MAX_PARENTS, ProcessFacts, children_of, command_line, descendants, facts, members_of, parent_chain,
     start_time,
