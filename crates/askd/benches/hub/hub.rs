@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -36,7 +37,8 @@ impl Hub {
 
     /// The same, and it looks for agents' servers on this machine, as it does for everybody.
     pub async fn start_as_installed(args: &[String], environment: &[(&str, &Path)]) -> Result<Self> {
-        let folder = tempfile::tempdir()?;
+        let private = std::fs::Permissions::from_mode(0o700);
+        let folder = tempfile::Builder::new().permissions(private).tempdir()?;
         let began = Instant::now();
         let mut child = Command::new(env!("CARGO_BIN_EXE_askd"))
             .args(["up", "--listen", "127.0.0.1:0", "--end-agents", "--data"])

@@ -32,7 +32,7 @@ pub async fn run(table: &mut Table) -> Result {
                     .ask(NewQuestion { id: id.clone(), ask: ask.clone(), at, origin, idempotency: None })
                     .await?;
                 let answer = Answer {
-                    answers: vec![vec!["JWT".to_owned()]],
+                    answers: vec![askd_core::ItemAnswer::picks(["JWT"])],
                     notes: vec![None],
                     edited_plan: None,
                     next_mode: None,

@@ -40,7 +40,8 @@ Examples:
   askd answer 3F9K2A JWT    answer by the end of the id that the list shows
 
 Hub and token are found by --url and --token, else --data, else ASKD_URL and ASKD_TOKEN, else the data folder (ASKD_DATA, \
-or the platform's own). Results go to stdout, everything else to stderr. NO_COLOR turns colours off.
+or the platform's own). A data folder's hub is reached by its socket, and its token is shown to nothing else; an address needs a token \
+of your own. The folder must be yours and closed to others (chmod 700). Results go to stdout, everything else to stderr. NO_COLOR turns colours off.
 
 {EXIT_CODES}"
     )
@@ -77,7 +78,7 @@ Ctrl-C ends it cleanly. It prints its address on stdout and its log on stderr, a
 
 Examples:
   askd up
-  askd up --listen 127.0.0.1:0 --data /tmp/askd
+  askd up --listen 127.0.0.1:0 --data ~/askd-work
   askd up --agent 'gemini=gemini --acp'
   askd up --listen 0.0.0.0:2753 --expose-beyond-loopback --allow-host hub.lan")]
     Up(UpArgs),

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::exit::{Exit, Failure, Outcome};
 use super::inside_agent::refuse_inside_agent;
-use super::screen::{Screen, say};
+use super::screen::Screen;
 use super::terminal::{self, Typed};
 use super::text::one_line;
 use crate::client::Client;
@@ -65,19 +65,22 @@ pub(super) async fn attach(args: AttachArgs, client: &Client, screen: Screen) ->
     let attached = client.attach(&body).await?;
     let source = settled(client, attached.value).await?;
     if screen.json {
-        return Ok(screen.json(&serde_json::to_value(&source).unwrap_or_default())?);
+        screen.json(&serde_json::to_value(&source).unwrap_or_default())?;
     }
     let label = one_line(&source.label);
     match source.state {
+        SourceState::Connected if screen.json => Ok(()),
         SourceState::Connected => {
             screen.line(&format!("Attached to {} at {label} ({}).", source.kind, source.id))?;
             Ok(())
         }
         _ => {
             let why = one_line(source.last_error.as_deref().unwrap_or("it has not answered yet"));
-            say(&format!("{label} cannot be reached: {why}. The hub keeps trying; detach it with:"));
-            say(&format!("  DELETE /v1/sources/{}", source.id));
-            Err(Failure::new(Exit::Error, format!("{label} is not connected")))
+            let message = format!(
+                "{label} cannot be reached: {why}. The hub keeps trying; detach it with: DELETE /v1/sources/{}",
+                source.id
+            );
+            Err(Failure::new(Exit::Error, message))
         }
     }
 }
@@ -97,14 +100,27 @@ async fn password(from_stdin: bool) -> Outcome<Option<String>> {
         ));
     }
     let mut line = String::new();
-    std::io::stdin().lock().read_line(&mut line)?;
+    // A program before this one in a pipe that failed has told no password, not an empty one.
+    if std::io::stdin().lock().read_line(&mut line)? == 0 {
+        return Err(Failure::usage(format!(
+            "there is no password on standard input; where the server has none, set {PASSWORD} to nothing"
+        )));
+    }
     Ok(Some(without_line_end(&line)))
 }
 
 /// The password as it is typed, without being shown.
 async fn asked() -> Outcome<Option<String>> {
     let typed = terminal::read_line("Password of the server (Enter if it has none): ", true).await?;
-    let Typed::Line(line) = typed else { return Err(Failure::new(Exit::Interrupted, "")) };
+    let line = match typed {
+        Typed::Line(line) => line,
+        Typed::End | Typed::Interrupted => return Err(Failure::new(Exit::Interrupted, "")),
+        Typed::Keys | Typed::SeveralLines | Typed::TooLong => {
+            return Err(Failure::usage(
+                "keys that write no text, or too many of them, were in the password; give it by --password-stdin",
+            ));
+        }
+    };
     Ok(Some(without_line_end(&line)).filter(|password| !password.is_empty()))
 }
 

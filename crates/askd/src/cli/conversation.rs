@@ -14,7 +14,7 @@ use askd_core::{EventType, Question, Session, SessionId, Status};
 
 use super::exit::{Exit, Outcome};
 use super::inside_agent::refuse_inside_agent;
-use super::screen::{Paint, say};
+use super::screen::{Paint, plain_json, say};
 use super::text::clean;
 use super::{ending, ids, prompt, terminal};
 use crate::client::{Client, Events, Filter, Heard, ListQuery};
@@ -32,9 +32,14 @@ pub enum TurnOver {
 }
 
 /// Shows one turn and answers inline if `inline` and there is a terminal; `false` if whoever was asked there left by Ctrl-C.
-pub async fn follow_turn(client: &Client, session: &Session, inline: bool) -> anyhow::Result<bool> {
+pub async fn follow_turn(
+    client: &Client,
+    session: &Session,
+    inline: bool,
+    json: bool,
+) -> anyhow::Result<bool> {
     let mut conversation =
-        Conversation::new(client, &session.id, inline).await.context("cannot follow the session")?;
+        Conversation::new(client, &session.id, inline, json).await.context("cannot follow the session")?;
     match conversation.turn().await {
         Ok(_) => Ok(true),
         Err(failure) if failure.exit == Exit::Interrupted => Ok(false),
@@ -52,6 +57,8 @@ pub(super) struct Conversation<'a> {
     client: &'a Client,
     session: SessionId,
     inline: bool,
+    /// Whether what is said is printed as the API's entries, one on a line.
+    json: bool,
     transcript: Events,
     events: Events,
     waiting: VecDeque<Question>,
@@ -64,6 +71,7 @@ impl<'a> Conversation<'a> {
         client: &'a Client,
         session: &SessionId,
         inline: bool,
+        json: bool,
     ) -> Result<Self, crate::client::ClientError> {
         let filter = Filter { session: Some(session.clone()), ..Filter::default() };
         let open = Filter { status: Some(Status::Requested), ..filter.clone() };
@@ -80,6 +88,7 @@ impl<'a> Conversation<'a> {
             client,
             session: session.clone(),
             inline,
+            json,
             transcript: Events::transcript(client.clone(), session),
             events: Events::new(client.clone(), filter, list.seq),
             waiting: list.questions.into(),
@@ -127,6 +136,10 @@ impl<'a> Conversation<'a> {
         let text =
             serde_json::from_str::<Said>(&event.json).ok().and_then(|said| said.text).unwrap_or_default();
         let paint = Paint::for_terminal(io::stderr().is_terminal());
+        if self.json {
+            print(&format!("{}\n", plain_json(&event.json)))?;
+            return Ok((event.name == "turn").then_some(TurnOver::Turn(text)));
+        }
         match event.name.as_str() {
             "agent" => print(&clean(&text))?,
             "thought" | "tool" | "error" if !text.is_empty() => say(&paint.dim(&clean(&text))),
@@ -172,7 +185,14 @@ impl<'a> Conversation<'a> {
 
     async fn ask(&mut self, question: &Question) -> Outcome {
         match prompt::ask(question, self.client, prompt::Seen::Conversation, None).await {
-            Ok(_) => Ok(()),
+            Ok(Some(_)) => Ok(()),
+            Ok(None) => {
+                let id = ids::short(&question.id);
+                say(&format!(
+                    "askd: nothing was sent; the question is still open: askd answer {id}\naskd: the session goes on; Ctrl-C ends it"
+                ));
+                Ok(())
+            }
             // Somebody else was first: the agent goes on with that.
             Err(failure) if failure.exit == Exit::Conflict => {
                 say(&failure.message);

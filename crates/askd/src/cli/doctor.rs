@@ -3,6 +3,9 @@
 //! In: the data folder and the hub's public API. Out: checks, each with a remedy where one is needed; exit code 0 where the
 //! inbox is usable. It changes nothing.
 
+use askd_adapters::transport::process::in_container;
+use askd_core::Session;
+use askd_core::session::ActivityState;
 use serde_json::json;
 
 use super::doctor_claude;
@@ -11,12 +14,14 @@ use super::exit::{Exit, Failure, Outcome};
 use super::inside_agent::refuse_inside_agent;
 use super::screen::{Paint, Screen};
 use super::text::{one_line, width};
-use crate::client::{Client, ClientError, Found, Where, discover};
+use crate::client::{Client, ClientError, Found, Road, Where, discover};
+use crate::data::DataFolder;
 use crate::engine::HeldAgent;
 
 pub(super) async fn doctor(given: &Where, screen: Screen) -> Outcome {
     let mut checks = vec![Check::ok("askd", format!("version {}", env!("CARGO_PKG_VERSION")))];
     let failed = examine(given, &mut checks).await;
+    checks.extend(doctor_claude::settings(given.data.as_deref()));
     checks.push(match refuse_inside_agent("answer") {
         Ok(()) => Check::ok("answering here", "possible: no agent is above this process"),
         Err(refused) => Check::warn("answering here", refused.message, ""),
@@ -38,17 +43,32 @@ pub(super) async fn doctor(given: &Where, screen: Screen) -> Outcome {
 
 /// Looks at everything; gives the exit code where the inbox cannot be used.
 async fn examine(given: &Where, checks: &mut Vec<Check>) -> Option<Exit> {
+    let folder = given.data.clone().map(DataFolder::at).or_else(DataFolder::from_environment);
+    if let Some(folder) = &folder {
+        checks.extend(doctor_folder::examine(folder));
+        checks.extend(doctor_folder::missed(folder));
+        checks.extend(doctor_folder::on_the_port(folder));
+        checks.extend(doctor_claude::folders(folder));
+    }
+    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
+    let has_socket = folder.as_ref().is_some_and(|folder| folder.socket().exists());
+    let url = set("ASKD_URL");
+    checks.extend(doctor_claude::reach(
+        url.as_deref(),
+        set("ASKD_TOKEN").is_some(),
+        in_container(),
+        has_socket,
+    ));
     let found = match discover(given) {
         Ok(found) => found,
         Err(error) => {
-            checks.push(Check::fail("token", error.to_string(), "see who owns the file and its mode (0600)"));
+            // Mostly it is said above, with its remedy.
+            if checks.iter().all(|check| check.state != State::Fail) {
+                checks.push(Check::fail("data folder", error.to_string(), ""));
+            }
             return Some(Exit::Error);
         }
     };
-    if let Some(folder) = &found.folder {
-        checks.extend(doctor_folder::examine(folder));
-        checks.extend(doctor_folder::missed(folder));
-    }
     let client = match Client::new(&found, "cli") {
         Ok(client) => client,
         Err(error) => {
@@ -64,17 +84,23 @@ async fn examine(given: &Where, checks: &mut Vec<Check>) -> Option<Exit> {
         return Some(exit);
     }
     places(&client, checks).await;
-    checks.extend(doctor_claude::settings(given.data.as_deref()));
     None
 }
 
 async fn hub(client: &Client, found: &Found, checks: &mut Vec<Check>) -> Option<Exit> {
-    let place = format!("{} (from {})", found.url, found.url_from);
+    let place = match (&found.road, &found.hub) {
+        (Road::Socket(_), Some((hub, true))) => format!("{}, its page at {}", found.road, one_line(&hub.url)),
+        (Road::Socket(_), _) => found.road.to_string(),
+        (Road::Address(_), _) => format!("{} (from {})", found.road, found.road_from),
+    };
     let health = match client.health().await {
         Ok(health) => health.value,
         Err(error @ ClientError::NotRunning { .. }) => {
             let left = found.hub.as_ref().map(|(hub, runs)| match runs {
-                true => format!("; process {} runs and should be it", hub.pid),
+                true => format!(
+                    "; process {} runs and should be it: an askd before the socket must be started anew",
+                    hub.pid
+                ),
                 false => format!("; the last one was process {} at {} and has ended", hub.pid, hub.url),
             });
             checks.push(Check::fail(
@@ -167,7 +193,13 @@ async fn places(client: &Client, checks: &mut Vec<Check>) {
                 let name = format!("source {}", one_line(&source.agent));
                 let place = format!("{} {}", one_line(&source.kind), one_line(&source.label));
                 checks.push(match (source.state, &source.last_error) {
-                    (askd_core::SourceState::Connected, _) => Check::ok(name, format!("connected: {place}")),
+                    (askd_core::SourceState::Connected, None) => {
+                        Check::ok(name, format!("connected: {place}"))
+                    }
+                    // It is heard, but not as well as it could be.
+                    (askd_core::SourceState::Connected, Some(why)) => {
+                        Check::warn(name, format!("connected: {place}; {}", one_line(why)), "")
+                    }
                     (askd_core::SourceState::Ended, _) => continue,
                     (_, error) => {
                         let why = error.as_deref().map(one_line).unwrap_or_default();
@@ -185,7 +217,8 @@ async fn places(client: &Client, checks: &mut Vec<Check>) {
     match client.live_sessions().await {
         Ok(live) => {
             let managed = live.iter().filter(|session| session.managed).count();
-            let detail = format!("{} live, {managed} of them started by askd", live.len());
+            let detail =
+                format!("{} live, {managed} of them started by askd{}", live.len(), activities(&live));
             checks.push(Check::ok("sessions", detail));
         }
         Err(error) => checks.push(Check::warn("sessions", error.to_string(), "")),
@@ -194,6 +227,23 @@ async fn places(client: &Client, checks: &mut Vec<Check>) {
         Ok(holders) => checks.extend(holders.iter().map(holder)),
         Err(error) => checks.push(Check::warn("holders", error.to_string(), "")),
     }
+}
+
+/// What the agents in terminals do now, by their own word.
+fn activities(live: &[Session]) -> String {
+    let count = |state: ActivityState| {
+        live.iter()
+            .filter(|session| session.activity.as_ref().is_some_and(|activity| activity.state == state))
+            .count()
+    };
+    let states = [
+        (ActivityState::Working, "working"),
+        (ActivityState::Idle, "idle"),
+        (ActivityState::Waiting, "waiting in its terminal"),
+    ];
+    let told = states.map(|(state, word)| (count(state), word)).into_iter().filter(|(count, _)| *count > 0);
+    let told: Vec<String> = told.map(|(count, word)| format!("{count} {word}")).collect();
+    if told.is_empty() { String::new() } else { format!("; in terminals: {}", told.join(", ")) }
 }
 
 fn holder(held: &HeldAgent) -> Check {

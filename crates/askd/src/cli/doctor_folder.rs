@@ -1,18 +1,20 @@
 //! What `askd doctor` reads without asking the hub a question: the data folder, and the list of agents it was given.
 
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use askd_adapters::transport::holder::HolderFound;
+use askd_core::Timestamp;
 use serde_json::Value;
 
 use super::text::one_line;
-use crate::data::{DataFolder, read_missed};
+use crate::data::{DataFolder, Kind, NotPrivate, check, read_missed, read_on_the_port};
 
 /// Below this the hub will soon refuse questions.
 const LOW_DISK_BYTES: u64 = 256 << 20;
 /// How far back missed questions are told.
 const MISSED_DAYS: i64 = 7;
+/// How far back hooks and plugins of an earlier askd are told: one that is still in use is seen daily.
+const ON_THE_PORT_DAYS: i64 = 1;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
@@ -114,56 +116,61 @@ pub(super) fn holders(folder: &DataFolder) -> Vec<Check> {
 pub(super) fn examine(folder: &DataFolder) -> Vec<Check> {
     let path = folder.path();
     let shown = path.display();
-    let metadata = match std::fs::metadata(path) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+    let mut checks = match private("data folder", Kind::Folder, path) {
+        Some(check) => vec![check],
+        None => {
             return vec![Check::warn(
                 "data folder",
                 format!("{shown} does not exist yet"),
                 "it is made by: askd up",
             )];
         }
-        Err(error) => {
-            return vec![Check::fail("data folder", format!("{shown}: {error}"), "see who owns it")];
-        }
     };
-    let mut checks = Vec::new();
-    let mode = metadata.permissions().mode() & 0o777;
-    if !metadata.is_dir() {
-        checks.push(Check::fail(
-            "data folder",
-            format!("{shown} is not a folder"),
-            "choose another with --data",
-        ));
-    } else if mode & 0o077 != 0 {
-        let detail = format!("{shown} can be read by others (mode {mode:o})");
-        checks.push(Check::warn("data folder", detail, format!("chmod 700 {shown}")));
-    } else if metadata.uid() != rustix::process::getuid().as_raw() {
-        let detail = format!("{shown} belongs to the user {}", metadata.uid());
-        checks.push(Check::warn("data folder", detail, "run askd as that user, or choose another folder"));
-    } else {
-        checks.push(Check::ok("data folder", format!("{shown} (mode {mode:o})")));
-    }
-    for (name, path) in [("token file", folder.token()), ("ask-token file", folder.ask_token())] {
-        checks.extend(secret(name, &path));
+    for (name, kind, path) in [
+        ("token file", Kind::Secret, folder.token()),
+        ("ask-token file", Kind::Secret, folder.ask_token()),
+        ("key file", Kind::Secret, folder.secret_key()),
+        ("agents file", Kind::Other, folder.agents()),
+        ("socket", Kind::Socket, folder.socket()),
+    ] {
+        checks.extend(private(name, kind, &path));
     }
     checks.extend(disk(path));
     checks
 }
 
-/// A file that only its owner may read.
-fn secret(name: &str, path: &Path) -> Option<Check> {
-    let mode = std::fs::metadata(path).ok()?.permissions().mode() & 0o777;
-    let shown = path.display();
-    Some(if mode & 0o077 == 0 {
-        Check::ok(name, format!("{shown} (mode {mode:o})"))
-    } else {
-        Check::warn(
+/// Whether others can use a path; `None` where there is none.
+fn private(name: &str, kind: Kind, path: &Path) -> Option<Check> {
+    match check(kind, path) {
+        Ok(true) => Some(Check::ok(name, path.display().to_string())),
+        Ok(false) => None,
+        Err(NotPrivate::Refused { path, why, mend }) => {
+            Some(Check::fail(name, format!("{}: {why}", path.display()), mend))
+        }
+        Err(error) => Some(Check::fail(name, error.to_string(), "see who owns it")),
+    }
+}
+
+/// Hooks and plugins of an earlier askd, which do not know the socket.
+pub(super) fn on_the_port(folder: &DataFolder) -> Vec<Check> {
+    let seen = read_on_the_port(&folder.on_the_port());
+    let since = super::when::now().millis() - ON_THE_PORT_DAYS * 86_400_000;
+    let one = |name: &str, agent: &str, at: Option<Timestamp>, mend: &str| {
+        let at = at.filter(|at| at.millis() >= since)?;
+        let detail = format!("one of an earlier askd spoke to the hub's port {}", super::when::ago(at));
+        Some(Check::warn(
             name,
-            format!("{shown} can be read by others (mode {mode:o})"),
-            format!("chmod 600 {shown}"),
-        )
-    })
+            detail,
+            format!("{mend}; {agent} that runs already keeps the old one until it ends"),
+        ))
+    };
+    [
+        one("claude hook", "a Claude Code", seen.hook, "askd install claude"),
+        one("opencode plugin", "an OpenCode", seen.plugin, "askd install opencode"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 fn disk(path: &Path) -> Option<Check> {
@@ -223,6 +230,8 @@ fn found(agent: &Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -231,8 +240,8 @@ mod tests {
         let folder = DataFolder::at(dir.path());
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
         let checks = examine(&folder);
-        assert_eq!(checks[0].state, State::Warn);
-        assert!(checks[0].remedy.starts_with("chmod 700"), "{checks:?}");
+        assert_eq!(checks[0].state, State::Fail);
+        assert!(checks[0].remedy.starts_with("close it with: chmod 700"), "{checks:?}");
         let missing = examine(&DataFolder::at(dir.path().join("none")));
         assert!(missing[0].remedy.contains("askd up"), "{missing:?}");
     }

@@ -3,7 +3,9 @@
 //! In: values of the hub. Out: clean text. Everything that an agent wrote goes through `clean`.
 
 use askd_core::delivery::FailReason;
-use askd_core::{Cause, Delivery, DeliveryState, Item, Kind, Outcome, Question, RejectMode, Status};
+use askd_core::{
+    Cause, Delivery, DeliveryState, Item, Kind, Outcome, Question, RejectMode, ShownAnswer, Status,
+};
 
 use super::ids::short;
 use super::render::indent;
@@ -45,6 +47,7 @@ fn cause_text(cause: &Cause) -> String {
             let how = with(&how, &stderr.last().cloned());
             resume.as_ref().map_or(how.clone(), |resume| format!("{how}; go on with: {}", one_line(resume)))
         }
+        Cause::AgentTimedOut { detail } => with("the agent's own time-out was over", detail),
         Cause::TurnAborted { detail } => with("the turn was aborted", detail),
         Cause::SessionEnded { detail } => with("the session ended", detail),
         Cause::SourceLost { detail } => with("askd can no longer reach where it came from", detail),
@@ -59,7 +62,7 @@ pub(super) fn answers(question: &Question, outcome: &Outcome) -> String {
     for (i, (item, picks)) in answered(question, outcome).enumerate() {
         let number = if several { format!("{}. ", i + 1) } else { String::new() };
         let text =
-            if outcome.withheld.contains(&i) { "(secret)".to_owned() } else { picks_text(item, picks) };
+            if outcome.withheld.contains(&i) { "(secret)".to_owned() } else { picks_text(item, &picks) };
         out.push_str(&indent(&format!("{number}{text}"), "  "));
         if let Some(note) = outcome.notes.as_ref().and_then(|notes| notes.get(i)).and_then(Option::as_ref) {
             out.push_str(&indent(&format!("note: {}", clean(note)), "     "));
@@ -71,8 +74,8 @@ pub(super) fn answers(question: &Question, outcome: &Outcome) -> String {
 fn answered<'a>(
     question: &'a Question,
     outcome: &'a Outcome,
-) -> impl Iterator<Item = (&'a Item, &'a Vec<String>)> {
-    question.ask.questions.iter().zip(outcome.answers.iter().flatten())
+) -> impl Iterator<Item = (&'a Item, Vec<String>)> {
+    question.ask.questions.iter().zip(outcome.answers.iter().flatten().map(ShownAnswer::to_texts))
 }
 
 /// The picks of one item as one text, in which one value does not look like two or none.
@@ -88,11 +91,16 @@ pub(super) fn picks_text(item: &Item, picks: &[String]) -> String {
     picks.iter().map(shown).collect::<Vec<_>>().join(", ")
 }
 
-/// The whole answer on one line, for lists and confirmations; empty if there is none.
+/// The whole answer on one line, for lists and confirmations; empty if there is none. These go to logs of scripts, so a secret is
+/// not told here even to who may read it.
 pub(super) fn answer_line(question: &Question) -> String {
     let Some(outcome) = &question.outcome else { return String::new() };
     let items = answered(question, outcome).enumerate().map(|(i, (item, picks))| {
-        if outcome.withheld.contains(&i) { "(secret)".to_owned() } else { one_line(&picks_text(item, picks)) }
+        if outcome.withheld.contains(&i) || (item.secret && !picks.is_empty()) {
+            "(secret)".to_owned()
+        } else {
+            one_line(&picks_text(item, &picks))
+        }
     });
     items.collect::<Vec<_>>().join(" / ")
 }

@@ -26,8 +26,14 @@ pub(super) enum Exit {
     /// By rights, or inside an agent's process tree.
     Refused = 6,
     InvalidAnswer = 7,
+    /// The terminal went away.
+    HungUp = 129,
     /// By Ctrl-C or the end of input.
     Interrupted = 130,
+    /// By SIGQUIT.
+    Quit = 131,
+    /// By SIGTERM.
+    Terminated = 143,
 }
 
 pub(super) const EXIT_CODES: &str = "\
@@ -39,8 +45,9 @@ Exit codes:
   4    not found
   5    already settled in another way
   6    refused: by rights, or inside an agent's process tree
-  7    the answer does not fit the question
-  130  ended by Ctrl-C; a prompt that is left sends nothing";
+  7    the answer does not fit the question, or there is none
+  130  ended by Ctrl-C; a prompt that is left sends nothing
+  129, 131, 143  ended by SIGHUP, SIGQUIT, SIGTERM";
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
@@ -49,7 +56,7 @@ impl From<Exit> for ExitCode {
 }
 
 /// The hub's code for an answer that cannot be told to its agent.
-const UNCARRIED: &str = "road_cannot_carry";
+const UNCARRIED: &str = "channel_cannot_carry";
 
 /// Why a command did not do what it was asked to do.
 #[derive(Debug)]
@@ -78,7 +85,13 @@ impl Failure {
     /// The hub did not take an answer to `ask`.
     pub(super) fn of_answer(error: ClientError, ask: &Ask) -> Self {
         let misfits = error.problem().map(|problem| misfits(&problem.errors, ask));
+        let is_misfit = error
+            .problem()
+            .is_some_and(|problem| matches!(problem.status, 400 | 422) && !problem.errors.is_empty());
         let mut failure = Self::from(error);
+        if is_misfit {
+            failure.exit = Exit::InvalidAnswer;
+        }
         if let Some(misfits) = misfits.filter(|text| !text.is_empty()) {
             failure.message = misfits;
         }
@@ -135,9 +148,10 @@ impl From<ClientError> for Failure {
             ClientError::NotRunning { .. } => Exit::NoHub,
             ClientError::NoToken { .. } | ClientError::Unauthorized { .. } => Exit::Refused,
             ClientError::BadUrl { .. } => Exit::Usage,
-            ClientError::Token { .. } | ClientError::Broken { .. } | ClientError::Unreadable { .. } => {
-                Exit::Error
-            }
+            ClientError::NotPrivate(_)
+            | ClientError::Unsure { .. }
+            | ClientError::Broken { .. }
+            | ClientError::Unreadable { .. } => Exit::Error,
             ClientError::Problem(problem) => match (problem.status, &problem.question) {
                 (409, Some(question)) => {
                     message = ending::conflict(question);
@@ -145,7 +159,8 @@ impl From<ClientError> for Failure {
                 }
                 (404, _) => Exit::NotFound,
                 (401 | 403, _) => Exit::Refused,
-                (400 | 422, _) if !problem.errors.is_empty() => Exit::InvalidAnswer,
+                // What a command line said; of an answer, see `of_answer`.
+                (400 | 422, _) if !problem.errors.is_empty() => Exit::Usage,
                 (409, _) if problem.code == UNCARRIED => Exit::InvalidAnswer,
                 _ => Exit::Error,
             },

@@ -5,8 +5,11 @@
 
 use askd_core::answer::Reply;
 use askd_core::ask::APPROVE;
-use askd_core::{Ask, Item, Kind};
+use askd_core::near::{Named, named};
+use askd_core::question::Choice;
+use askd_core::{Ask, GivenAnswer, Item, ItemAnswer, Kind};
 
+use super::picks::numbers_in;
 use super::text::one_line;
 
 /// What was typed.
@@ -18,6 +21,8 @@ pub(super) struct Given {
     pub(super) items: Vec<String>,
     /// `OPTION` or `ITEM.OPTION`.
     pub(super) picks: Vec<String>,
+    /// `VALUE` of an option, or `N=VALUE`.
+    pub(super) values: Vec<String>,
     /// The answers as JSON.
     pub(super) json: Option<String>,
     /// The text that came on stdin.
@@ -25,47 +30,54 @@ pub(super) struct Given {
     pub(super) notes: Vec<String>,
     pub(super) edited_plan: Option<String>,
     pub(super) next_mode: Option<String>,
+    /// Words are own words, also those that look like an option.
+    pub(super) own_words: bool,
 }
 
 impl Given {
     /// Whether there is an answer in it, or a person has to be asked.
     pub(super) fn has_answer(&self) -> bool {
         !self.words.is_empty()
-            || !self.items.is_empty()
-            || !self.picks.is_empty()
+            || self.is_numbered()
             || self.json.is_some()
             || self.stdin.is_some()
             || self.edited_plan.is_some()
             || self.next_mode.is_some()
     }
 
+    fn is_numbered(&self) -> bool {
+        !self.items.is_empty() || !self.picks.is_empty() || !self.values.is_empty()
+    }
+
     pub(super) fn reply(&self, ask: &Ask) -> Result<Reply, String> {
         let answers = match (&self.json, &self.stdin) {
             (Some(json), _) => from_json(json)?,
-            (None, Some(text)) => from_stdin(text, ask)?,
-            (None, None) if !self.words.is_empty() => from_words(&self.words, ask)?,
-            (None, None) if !self.items.is_empty() || !self.picks.is_empty() => self.numbered(ask)?,
-            (None, None) => approval(ask)?,
+            (None, Some(text)) => explicit(self.one_text(text, ask)?),
+            (None, None) if !self.words.is_empty() => explicit(self.arguments(ask)?),
+            (None, None) if self.is_numbered() => explicit(self.numbered(ask)?),
+            (None, None) => explicit(approval(ask)?),
         };
         let notes = self.notes(ask)?;
-        Ok(Reply { answers, notes, edited_plan: self.edited_plan.clone(), next_mode: self.next_mode.clone() })
+        let (edited_plan, next_mode) = (self.edited_plan.clone(), self.next_mode.clone());
+        Ok(Reply { notes, edited_plan, next_mode, ..Reply::of(answers) })
     }
 
-    fn numbered(&self, ask: &Ask) -> Result<Vec<Vec<String>>, String> {
-        let mut answers: Vec<Option<Vec<String>>> = vec![None; ask.questions.len()];
+    fn numbered(&self, ask: &Ask) -> Result<Vec<ItemAnswer>, String> {
+        let mut answers: Vec<Option<ItemAnswer>> = vec![None; ask.questions.len()];
         for text in &self.items {
             let (name, value) = text
                 .split_once('=')
                 .ok_or_else(|| format!("-i {text:?} has no '='; write -i N=VALUE, such as -i 1=JWT"))?;
             let n = item_named(name, ask)?;
-            let picks = answers[n].get_or_insert_default();
-            if !value.is_empty() {
-                picks.push(option_or_own(&ask.questions[n], value));
-            }
+            self.add(answers[n].get_or_insert_default(), Place { ask, n }, value)?;
         }
         for text in &self.picks {
             let (n, option) = pick_named(text, ask)?;
-            answers[n].get_or_insert_default().push(option);
+            answers[n].get_or_insert_default().picks.push(option);
+        }
+        for text in &self.values {
+            let (n, value) = value_named(text, ask)?;
+            answers[n].get_or_insert_default().picks.push(value.to_owned());
         }
         let missing = answers.iter().position(Option::is_none);
         if let Some(n) = missing {
@@ -93,65 +105,205 @@ impl Given {
         }
         Ok(Some(notes))
     }
+
+    fn one_text(&self, text: &str, ask: &Ask) -> Result<Vec<ItemAnswer>, String> {
+        if ask.questions.len() != 1 {
+            return Err(format!(
+                "--stdin answers one question, and there are {}; use --answers -",
+                ask.questions.len()
+            ));
+        }
+        // `echo` and editors end a text with a line break that nobody means.
+        let text = text.strip_suffix('\n').unwrap_or(text);
+        let text = text.strip_suffix('\r').unwrap_or(text);
+        let mut answer = ItemAnswer::default();
+        self.add(&mut answer, Place { ask, n: 0 }, text)?;
+        Ok(vec![answer])
+    }
+
+    fn arguments(&self, ask: &Ask) -> Result<Vec<ItemAnswer>, String> {
+        let words = &self.words;
+        match ask.questions.as_slice() {
+            [item] if !item.multiple && words.len() > 1 => Err(format!(
+                "this question takes one answer, {} were given; quote it if it has spaces",
+                words.len()
+            )),
+            [_] => {
+                let mut answer = ItemAnswer::default();
+                for word in words {
+                    self.add(&mut answer, Place { ask, n: 0 }, word)?;
+                }
+                Ok(vec![answer])
+            }
+            items if items.len() == words.len() => {
+                let mut answers = vec![ItemAnswer::default(); items.len()];
+                for (n, (answer, word)) in answers.iter_mut().zip(words).enumerate() {
+                    self.add(answer, Place { ask, n }, word)?;
+                }
+                Ok(answers)
+            }
+            items => Err(format!(
+                "there are {} questions and {} answers; give one argument for each ('' skips one), or use -i N=VALUE",
+                items.len(),
+                words.len()
+            )),
+        }
+    }
+
+    /// The option that a text names, else own words. One that may be several options, or nearly is one, is neither.
+    fn add(&self, answer: &mut ItemAnswer, place: Place<'_>, text: &str) -> Result<(), String> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        let item = place.item();
+        // Core knows the label of an option also among own words.
+        if self.own_words || item.options.is_empty() {
+            answer.words.push(text.to_owned());
+            return Ok(());
+        }
+        let numbers = numbers_in(text).unwrap_or_default();
+        let named = named(item, text);
+        let called = ways_to_call(item, text, &named, &numbers);
+        let is_own_number = item.input.is_some() && item.custom;
+        match named {
+            _ if called.len() > 1 => return Err(place.several(text, &called)),
+            Named::Option(i) => answer.picks.push(item.options[i].value.clone()),
+            _ if !numbers.is_empty() && !is_own_number => return Err(place.number(text, &numbers)),
+            Named::Near(near) => return Err(place.near(text, &near)),
+            Named::Other => answer.words.push(text.to_owned()),
+        }
+        Ok(())
+    }
 }
 
-fn from_json(json: &str) -> Result<Vec<Vec<String>>, String> {
+fn explicit(answers: Vec<ItemAnswer>) -> Vec<GivenAnswer> {
+    answers.into_iter().map(GivenAnswer::Apart).collect()
+}
+
+fn from_json(json: &str) -> Result<Vec<GivenAnswer>, String> {
     serde_json::from_str(json).map_err(|error| {
         format!(
-            "--answers must be JSON with one array of texts per question, such as [[\"JWT\"],[]]: {error}"
+            "--answers must be JSON with one answer per question, such as [[\"JWT\"],[]] or \
+             [{{\"picks\":[\"JWT\"]}},{{\"words\":[]}}]: {error}"
         )
     })
 }
 
-fn from_stdin(text: &str, ask: &Ask) -> Result<Vec<Vec<String>>, String> {
-    let [item] = ask.questions.as_slice() else {
-        return Err(format!(
-            "--stdin answers one question, and there are {}; use --answers -",
-            ask.questions.len()
-        ));
+/// The options that a text is number, label or value of, each with what it is; an option is told by its index.
+fn ways_to_call(item: &Item, text: &str, named: &Named, numbers: &[usize]) -> Vec<(usize, &'static str)> {
+    let number = match numbers {
+        [only] => only.checked_sub(1),
+        _ => None,
     };
-    // `echo` and editors end a text with a line break that nobody means.
-    let text = text.strip_suffix('\n').unwrap_or(text);
-    let text = text.strip_suffix('\r').unwrap_or(text);
-    Ok(vec![if text.is_empty() { Vec::new() } else { vec![option_or_own(item, text)] }])
+    let way = |(i, option): (usize, &Choice)| match () {
+        () if option.label == text => Some((i, "the label")),
+        () if option.value == text => Some((i, "the value")),
+        () if *named == Named::Option(i) => Some((i, "the label or value, in other letters,")),
+        () if number == Some(i) => Some((i, "the number")),
+        () => None,
+    };
+    item.options.iter().enumerate().filter_map(way).collect()
 }
 
-fn from_words(words: &[String], ask: &Ask) -> Result<Vec<Vec<String>>, String> {
-    let pick = |item: &Item, word: &String| -> Result<Vec<String>, String> {
-        if word.is_empty() {
-            return Ok(Vec::new());
+/// An item among those of its question.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    ask: &'a Ask,
+    n: usize,
+}
+
+/// Options that a message names; of more it says how many they are.
+const NAMED_AT_MOST: usize = 5;
+
+impl<'a> Place<'a> {
+    fn item(self) -> &'a Item {
+        &self.ask.questions[self.n]
+    }
+
+    /// How an option is picked on the command line, by its number from 1.
+    fn pick(self, number: usize) -> String {
+        if self.ask.questions.len() == 1 {
+            format!("--pick {number}")
+        } else {
+            format!("--pick {}.{number}", self.n + 1)
         }
-        not_a_number_by_mistake(item, word)?;
-        Ok(vec![option_or_own(item, word)])
-    };
-    match ask.questions.as_slice() {
-        [item] if item.multiple => {
-            let picks: Result<Vec<Vec<String>>, String> = words.iter().map(|word| pick(item, word)).collect();
-            Ok(vec![picks?.concat()])
+    }
+
+    fn value(self, option: &Choice) -> String {
+        let value = one_line(&option.value);
+        if self.ask.questions.len() == 1 {
+            format!("--value {value:?}")
+        } else {
+            format!("--value {:?}", format!("{}={value}", self.n + 1))
         }
-        [item] => match words {
-            [word] => Ok(vec![pick(item, word)?]),
-            _ => Err(format!(
-                "this question takes one answer, {} were given; quote it if it has spaces",
-                words.len()
-            )),
-        },
-        items if items.len() == words.len() => {
-            items.iter().zip(words).map(|(item, word)| pick(item, word)).collect()
+    }
+
+    /// A secret is not repeated.
+    fn typed(self, text: &str) -> String {
+        if self.item().secret { "this answer".to_owned() } else { format!("{text:?}") }
+    }
+
+    fn several(self, text: &str, called: &[(usize, &str)]) -> String {
+        let item = self.item();
+        let what = |(i, way): &(usize, &str)| format!("{way} of {}", options_named(item, &[*i]));
+        let how = |(i, _): &(usize, &str)| {
+            let pick = self.pick(i + 1);
+            if item.secret { pick } else { format!("{pick} ({})", self.value(&item.options[*i])) }
+        };
+        format!(
+            "{} is {}. Nothing was sent. Use {}",
+            self.typed(text),
+            and_more(called.iter().map(what), " and "),
+            and_more(called.iter().map(how), " or "),
+        )
+    }
+
+    fn near(self, text: &str, near: &[usize]) -> String {
+        let item = self.item();
+        let typed = self.typed(text);
+        let own = if item.custom { format!("; --own-words sends {typed} as it is") } else { String::new() };
+        format!(
+            "{typed} names no option; did you mean {}? Nothing was sent. Write it in full, or use {}{own}",
+            options_named(item, near),
+            and_more(near.iter().map(|i| self.pick(i + 1)), " or "),
+        )
+    }
+
+    /// `askd answer ID 2` would send the words "2": say so instead, because an option is meant.
+    fn number(self, text: &str, numbers: &[usize]) -> String {
+        let item = self.item();
+        let of = |n: &usize| n.checked_sub(1).and_then(|i| item.options.get(i));
+        let typed = self.typed(text);
+        let own = if item.custom {
+            format!("; to answer with the text {typed} add --own-words")
+        } else {
+            String::new()
+        };
+        if numbers.iter().any(|n| of(n).is_none()) {
+            let most = item.options.len();
+            return format!("{typed} is not the number of an option; they are numbered 1 to {most}{own}");
         }
-        items => Err(format!(
-            "there are {} questions and {} answers; give one argument for each ('' skips one), or use -i N=VALUE",
-            items.len(),
-            words.len()
-        )),
+        let picks: Vec<String> = numbers.iter().map(|n| self.pick(*n)).collect();
+        let several = if let [n] = numbers { format!("option {n}") } else { "these options".to_owned() };
+        format!("to pick {several} use {}{own}", picks.join(" "))
     }
 }
 
+/// Some things of a list in a sentence, and how many more there are.
+fn and_more(things: impl ExactSizeIterator<Item = String>, between: &str) -> String {
+    let more = things.len().saturating_sub(NAMED_AT_MOST);
+    let mut named: Vec<String> = things.take(NAMED_AT_MOST).collect();
+    if more > 0 {
+        named.push(format!("{more} more"));
+    }
+    named.join(between)
+}
+
 /// A plan that was edited, or that goes on in a mode, is approved by that.
-fn approval(ask: &Ask) -> Result<Vec<Vec<String>>, String> {
+fn approval(ask: &Ask) -> Result<Vec<ItemAnswer>, String> {
     let approves = |item: &Item| item.options.iter().any(|option| option.value == APPROVE);
     match ask.questions.as_slice() {
-        [item] if ask.kind == Kind::Plan && approves(item) => Ok(vec![vec![APPROVE.to_owned()]]),
+        [item] if ask.kind == Kind::Plan && approves(item) => Ok(vec![ItemAnswer::picks([APPROVE])]),
         _ => {
             Err("give an answer too; only a plan is approved by --edited-plan or --next-mode alone"
                 .to_owned())
@@ -200,28 +352,33 @@ fn pick_named(text: &str, ask: &Ask) -> Result<(usize, String), String> {
     })
 }
 
-/// The option that a text means: by value, by label, by label in other letters; else it is own words.
-pub(super) fn option_or_own(item: &Item, text: &str) -> String {
-    let exact = item.options.iter().any(|option| option.value == text || option.label == text);
-    if exact {
-        return text.to_owned();
+/// `s` for an option of the only item, `1=s` for one of the first.
+fn value_named<'a>(text: &'a str, ask: &Ask) -> Result<(usize, &'a str), String> {
+    if ask.questions.len() == 1 {
+        return Ok((0, text));
     }
-    let same = |a: &str| a.trim().to_lowercase() == text.trim().to_lowercase();
-    let mut loose = item.options.iter().filter(|option| same(&option.value) || same(&option.label));
-    match (loose.next(), loose.next()) {
-        (Some(only), None) => only.value.clone(),
-        _ => text.to_owned(),
-    }
+    let (name, value) = text
+        .split_once('=')
+        .ok_or_else(|| format!("there are {} questions; say which: --value N=VALUE", ask.questions.len()))?;
+    Ok((item_named(name, ask)?, value))
 }
 
-/// `askd answer ID 2` would send the words "2": say so instead, because an option is meant.
-fn not_a_number_by_mistake(item: &Item, word: &str) -> Result<(), String> {
-    let Ok(n) = word.parse::<usize>() else { return Ok(()) };
-    let known = item.options.iter().any(|option| option.value == word || option.label == word);
-    if known || item.options.is_empty() || item.input.is_some() {
-        return Ok(());
-    }
-    Err(format!("to pick option {n} use --pick {n}; to answer with the text {word:?} use -i N={word}"))
+/// Options in a sentence: by label, and by value too where labels do not tell them apart.
+pub(super) fn options_named(item: &Item, which: &[usize]) -> String {
+    let name = |i: &usize| {
+        let Some(option) = item.options.get(*i) else { return String::new() };
+        let is_unclear = |(j, other): (usize, &Choice)| {
+            j != *i
+                && (other.label == option.label || other.value == option.label || other.label == option.value)
+        };
+        let label = one_line(&option.label);
+        if item.options.iter().enumerate().any(is_unclear) {
+            format!("{label} [{}]", one_line(&option.value))
+        } else {
+            label
+        }
+    };
+    and_more(which.iter().map(name), " or ")
 }
 
 #[cfg(test)]
@@ -239,7 +396,11 @@ mod tests {
     }
 
     fn answers(given: &Given, question: &askd_core::Question) -> Result<Vec<Vec<String>>, String> {
-        given.reply(&question.ask).map(|reply| reply.answers)
+        let texts = |answer| match answer {
+            askd_core::GivenAnswer::Texts(texts) => texts,
+            askd_core::GivenAnswer::Apart(answer) => answer.to_texts(),
+        };
+        given.reply(&question.ask).map(|reply| reply.answers.into_iter().map(texts).collect())
     }
 
     fn lists(lists: &[&[&str]]) -> Result<Vec<Vec<String>>, String> {
@@ -300,11 +461,121 @@ mod tests {
     fn a_number_is_not_sent_as_words_by_mistake() {
         let single = samples::one(r#"{"question":"Which?","options":["JWT","Session"]}"#);
         assert!(answers(&words(&["2"]), &single).unwrap_err().contains("--pick 2"));
-        assert_eq!(answers(&numbered(&["1=2"], &[]), &single), lists(&[&["2"]]));
-        let numbers = samples::one(r#"{"question":"How many?","options":["2","4"]}"#);
+        for number in ["2.", "2)", "#2", "２", "1,2"] {
+            assert!(answers(&words(&[number]), &single).unwrap_err().contains("--pick 2"), "{number}");
+        }
+        let stdin = Given { stdin: Some("2\n".into()), ..Given::default() };
+        for given in [numbered(&["1=2"], &[]), stdin] {
+            let refused = answers(&given, &single).unwrap_err();
+            assert!(refused.contains("--pick 2") && refused.contains("--own-words"), "{refused}");
+            let own = Given { own_words: true, ..given };
+            assert_eq!(own.reply(&single.ask).unwrap(), Reply::of([ItemAnswer::words(["2"])]));
+        }
+        assert!(answers(&words(&["3"]), &single).unwrap_err().contains("numbered 1 to 2"));
+        let two = samples::two_items();
+        let refused = answers(&words(&["1", "2"]), &two).unwrap_err();
+        assert!(refused.contains("use --pick 1.1;"), "{refused}");
+        let refused = answers(&numbered(&["1=JWT", "2=Loging"], &[]), &two).unwrap_err();
+        assert!(refused.contains("use --pick 2.1;"), "{refused}");
+        let numbers = samples::one(r#"{"question":"How many?","options":["4","2"]}"#);
         assert_eq!(answers(&words(&["2"]), &numbers), lists(&[&["2"]]));
+        let typed = samples::one(r#"{"question":"How many?","input":"integer","options":["10","20"]}"#);
+        assert_eq!(answers(&words(&["2"]), &typed), lists(&[&["2"]]));
         let free = samples::one(r#"{"question":"How many?"}"#);
         assert_eq!(answers(&words(&["2"]), &free), lists(&[&["2"]]));
+    }
+
+    #[test]
+    fn a_text_that_could_be_several_options_is_refused_and_names_them() {
+        let replicas = samples::one(
+            r#"{"question":"How many?","options":[{"label":"2 replicas","value":"0"},{"label":"4 replicas","value":"1"},
+                {"label":"8 replicas","value":"2"}]}"#,
+        );
+        let shifted = samples::one(
+            r#"{"question":"How many?","options":[{"label":"1","value":"0"},{"label":"2","value":"1"},{"label":"3","value":"2"}]}"#,
+        );
+        let crossed = samples::one(
+            r#"{"question":"May I?","options":[{"label":"Allow","value":"Reject"},{"label":"Reject","value":"Allow"}]}"#,
+        );
+        for (question, text, wanted) in [
+            (
+                &replicas,
+                "2",
+                &["the number of 4 replicas", "the value of 8 replicas", "--pick 2 (--value \"1\")"][..],
+            ),
+            (&shifted, "1", &["the label of 1 [0]", "the value of 2 [1]", "--pick 1", "--pick 2"]),
+            (&crossed, "Reject", &["the value of Allow [Reject]", "the label of Reject [Allow]", "--pick 2"]),
+        ] {
+            let stdin = Given { stdin: Some(text.into()), ..Given::default() };
+            for given in [words(&[text]), numbered(&[&format!("1={text}")], &[]), stdin] {
+                let refused = answers(&given, question).unwrap_err();
+                for wanted in wanted.iter().chain(&["Nothing was sent"]) {
+                    assert!(refused.contains(wanted), "no {wanted:?} in {refused}");
+                }
+            }
+        }
+        let shifted = samples::one(r#"{"question":"How many?","options":["2","4"]}"#);
+        assert!(answers(&words(&["2 "]), &shifted).unwrap_err().contains("the number of 4"));
+        let by_value = Given { values: vec!["2".into()], ..Given::default() };
+        assert_eq!(by_value.reply(&replicas.ask).unwrap(), Reply::of([ItemAnswer::picks(["2"])]));
+        assert_eq!(
+            numbered(&[], &["2"]).reply(&replicas.ask).unwrap(),
+            Reply::of([ItemAnswer::picks(["1"])])
+        );
+        // For core to read: own words are never an option by accident.
+        let own = Given { own_words: true, ..words(&["2"]) };
+        assert_eq!(own.reply(&replicas.ask).unwrap(), Reply::of([ItemAnswer::words(["2"])]));
+        let many: Vec<String> = (0..40).map(|n| format!("\"step {n}\"")).collect();
+        let many = samples::one(&format!(r#"{{"question":"Which?","options":[{}]}}"#, many.join(",")));
+        let refused = answers(&words(&["step"]), &many).unwrap_err();
+        assert!(refused.contains("step 4 or 35 more") && refused.len() < 300, "{refused}");
+    }
+
+    #[test]
+    fn picks_and_own_words_are_sent_apart() {
+        let multiple = samples::one(
+            r#"{"question":"Which?","multiple":true,"options":[{"label":"A","value":"a"},{"label":"B","value":"b"}]}"#,
+        );
+        let reply = words(&["B", "mine", "a"]).reply(&multiple.ask).unwrap();
+        let sent = ItemAnswer { picks: vec!["b".into(), "a".into()], words: vec!["mine".into()] };
+        assert_eq!(reply, Reply::of([sent]));
+        let two = samples::two_items();
+        let by_value =
+            Given { values: vec!["1=session-cookie".into(), "Extras=Logging".into()], ..Given::default() };
+        let sent = [ItemAnswer::picks(["session-cookie"]), ItemAnswer::picks(["Logging"])];
+        assert_eq!(by_value.reply(&two.ask).unwrap(), Reply::of(sent));
+        let unnamed = Given { values: vec!["session-cookie".into()], ..Given::default() };
+        assert!(unnamed.reply(&two.ask).unwrap_err().contains("--value N=VALUE"));
+        let json = r#"[{"picks":["session-cookie"]},["Logging","own"]]"#;
+        let json = Given { json: Some(json.into()), ..Given::default() };
+        let sent = vec![
+            GivenAnswer::Apart(ItemAnswer::picks(["session-cookie"])),
+            GivenAnswer::Texts(vec!["Logging".into(), "own".into()]),
+        ];
+        assert_eq!(json.reply(&two.ask).unwrap().answers, sent);
+    }
+
+    #[test]
+    fn a_near_miss_is_refused_and_own_words_are_sent_as_they_are() {
+        let single = samples::one(r#"{"question":"Which?","options":["JWT","Sessions"]}"#);
+        let stdin = Given { stdin: Some("Sesions\n".into()), ..Given::default() };
+        for given in [words(&["Sesions"]), numbered(&["1=Sesions"], &[]), stdin] {
+            let refused = answers(&given, &single).unwrap_err();
+            for wanted in ["did you mean Sessions?", "Nothing was sent", "--pick 2", "--own-words"] {
+                assert!(refused.contains(wanted), "no {wanted:?} in {refused}");
+            }
+            let given = Given { own_words: true, ..given };
+            assert_eq!(answers(&given, &single), lists(&[&["Sesions"]]));
+        }
+        assert_eq!(answers(&words(&["sessions"]), &single), lists(&[&["Sessions"]]));
+        assert_eq!(answers(&words(&["neither"]), &single), lists(&[&["neither"]]));
+        let own = |word: &str| Given { own_words: true, ..words(&[word]) };
+        assert_eq!(answers(&own("2"), &single), lists(&[&["2"]]));
+        let fixed = samples::one(r#"{"question":"Which?","custom":false,"options":["Allow","Deny"]}"#);
+        let refused = answers(&words(&["Alow"]), &fixed).unwrap_err();
+        assert!(refused.contains("did you mean Allow?") && !refused.contains("--own-words"), "{refused}");
+        let secret = samples::one(r#"{"question":"Key?","secret":true,"options":["hunter2"]}"#);
+        assert!(!answers(&words(&["huntr2"]), &secret).unwrap_err().contains("huntr2"));
     }
 
     #[test]

@@ -1,24 +1,32 @@
 //! `askd hook claude`: what Claude Code runs. It must never be in the way: whatever goes wrong, it prints nothing and ends well.
 //!
-//! In: the hook's input on stdin, the hub of the data folder. Out: the decision on stdout once a person has made it, or nothing.
-//! Until the hub has acknowledged the question there is one short attempt; after that the hook comes back until it is over.
+//! In: the hook's input on stdin, the hub of the data folder, or the one that `ASKD_URL` and `ASKD_TOKEN` name (from a container).
+//! Out: the decision on stdout once a person has made it, or nothing.
+//! There is one short attempt to reach the hub; once the question was sent, the hook waits for it and comes back until it is over.
 
 use std::io::{Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
-use askd_adapters::agents::claude_hook::{HookEvent, HookInput};
-use askd_adapters::transport::process::{command_line, parent_chain};
+use askd_adapters::agents::claude_hook::{HookEvent, HookInput, TIME_OUT_VARIABLE, time_out};
+use askd_adapters::outside::readable;
+use askd_adapters::transport::process::{
+    command_line, in_container, inner_pid, own_namespace, own_pid, parent_chain,
+};
+use askd_adapters::transport::regular::open_regular;
+use askd_adapters::transport::socket_path::SocketPath;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::data::{DataFolder, Missed, note_missed, read_secret};
+use super::install::user_settings;
+use crate::client::{SOCKET_URL, over_address, over_socket};
+use crate::data::{DataFolder, Missed, note_missed};
 
 /// What a hook may be given; Claude Code's largest plans are far below.
 const MAX_INPUT: u64 = 4 << 20;
-/// How long the hub may take to acknowledge a question. The dialog is on the screen meanwhile.
+/// How long it may take to reach the hub. A hub that is reached may take its time: the dialog is on the screen meanwhile.
 const PATIENCE: Duration = Duration::from_millis(300);
 /// How long a hook that only tells something may take; nobody waits for it.
 const TELLING: Duration = Duration::from_secs(3);
@@ -69,29 +77,39 @@ fn attend(apart: bool, data: Option<PathBuf>) -> Option<()> {
     if std::env::var_os("ASKD_SESSION").is_some() {
         return None;
     }
-    let mut text = String::new();
-    std::io::stdin().lock().take(MAX_INPUT).read_to_string(&mut text).ok()?;
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().take(MAX_INPUT).read_to_end(&mut bytes).ok()?;
+    let text = readable(&bytes).into_owned();
     let input: HookInput = serde_json::from_str(&text).ok()?;
     let (event, _) = input.event()?;
-    let folder = data.clone().map(DataFolder::at).or_else(DataFolder::from_environment)?;
     let decides = event == HookEvent::PermissionRequest;
     if !decides && !apart {
         // The dialog waits for this hook: somebody else tells the hub.
         return start_apart(&text, data);
     }
-    let report = json!({ "hook": format!("{:032x}", crate::engine::new_bits()), "pid": agent_pid(apart), "input": input });
+    let mut report = json!({ "hook": format!("{:032x}", crate::engine::new_bits()), "input": input });
+    if let Some((pid, namespace)) = agent_pid(apart).and_then(named_for_all) {
+        report["pid"] = json!(pid);
+        report["pidNamespace"] = json!(namespace);
+    }
+    if let Some(time) = times_out(&input) {
+        report["timesOutMs"] = json!(u64::try_from(time.as_millis()).ok()?);
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    let hub = Hub { folder, report, http: reqwest::Client::builder().no_proxy().build().ok()? };
+    let patience = std::env::var("ASKD_HOOK_PATIENCE_MS").ok().and_then(|text| text.parse().ok());
+    let patience = patience.map_or(PATIENCE, Duration::from_millis);
+    let hub = Hub::find(data, report, patience)?;
     let result = runtime.block_on(async {
         if !decides {
             return tokio::time::timeout(TELLING, hub.report(0)).await.ok()?.ok().map(drop);
         }
-        let patience = std::env::var("ASKD_HOOK_PATIENCE_MS").ok().and_then(|text| text.parse().ok());
-        let patience = patience.map_or(PATIENCE, Duration::from_millis);
-        let first = match tokio::time::timeout(patience, hub.report(0)).await {
-            Ok(Ok(first)) => first,
-            Ok(Err(Trouble::Never)) => return None,
-            Ok(Err(Trouble::Later)) | Err(_) => {
+        let first = tokio::select! { first = hub.report(0) => first, () = orphaned() => return None };
+        let first = match first {
+            Ok(first) => first,
+            // The hub may have the question: then it is to find its hook.
+            Err(Trouble::Unknown) => Word::Open {},
+            Err(Trouble::Never) => return None,
+            Err(Trouble::Later) => {
                 hub.missed();
                 return None;
             }
@@ -115,20 +133,44 @@ fn start_apart(text: &str, data: Option<PathBuf>) -> Option<()> {
     child.stdin.take()?.write_all(text.as_bytes()).ok()
 }
 
-/// The process of Claude Code: the nearest parent that is no shell.
-fn agent_pid(apart: bool) -> Option<u32> {
+/// Claude Code's own time-out, by its environment, which is this one's too, and by the settings that it reads.
+fn times_out(input: &HookInput) -> Option<Duration> {
+    let project = input.cwd.as_deref().map(|cwd| Path::new(cwd).join(".claude"));
+    let project = project
+        .iter()
+        .flat_map(|folder| ["settings.local.json", "settings.json"].map(|name| folder.join(name)));
+    let files = project.chain(user_settings());
+    let settings: Vec<Value> = files
+        .filter_map(|path| {
+            let mut bytes = Vec::new();
+            open_regular(&path).ok()?.take(MAX_INPUT).read_to_end(&mut bytes).ok()?;
+            serde_json::from_slice(&bytes).ok()
+        })
+        .collect();
+    time_out(std::env::var(TIME_OUT_VARIABLE).ok().as_deref(), &settings)
+}
+
+/// The process of Claude Code: the nearest parent that is no shell. Its number is the one of the `/proc` that is mounted here.
+fn agent_pid(apart: bool) -> Option<i32> {
     if apart {
         return std::env::var("ASKD_HOOK_AGENT_PID").ok()?.parse().ok();
     }
-    let own = i32::try_from(std::process::id()).ok()?;
-    let chain = parent_chain(own).ok()?;
+    let chain = parent_chain(own_pid()?).ok()?;
     let is_agent = |pid: i32| {
         let words = command_line(pid).ok().flatten().unwrap_or_default();
         let name = words.first().map(|word| word.rsplit('/').next().unwrap_or(word).trim_start_matches('-'));
         name.is_some_and(|name| !SHELLS.contains(&name))
     };
-    let found = chain.iter().skip(1).find(|process| process.pid > 1 && is_agent(process.pid))?;
-    u32::try_from(found.pid).ok()
+    // The first process of a machine is none of ours; in a container it may be Claude Code.
+    let first = if in_container() { 1 } else { 2 };
+    let found = chain.iter().skip(1).find(|process| process.pid >= first && is_agent(process.pid))?;
+    Some(found.pid)
+}
+
+/// The number of the agent's process in its PID namespace, and that namespace: the hub may live in another one, where the number
+/// means another process. The hook runs in the namespace of its agent.
+fn named_for_all(pid: i32) -> Option<(u32, u64)> {
+    Some((inner_pid(pid)?, own_namespace()?))
 }
 
 /// Ends when the process that started this one is gone: nobody reads what the hook prints.
@@ -140,30 +182,71 @@ async fn orphaned() {
 }
 
 struct Hub {
-    folder: DataFolder,
+    place: Place,
     report: Value,
     http: reqwest::Client,
+}
+
+/// Where the hub is.
+enum Place {
+    /// The data folder of a hub on this machine.
+    Folder {
+        folder: DataFolder,
+        /// Keeps a short name of a long path alive.
+        _socket: SocketPath,
+    },
+    /// A hub that the environment names, with the token for it: how a container reaches the hub of its machine.
+    Address { url: String, token: String },
 }
 
 /// Whether it is worth to come back.
 enum Trouble {
     Later,
+    /// The request was sent, and no answer came.
+    Unknown,
     Never,
 }
 
 impl Hub {
-    /// Where the hub is now, and the token for hooks. A hub that has ended is not spoken to: its port may be another's.
-    fn address(&self) -> Option<(String, String)> {
-        let info = self.folder.read_hub_info()?;
-        let pid = i32::try_from(info.pid).ok().and_then(rustix::process::Pid::from_raw)?;
-        rustix::process::test_kill_process(pid).ok()?;
-        Some((info.url, read_secret(&self.folder.ask_token()).ok()??))
+    /// A data folder that the hook was installed with comes first, then the environment, then the usual data folder: the same order as
+    /// in every other command. Settings that a container shares with its machine may name a folder that is not there.
+    fn find(data: Option<PathBuf>, report: Value, patience: Duration) -> Option<Self> {
+        let named = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
+        if data.as_ref().is_none_or(|folder| !folder.exists())
+            && let Some(url) = named("ASKD_URL")
+        {
+            // Without a token nothing is sent: the token of a data folder is shown to no address.
+            let token = named("ASKD_TOKEN")?.trim().to_owned();
+            let http = over_address(&url).ok()?.connect_timeout(patience).build().ok()?;
+            let url = url.trim_end_matches('/').to_owned();
+            return Some(Self { place: Place::Address { url, token }, report, http });
+        }
+        let folder = data.map(DataFolder::at).or_else(DataFolder::from_environment)?;
+        let socket = folder.socket_path().ok()?;
+        let http = over_socket(&socket).connect_timeout(patience).build().ok()?;
+        Some(Self { place: Place::Folder { folder, _socket: socket }, report, http })
+    }
+
+    /// What the hub's address begins with, and the token for hooks, where a hub is or was. The token of a folder is shown to nothing but
+    /// the socket of that folder, which only this user can use.
+    fn address(&self) -> Option<(&str, String)> {
+        match &self.place {
+            Place::Address { url, token } => Some((url, token.clone())),
+            Place::Folder { folder, .. } => {
+                if !folder.check_socket().ok()? {
+                    return None;
+                }
+                Some((SOCKET_URL, folder.read_token(&folder.ask_token()).ok()??))
+            }
+        }
     }
 
     async fn post(&self, path: &str, body: &Value) -> Result<reqwest::Response, Trouble> {
         let (url, token) = self.address().ok_or(Trouble::Later)?;
         let request = self.http.post(format!("{url}{path}")).bearer_auth(token).json(body);
-        let response = request.send().await.map_err(|_| Trouble::Later)?;
+        let trouble =
+            |error: reqwest::Error| if error.is_connect() { Trouble::Later } else { Trouble::Unknown };
+        let response = request.send().await.map_err(trouble)?;
         match response.status().as_u16() {
             200..=299 => Ok(response),
             400 | 404 | 405 | 413 => Err(Trouble::Never),
@@ -174,11 +257,16 @@ impl Hub {
     async fn report(&self, wait: u64) -> Result<Word, Trouble> {
         let response = self.post(&format!("/v1/hooks/claude?wait={wait}"), &self.report).await?;
         // A broken body is a broken connection: the hub may have been killed in the middle.
-        response.json().await.map_err(|_| Trouble::Later)
+        response.json().await.map_err(|_| Trouble::Unknown)
     }
 
     /// The question is left to the terminal; `askd doctor` tells of it.
     fn missed(&self) {
+        // A container has no folder of the hub, and nothing is written into a folder that others can use.
+        let Place::Folder { folder, .. } = &self.place else { return };
+        if folder.check().is_err() {
+            return;
+        }
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let input = &self.report["input"];
         let missed = Missed {
@@ -189,7 +277,7 @@ impl Hub {
                 .or_else(|| text(&input["tool_name"])),
         };
         // Nothing that fails here concerns Claude Code.
-        drop(note_missed(&self.folder.missed(), &missed));
+        drop(note_missed(&folder.missed(), &missed));
     }
 
     /// Comes back until there is a word that ends it.
@@ -216,7 +304,7 @@ impl Hub {
                     word
                 }
                 Err(Trouble::Never) => return None,
-                Err(Trouble::Later) => {
+                Err(Trouble::Later | Trouble::Unknown) => {
                     tokio::time::sleep(PAUSES[failures.min(PAUSES.len() - 1)]).await;
                     failures += 1;
                     Word::Open {}

@@ -4,12 +4,14 @@
 //! In: which settings file. Out: the file with a few lines more or without them, and what was changed on stdout. The text from
 //! before is kept in the data folder, so that an untouched file is restored to the byte.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use askd_adapters::agents::claude_hook::{hook_command, install, uninstall};
+use askd_adapters::agents::claude_hook::{
+    SettingsError, found_hooks, hook_command, hooks_are_off, install, uninstall,
+};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -17,7 +19,9 @@ use serde_json::json;
 use super::exit::{Exit, Failure, Outcome};
 use super::install_opencode;
 use super::screen::{Screen, say};
-use crate::data::{DataFolder, write_secret};
+use super::text::{clean, one_line};
+use super::user_file::{TRIES, UserFile, busy, failed};
+use crate::data::{DataFolder, lock_folder, sweep_beside, tell_folder, write_secret};
 
 #[derive(Debug, Args)]
 pub(super) struct InstallArgs {
@@ -28,12 +32,12 @@ pub(super) struct InstallArgs {
     #[arg(long, conflicts_with_all = ["local", "settings", "config_dir"])]
     pub(super) project: bool,
     /// This project's own settings: .claude/settings.local.json
-    #[arg(long, conflicts_with = "settings")]
+    #[arg(long, conflicts_with_all = ["settings", "config_dir"])]
     local: bool,
     /// Another settings file of Claude Code
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "config_dir")]
     settings: Option<PathBuf>,
-    /// Another config folder of OpenCode
+    /// Another config folder of the agent (for Claude Code: its CLAUDE_CONFIG_DIR; the hub then reads the transcripts in it)
     #[arg(long, value_name = "DIR")]
     pub(super) config_dir: Option<PathBuf>,
     /// Show what would be changed, and change nothing
@@ -51,91 +55,192 @@ pub(super) enum InstallAgent {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Before {
-    path: PathBuf,
-    /// `None`: there was no file.
+    /// For people; the name of the record is what counts.
+    path: String,
+    /// Without any askd. `None`: there was no file.
     text: Option<String>,
-    /// What askd wrote.
-    written: String,
+    /// What askd wrote: the text of the last installation and, in case that failed, the one before it.
+    written: Vec<String>,
+    /// The folders that askd made for the file, the outermost first.
+    /// Not paths, which JSON holds only where they are UTF-8.
+    made: Vec<OsString>,
+}
+
+/// What is known of a file from before.
+#[derive(Debug, Default)]
+struct Known {
+    before: Option<Before>,
+    /// Whether the file is just as askd wrote it.
+    is_exact: bool,
 }
 
 pub(super) fn install_into(args: &InstallArgs, data: Option<PathBuf>, screen: Screen) -> Outcome {
     match args.checked()? {
-        InstallAgent::Claude => install_hooks(args, data, screen),
+        InstallAgent::Claude => {
+            install_hooks(args, data.clone(), screen)?;
+            args.tell_folder(data, true)
+        }
         InstallAgent::Opencode => install_opencode::install(args, data, screen),
     }
 }
 
 pub(super) fn uninstall_from(args: &InstallArgs, data: Option<PathBuf>, screen: Screen) -> Outcome {
     match args.checked()? {
-        InstallAgent::Claude => uninstall_hooks(args, data, screen),
+        InstallAgent::Claude => {
+            uninstall_hooks(args, data.clone(), screen)?;
+            args.tell_folder(data, false)
+        }
         InstallAgent::Opencode => install_opencode::uninstall(args, data, screen),
     }
 }
 
 fn install_hooks(args: &InstallArgs, data: Option<PathBuf>, screen: Screen) -> Outcome {
     let path = args.path()?;
-    let before = read(&path)?;
     let command = command(data.as_deref())?;
-    let after =
-        install(before.as_deref().unwrap_or_default(), &command).map_err(|error| refused(&path, &error))?;
-    if before.as_deref() == Some(after.as_str()) {
-        return report(screen, &path, "unchanged", "askd's hooks are there already");
+    for _ in 0..TRIES {
+        let file = UserFile::read(&path)?;
+        args.sweep(&file, data.clone())?;
+        let before = file.text()?;
+        let after = install(before.unwrap_or_default(), &command).map_err(|why| not_taken(&file, &why))?;
+        let off = hooks_are_off(&after) == Some(true);
+        let then = if off {
+            "but disableAllHooks is true in it: Claude Code runs no hook until you take that out"
+        } else {
+            "sessions that start from now on bring their questions here"
+        };
+        if before == Some(after.as_str()) {
+            let text = if off {
+                format!("askd's hooks are there already, {then}")
+            } else {
+                "askd's hooks are there already".to_owned()
+            };
+            return report(screen, file.path(), "unchanged", &text);
+        }
+        file.check()?;
+        if args.dry_run {
+            show(screen, file.path(), before, &after)?;
+            return report(screen, file.path(), "dry-run", "nothing was changed");
+        }
+        let folder = folder(data.clone())?;
+        let (known, _) = recall(&folder, file.path(), before);
+        let mut written: Vec<String> =
+            before.filter(|_| known.is_exact).map(str::to_owned).into_iter().collect();
+        written.push(after.clone());
+        let text = match (&known.before, before) {
+            (Some(known_before), _) if known.is_exact => known_before.text.clone(),
+            (known_before, Some(before)) => Some(without(&file, before, known_before.as_ref())?),
+            (_, None) => None,
+        };
+        let mut made = known.before.map(|before| before.made).unwrap_or_default();
+        made.extend(file.missing_folders().into_iter().map(PathBuf::into_os_string));
+        let record = Before { path: shown(file.path()), text, written, made };
+        // Without the record the hooks can still be taken out; only an odd way of writing could then differ.
+        if let Err(error) = keep(&folder, file.path(), &record) {
+            say(&format!("askd: cannot keep the text from before: {error}"));
+        }
+        if file.replace(Some(&after))? {
+            show(screen, file.path(), before, &after)?;
+            return report(screen, file.path(), "installed", then);
+        }
     }
-    show(screen, &path, before.as_deref(), &after)?;
-    if args.dry_run {
-        return report(screen, &path, "dry-run", "nothing was changed");
-    }
-    let folder = folder(data)?;
-    let older = recall(&folder, &path).filter(|older| before.as_deref() == Some(older.written.as_str()));
-    let text = older.map_or_else(|| before.clone(), |older| older.text);
-    // Without the record the hooks can still be taken out; only an odd way of writing could then differ.
-    if let Err(error) = keep(&folder, &Before { path: path.clone(), text, written: after.clone() }) {
-        say(&format!("askd: cannot keep the text from before: {error}"));
-    }
-    write(&path, &after)?;
-    report(screen, &path, "installed", "sessions that start from now on bring their questions here")
+    Err(busy(&path))
 }
 
 fn uninstall_hooks(args: &InstallArgs, data: Option<PathBuf>, screen: Screen) -> Outcome {
     let path = args.path()?;
-    let Some(before) = read(&path)? else {
-        return report(screen, &path, "unchanged", "there is no such file");
-    };
-    let folder = folder(data)?;
-    let known = recall(&folder, &path).filter(|known| known.written == before);
-    let after = match &known {
-        Some(known) => known.text.clone(),
-        None => Some(uninstall(&before).map_err(|error| refused(&path, &error))?),
-    };
-    if after.as_deref() == Some(before.as_str()) {
-        return report(screen, &path, "unchanged", "askd's hooks are not in it");
+    for _ in 0..TRIES {
+        let file = UserFile::read(&path)?;
+        args.sweep(&file, data.clone())?;
+        let Some(before) = file.text()? else {
+            return report(screen, file.path(), "unchanged", "there is no such file");
+        };
+        let folder = folder(data.clone())?;
+        let (known, records) = recall(&folder, file.path(), Some(before));
+        let after = match &known.before {
+            // A record of an older askd may itself hold hooks of one that is older still.
+            Some(known_before) if known.is_exact => known_before
+                .text
+                .as_ref()
+                .map(|text| uninstall(text, Some(text)).unwrap_or_else(|_| text.clone())),
+            known_before => Some(without(&file, before, known_before.as_ref())?)
+                // What is left of a file that askd made is nothing. Without a hook in it, it is another file of that name.
+                .filter(|text| {
+                    text == before
+                        || !(is_empty(text)
+                            && known_before.as_ref().is_some_and(|known| known.text.is_none()))
+                }),
+        };
+        if after.as_deref() == Some(before) {
+            return report(screen, file.path(), "unchanged", "askd's hooks are not in it");
+        }
+        file.check()?;
+        if args.dry_run {
+            show(screen, file.path(), Some(before), after.as_deref().unwrap_or_default())?;
+            return report(screen, file.path(), "dry-run", "nothing was changed");
+        }
+        if !file.replace(after.as_deref())? {
+            continue;
+        }
+        for record in records {
+            drop(fs::remove_file(record));
+        }
+        if after.is_none() {
+            // Only folders that askd made and that are empty go.
+            let made = known.before.as_ref().map(|before| before.made.as_slice()).unwrap_or_default();
+            made.iter().rev().for_each(|folder| drop(fs::remove_dir(folder)));
+        }
+        show(screen, file.path(), Some(before), after.as_deref().unwrap_or_default())?;
+        let text = match after {
+            None => "the file that askd made is gone",
+            Some(_) if known.is_exact => "the settings are as they were without askd",
+            Some(_) => "askd's hooks are out, and everything else in it stays",
+        };
+        return report(screen, file.path(), "uninstalled", text);
     }
-    show(screen, &path, Some(&before), after.as_deref().unwrap_or_default())?;
-    if args.dry_run {
-        return report(screen, &path, "dry-run", "nothing was changed");
-    }
-    match &after {
-        Some(text) => write(&path, text)?,
-        None => fs::remove_file(&path).map_err(|error| failed("remove", &path, &error))?,
-    }
-    drop(fs::remove_file(record(&folder, &path)));
-    report(screen, &path, "uninstalled", "the settings are as they were without askd")
+    Err(busy(&path))
+}
+
+/// The text without any askd's hooks.
+fn without(file: &UserFile, text: &str, known: Option<&Before>) -> Outcome<String> {
+    uninstall(text, known.and_then(|known| known.text.as_deref())).map_err(|why| not_taken(file, &why))
+}
+
+fn is_empty(text: &str) -> bool {
+    serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text)
+        .is_ok_and(|members| members.is_empty())
 }
 
 impl InstallArgs {
     /// The agent, if no flag of another one is given.
     fn checked(&self) -> Outcome<InstallAgent> {
         let foreign = match self.agent {
-            InstallAgent::Claude => self.config_dir.is_some().then_some("--config-dir"),
+            InstallAgent::Claude => None,
             InstallAgent::Opencode if self.local => Some("--local"),
             InstallAgent::Opencode => self.settings.is_some().then_some("--settings"),
         };
         foreign.map_or(Ok(self.agent), |flag| Err(Failure::usage(format!("{flag} is not for this agent"))))
     }
 
+    /// Removes what killed runs have left beside the file and its record, which hold all that the settings hold.
+    fn sweep(&self, file: &UserFile, data: Option<PathBuf>) -> Outcome {
+        if self.dry_run {
+            return Ok(());
+        }
+        file.sweep()?;
+        for record in records(&folder(data)?, file.path(), file.text()?) {
+            // Where the lock is not to be had, the next run removes it.
+            if let Some(Ok(_lock)) = record.parent().map(lock_folder) {
+                sweep_beside(&record);
+            }
+        }
+        Ok(())
+    }
+
     fn path(&self) -> Outcome<PathBuf> {
         let path = if let Some(path) = &self.settings {
             path.clone()
+        } else if let Some(folder) = &self.config_dir {
+            folder.join("settings.json")
         } else if self.project {
             PathBuf::from(".claude/settings.json")
         } else if self.local {
@@ -144,9 +249,33 @@ impl InstallArgs {
             user_settings()
                 .ok_or_else(|| Failure::usage("there is no HOME; give the file with --settings"))?
         };
-        // A link is followed: what it points to is changed, and it stays a link.
-        let path = real_path(&path)?;
         Ok(path)
+    }
+
+    /// The config folder of Claude Code that this is about. A project's settings lie in none.
+    fn claude_folder(&self) -> Option<PathBuf> {
+        let own = || user_settings().and_then(|path| path.parent().map(Path::to_owned));
+        match (&self.config_dir, &self.settings) {
+            (Some(folder), _) => Some(folder.clone()),
+            (None, Some(file)) => std::path::absolute(file).ok()?.parent().map(Path::to_owned),
+            (None, None) if self.project || self.local => None,
+            (None, None) => own(),
+        }
+    }
+
+    /// Tells the hub that the transcripts in this folder may be read, or no longer. The folder is kept as it is named, because hooks
+    /// name transcripts by it.
+    fn tell_folder(&self, data: Option<PathBuf>, is_known: bool) -> Outcome {
+        // Hooks name folders in JSON, which has no name that is not UTF-8.
+        let nameable = |folder: &PathBuf| folder.to_str().is_some();
+        let Some(named) = self.claude_folder().filter(nameable).filter(|_| !self.dry_run) else {
+            return Ok(());
+        };
+        let (data, named) = (folder(data)?, std::path::absolute(named)?);
+        if is_known {
+            data.create().map_err(|error| Failure::new(Exit::Error, error.to_string()))?;
+        }
+        tell_folder(&data, &named, is_known).map_err(|error| failed("note", &named, &error))
     }
 }
 
@@ -157,7 +286,7 @@ pub(super) fn user_settings() -> Option<PathBuf> {
     config.map(|config| config.join("settings.json"))
 }
 
-/// What the hooks run.
+/// What the hooks run. The data folder that askd was told of is in it, because Claude Code may run without that environment.
 pub(super) fn command(data: Option<&Path>) -> Outcome<String> {
     let text = |path: PathBuf| {
         path.into_os_string()
@@ -165,14 +294,21 @@ pub(super) fn command(data: Option<&Path>) -> Outcome<String> {
             .map_err(|path| Failure::usage(format!("{path:?} is not a name that JSON can hold")))
     };
     let program = text(std::env::current_exe()?)?;
+    let told = data.map(Path::to_owned).or_else(DataFolder::told_by_environment);
     let data =
-        data.map(|data| std::path::absolute(data).map_err(Failure::from).and_then(text)).transpose()?;
+        told.map(|data| std::path::absolute(data).map_err(Failure::from).and_then(text)).transpose()?;
     Ok(hook_command(&program, data.as_deref()))
 }
 
 pub(super) fn folder(data: Option<PathBuf>) -> Outcome<DataFolder> {
     let folder = data.map(DataFolder::at).or_else(DataFolder::from_environment);
-    folder.ok_or_else(|| Failure::usage("there is no data folder; give one with --data"))
+    let folder = folder.ok_or_else(|| Failure::usage("there is no data folder; give one with --data"))?;
+    if let Some(told) = folder.mend_default() {
+        say(&format!("askd: {told}"));
+    }
+    // What is kept there decides what uninstalling writes.
+    folder.check().map_err(|error| Failure::new(Exit::Error, error.to_string()))?;
+    Ok(folder)
 }
 
 fn record(folder: &DataFolder, path: &Path) -> PathBuf {
@@ -180,52 +316,46 @@ fn record(folder: &DataFolder, path: &Path) -> PathBuf {
     folder.path().join(format!("settings-before-{}.json", &name[..16]))
 }
 
-fn recall(folder: &DataFolder, path: &Path) -> Option<Before> {
-    let known: Before = serde_json::from_slice(&fs::read(record(folder, path)).ok()?).ok()?;
-    (known.path == path).then_some(known)
+/// Where the records of a file are: in this data folder, in the usual one and in those that its hooks name.
+fn records(folder: &DataFolder, path: &Path, text: Option<&str>) -> Vec<PathBuf> {
+    let hooks = text.and_then(|text| found_hooks(text).ok()).unwrap_or_default();
+    let mut folders = vec![folder.clone()];
+    folders.extend(DataFolder::usual());
+    folders.extend(hooks.into_iter().filter_map(|hook| hook.data).map(DataFolder::at));
+    let mut records: Vec<PathBuf> = folders.iter().map(|folder| record(folder, path)).collect();
+    records.sort_unstable();
+    records.dedup();
+    records
 }
 
-fn keep(folder: &DataFolder, before: &Before) -> io::Result<()> {
-    folder.create()?;
-    write_secret(&record(folder, &before.path), serde_json::to_string(before)?.as_bytes())
-}
-
-pub(super) fn read(path: &Path) -> Outcome<Option<String>> {
-    match fs::read(path) {
-        Ok(bytes) => match String::from_utf8(bytes) {
-            Ok(text) => Ok(Some(text)),
-            Err(_) => Err(Failure::new(
-                Exit::Error,
-                format!("{} is not UTF-8; nothing was changed", path.display()),
-            )),
-        },
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(failed("read", path, &error)),
-    }
-}
-
-/// Beside, then into place, with the rights that the file had.
-pub(super) fn write(path: &Path, text: &str) -> Outcome {
-    let write = || -> io::Result<()> {
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
+/// The record of a file, and where all of its records are.
+fn recall(folder: &DataFolder, path: &Path, text: Option<&str>) -> (Known, Vec<PathBuf>) {
+    let records = records(folder, path, text);
+    let mut known = Known::default();
+    for record in &records {
+        let before = fs::read(record).ok().and_then(|bytes| serde_json::from_slice::<Before>(&bytes).ok());
+        let Some(before) = before else { continue };
+        let is_exact = text.is_some_and(|text| before.written.iter().any(|written| written == text));
+        if known.before.is_none() || (is_exact && !known.is_exact) {
+            known = Known { before: Some(before), is_exact };
         }
-        let mode = fs::metadata(path).map_or(0o600, |meta| meta.permissions().mode() & 0o777);
-        let beside = path.with_extension(format!("askd-{}", std::process::id()));
-        fs::write(&beside, text)?;
-        fs::set_permissions(&beside, fs::Permissions::from_mode(mode))?;
-        fs::File::open(&beside)?.sync_all()?;
-        fs::rename(&beside, path)
-    };
-    write().map_err(|error| failed("write", path, &error))
+    }
+    (known, records)
 }
 
-pub(super) fn failed(what: &str, path: &Path, error: &io::Error) -> Failure {
-    Failure::new(Exit::Error, format!("cannot {what} {}: {error}", path.display()))
+fn keep(folder: &DataFolder, path: &Path, before: &Before) -> io::Result<()> {
+    folder.create().map_err(io::Error::other)?;
+    let _lock = lock_folder(folder.path())?;
+    write_secret(&record(folder, path), serde_json::to_string(before)?.as_bytes())
 }
 
-fn refused(path: &Path, why: &impl std::fmt::Display) -> Failure {
-    Failure::new(Exit::Error, format!("{}: {why}", path.display()))
+fn not_taken(file: &UserFile, why: &SettingsError) -> Failure {
+    Failure::new(Exit::Error, format!("{}: {why}", file.path().display()))
+}
+
+/// A path for people and for JSON, also where it is not UTF-8.
+pub(super) fn shown(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }
 
 fn show(screen: Screen, path: &Path, before: Option<&str>, after: &str) -> Outcome {
@@ -237,9 +367,11 @@ fn show(screen: Screen, path: &Path, before: Option<&str>, after: &str) -> Outco
     let same = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
     let left = old.len().min(new.len()) - same;
     let tail = old.iter().rev().zip(new.iter().rev()).take(left).take_while(|(old, new)| old == new).count();
-    let mut text = format!("{}\n", path.display());
-    let marked =
-        |mark: char, lines: &[&str]| lines.iter().map(|line| format!("{mark} {line}\n")).collect::<String>();
+    let mut text = format!("{}\n", one_line(&shown(path)));
+    // A project's settings are another's text.
+    let marked = |mark: char, lines: &[&str]| {
+        lines.iter().map(|line| format!("{mark} {}\n", clean(line).replace('\n', " "))).collect::<String>()
+    };
     text.push_str(&marked(' ', &old[same.saturating_sub(2)..same]));
     text.push_str(&marked('-', &old[same..old.len() - tail]));
     text.push_str(&marked('+', &new[same..new.len() - tail]));
@@ -249,16 +381,7 @@ fn show(screen: Screen, path: &Path, before: Option<&str>, after: &str) -> Outco
 
 fn report(screen: Screen, path: &Path, state: &str, text: &str) -> Outcome {
     if screen.json {
-        return Ok(screen.json(&json!({ "settings": path, "state": state }))?);
+        return Ok(screen.json(&json!({ "settings": shown(path), "state": state }))?);
     }
-    Ok(screen.line(&format!("{}: {state}: {text}", path.display()))?)
-}
-
-/// The path without links, also of what is not there yet: by it a thing is known again when it is there.
-pub(super) fn real_path(path: &Path) -> io::Result<PathBuf> {
-    let path = std::path::absolute(path)?;
-    let known = path.ancestors().find_map(|ancestor| Some((ancestor, fs::canonicalize(ancestor).ok()?)));
-    let Some((ancestor, real)) = known else { return Ok(path) };
-    // Part by part: to join nothing would add a slash.
-    Ok(path.components().skip(ancestor.components().count()).fold(real, |path, part| path.join(part)))
+    Ok(screen.line(&format!("{}: {state}: {text}", one_line(&shown(path))))?)
 }

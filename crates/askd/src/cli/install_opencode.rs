@@ -1,28 +1,32 @@
 //! `askd install opencode` and `askd uninstall opencode`: askd's plugin in a config folder of OpenCode, and away again.
 //!
-//! In: which config folder. Out: the plugin in it, and where nobody else has anything of npm there, what keeps OpenCode from waiting
+//! In: which config folder. Out: the plugin in it, and where no other program has anything of npm there, what keeps OpenCode from waiting
 //! for a registry before it draws. What was made is kept in the data folder, so that exactly that is taken away.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use askd_adapters::agents::opencode::{
-    LOCK_FILE, MODULES_FOLDER, OTHERS, PLUGIN_FILE, is_plugin, lock_text, plugin_text,
+    LOCK_FILE, MODULES_FOLDER, OTHERS, PLUGIN_FILE, is_plugin, lock_text, plugin_data, plugin_text,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::exit::{Exit, Failure, Outcome};
-use super::install::{InstallArgs, failed, folder, read, real_path, write};
+use super::install::{InstallArgs, folder, shown};
 use super::screen::{Screen, say};
-use crate::data::{DataFolder, write_secret};
+use super::text::one_line;
+use super::user_file::{TRIES, UserFile, busy, failed};
+use crate::data::{DataFolder, real_path, write_secret};
 
 /// What askd has made in a config folder, in the order of making.
 #[derive(Debug, Serialize, Deserialize)]
 struct Made {
-    config: PathBuf,
-    paths: Vec<PathBuf>,
+    /// Not paths, which JSON holds only where they are UTF-8.
+    config: OsString,
+    paths: Vec<OsString>,
 }
 
 /// One thing to make; a folder has no text.
@@ -44,12 +48,18 @@ pub(super) fn install(args: &InstallArgs, data: Option<PathBuf>, screen: Screen)
     if args.dry_run {
         return report(screen, &config, "dry-run", "nothing was changed", &paths);
     }
-    let mut made =
-        recall(&data, &config).unwrap_or_else(|| Made { config: config.clone(), paths: Vec::new() });
-    made.paths.extend(steps.iter().filter(|step| !step.path.exists()).map(|step| step.path.clone()));
+    let plugin = UserFile::read(&config.join(PLUGIN_FILE))?;
+    let (mut paths_made, records) = recall(&data, &config, plugin.text()?);
+    paths_made.extend(steps.iter().filter(|step| !is_there(&step.path)).map(|step| step.path.clone()));
+    let paths_made = paths_made.into_iter().map(PathBuf::into_os_string).collect();
+    let made = Made { config: config.clone().into_os_string(), paths: paths_made };
     // Without the record the plugin can still be taken away; only folders that are empty then would stay.
-    if let Err(error) = keep(&data, &made) {
-        say(&format!("askd: cannot keep what was made: {error}"));
+    match keep(&data, &made) {
+        Ok(()) => records
+            .iter()
+            .filter(|path| **path != record(&data, &config))
+            .for_each(|path| drop(fs::remove_file(path))),
+        Err(error) => say(&format!("askd: cannot keep what was made: {error}")),
     }
     for step in &steps {
         match &step.text {
@@ -72,12 +82,13 @@ fn steps(config: &Path, data: &DataFolder) -> Outcome<Vec<Step>> {
     let data = data.to_str().ok_or_else(|| Failure::usage("the name of the data folder is not UTF-8"))?;
     let (plugin, text) = (config.join(PLUGIN_FILE), plugin_text(data));
     let mut steps = Vec::new();
-    match read(&plugin)? {
+    let file = UserFile::read(&plugin)?;
+    match file.text()? {
         Some(known) if known == text => return Ok(steps),
-        Some(known) if !is_plugin(&known) => return Err(not_ours(&plugin)),
-        _ => {}
+        Some(known) if !is_plugin(known) => return Err(not_ours(&plugin)),
+        _ => file.check()?,
     }
-    let alone = OTHERS.iter().all(|other| !config.join(other).exists());
+    let alone = OTHERS.iter().all(|other| !is_there(&config.join(other)));
     let folders = plugin.parent().into_iter().flat_map(Path::ancestors);
     let missing: Vec<&Path> = folders.take_while(|folder| !folder.exists()).collect();
     let folder = |path: &Path, why| Step { path: path.to_owned(), text: None, why };
@@ -94,43 +105,99 @@ fn steps(config: &Path, data: &DataFolder) -> Outcome<Vec<Step>> {
 pub(super) fn uninstall(args: &InstallArgs, data: Option<PathBuf>, screen: Screen) -> Outcome {
     let config = config_folder(args)?;
     let data = folder(data)?;
-    let plugin = config.join(PLUGIN_FILE);
-    let made = recall(&data, &config);
-    let mut files = Vec::new();
-    match read(&plugin)? {
-        Some(text) if is_plugin(&text) => files.push((plugin, "the plugin")),
-        Some(_) => return Err(not_ours(&plugin)),
+    let plugin = UserFile::read(&config.join(PLUGIN_FILE))?;
+    let (made, records) = recall(&data, &config, plugin.text()?);
+    let mut gone: Vec<(PathBuf, &str)> = Vec::new();
+    let mut stays: Vec<(PathBuf, &str)> = Vec::new();
+    match plugin.text()? {
+        Some(text) if is_plugin(text) => gone.push((config.join(PLUGIN_FILE), "the plugin")),
+        Some(_) => return Err(not_ours(plugin.path())),
         None => {}
     }
     let lock = config.join(LOCK_FILE);
-    match read(&lock)? {
-        Some(text) if text == lock_text() => files.push((lock, "made by askd")),
-        Some(_) if made.as_ref().is_some_and(|made| made.paths.contains(&lock)) => {
-            say(&format!("askd: {} was changed since and stays", lock.display()));
+    let is_our_lock = match UserFile::read(&lock)?.text() {
+        Ok(Some(text)) if text == lock_text() => {
+            gone.push((lock, "made by askd"));
+            true
         }
-        _ => {}
+        Ok(None) => false,
+        _ if made.contains(&lock) => {
+            stays.push((lock, "was changed since"));
+            false
+        }
+        _ => false,
+    };
+    let is_known = !made.is_empty();
+    let files = [config.join(PLUGIN_FILE), config.join(LOCK_FILE)];
+    let mut folders: Vec<PathBuf> = made.into_iter().filter(|path| !files.contains(path)).rev().collect();
+    let modules = config.join(MODULES_FOLDER);
+    // The lock file is proof enough: askd makes the two together.
+    if is_our_lock && !folders.contains(&modules) {
+        folders.insert(0, modules);
     }
-    let folders: Vec<PathBuf> = made.map_or_else(Vec::new, |made| made.paths.into_iter().rev().collect());
-    let mut gone: Vec<PathBuf> = files.iter().map(|(path, _)| path.clone()).collect();
-    for path in folders.iter().filter(|path| path.is_dir()) {
-        if inside(path).is_ok_and(|inside| inside.iter().all(|path| gone.contains(path))) {
-            gone.push(path.clone());
-            files.push((path.clone(), "a folder that askd made and nobody uses"));
+    for path in folders {
+        let Ok(meta) = fs::symlink_metadata(&path) else { continue };
+        if !meta.is_dir() {
+            stays.push((path, "is not the folder that askd made"));
+        } else if inside(&path)
+            .is_ok_and(|inside| inside.iter().all(|path| gone.iter().any(|gone| gone.0 == *path)))
+        {
+            gone.push((path, "a folder that askd made and that is empty then"));
+        } else {
+            stays.push((path, "is used by others"));
         }
     }
-    if files.is_empty() {
+    let paths: Vec<PathBuf> = gone.iter().map(|(path, _)| path.clone()).collect();
+    if gone.is_empty() {
         return report(screen, &config, "unchanged", "askd's plugin is not in it", &[]);
     }
-    show(screen, '-', files.iter().map(|(path, why)| (path.as_path(), *why)))?;
     if args.dry_run {
-        return report(screen, &config, "dry-run", "nothing was changed", &gone);
+        show(screen, '-', gone.iter().map(|(path, why)| (path.as_path(), *why)))?;
+        return report(screen, &config, "dry-run", "nothing was changed", &paths);
     }
-    for (path, _) in &files {
-        let removed = if path.is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) };
-        removed.map_err(|error| failed("remove", path, &error))?;
+    for file in files.iter().filter(|file| paths.contains(file)) {
+        UserFile::read(file)?.check()?;
     }
-    drop(fs::remove_file(record(&data, &config)));
-    report(screen, &config, "uninstalled", "the folder is as it was without askd", &gone)
+    for (path, _) in &gone {
+        let is_folder = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
+        if is_folder {
+            fs::remove_dir(path).map_err(|error| failed("remove", path, &error))?;
+        } else {
+            replace(path, None)?;
+        }
+    }
+    for record in records {
+        drop(fs::remove_file(record));
+    }
+    show(screen, '-', gone.iter().map(|(path, why)| (path.as_path(), *why)))?;
+    for (path, why) in &stays {
+        say(&format!("askd: {} {why} and stays", one_line(&shown(path))));
+    }
+    let text = if stays.is_empty() && is_known {
+        "the folder is as it was without askd"
+    } else {
+        "askd's plugin is gone; what others have changed or use stays"
+    };
+    report(screen, &config, "uninstalled", text, &paths)
+}
+
+fn write(path: &Path, text: &str) -> Outcome {
+    replace(path, Some(text))
+}
+
+/// What a file is to be, whatever it is now.
+fn replace(path: &Path, text: Option<&str>) -> Outcome {
+    for _ in 0..TRIES {
+        if UserFile::read(path)?.replace(text)? {
+            return Ok(());
+        }
+    }
+    Err(busy(path))
+}
+
+/// Also a link that leads to nothing is there.
+fn is_there(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
 }
 
 fn inside(folder: &Path) -> io::Result<Vec<PathBuf>> {
@@ -156,14 +223,25 @@ fn record(data: &DataFolder, config: &Path) -> PathBuf {
     data.path().join(format!("opencode-made-{}.json", &name[..16]))
 }
 
-fn recall(data: &DataFolder, config: &Path) -> Option<Made> {
-    let made: Made = serde_json::from_slice(&fs::read(record(data, config)).ok()?).ok()?;
-    (made.config == config).then_some(made)
+/// What askd has made in a config folder, and where that is written: in this data folder, and in that of the plugin that is there.
+fn recall(data: &DataFolder, config: &Path, plugin: Option<&str>) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let of_plugin = plugin.and_then(plugin_data).map(DataFolder::at);
+    let folders = [Some(data.clone()), of_plugin].into_iter().flatten();
+    let mut records: Vec<PathBuf> = folders.map(|folder| record(&folder, config)).collect();
+    records.dedup();
+    let known = |path: &PathBuf| serde_json::from_slice::<Made>(&fs::read(path).ok()?).ok();
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for made in records.iter().filter_map(known).filter(|made| made.config == config) {
+        let made = made.paths.into_iter().map(PathBuf::from);
+        let new: Vec<PathBuf> = made.filter(|path| !paths.contains(path)).collect();
+        paths.extend(new);
+    }
+    (paths, records)
 }
 
 fn keep(data: &DataFolder, made: &Made) -> io::Result<()> {
-    data.create()?;
-    write_secret(&record(data, &made.config), serde_json::to_string(made)?.as_bytes())
+    data.create().map_err(io::Error::other)?;
+    write_secret(&record(data, Path::new(&made.config)), serde_json::to_string(made)?.as_bytes())
 }
 
 fn not_ours(path: &Path) -> Failure {
@@ -175,13 +253,14 @@ fn show<'a>(screen: Screen, mark: char, steps: impl Iterator<Item = (&'a Path, &
     if screen.json {
         return Ok(());
     }
-    let lines = steps.map(|(path, why)| format!("{mark} {}  ({why})\n", path.display()));
+    let lines = steps.map(|(path, why)| format!("{mark} {}  ({why})\n", one_line(&shown(path))));
     Ok(screen.line(&lines.collect::<String>())?)
 }
 
 fn report(screen: Screen, config: &Path, state: &str, text: &str, paths: &[PathBuf]) -> Outcome {
     if screen.json {
-        return Ok(screen.json(&json!({ "folder": config, "state": state, "paths": paths }))?);
+        let paths: Vec<String> = paths.iter().map(|path| shown(path)).collect();
+        return Ok(screen.json(&json!({ "folder": shown(config), "state": state, "paths": paths }))?);
     }
-    Ok(screen.line(&format!("{}: {state}: {text}", config.display()))?)
+    Ok(screen.line(&format!("{}: {state}: {text}", one_line(&shown(config))))?)
 }

@@ -2,7 +2,8 @@
 
 use std::num::NonZeroUsize;
 
-use askd_core::{Question, QuestionId, SessionId, Status};
+use askd_core::session::ActivityState;
+use askd_core::{Question, QuestionId, Session, SessionId, Status, Timestamp};
 use clap::Args;
 use serde_json::Value;
 
@@ -46,6 +47,7 @@ fn parse_status(text: &str) -> Result<Status, String> {
 pub(super) async fn list(args: ListArgs, client: &Client, screen: Screen) -> Outcome {
     let status = if args.all { None } else { Some(args.status.unwrap_or(Status::Requested)) };
     let open = status == Some(Status::Requested);
+    let whole = open && args.agent.is_none() && args.session.is_none();
     let filter = Filter { status, agent: args.agent, session: args.session };
     // Who waits longest comes first; history is read from its end.
     let query = ListQuery { filter, oldest_first: open, cursor: None, limit: None };
@@ -56,13 +58,45 @@ pub(super) async fn list(args: ListArgs, client: &Client, screen: Screen) -> Out
     let questions = &received.value.questions;
     if questions.is_empty() {
         say(if open { "No question is open." } else { "There are no such questions." });
+        if whole {
+            tell_who_waits(client, questions).await;
+        }
         return Ok(());
     }
     screen.line(&show(questions, open, screen))?;
     if received.value.next_cursor.is_some() {
         say(&format!("There are more; this shows {}. See --limit.", questions.len()));
+    } else if whole {
+        tell_who_waits(client, questions).await;
     }
     Ok(())
+}
+
+/// Says which agents wait in their terminals for what is no question here, so that an empty inbox does not look as if nothing waited.
+async fn tell_who_waits(client: &Client, open: &[Question]) {
+    // The inbox is shown already; a hub that cannot say more has said what was asked for.
+    let Ok(live) = client.live_sessions().await else { return };
+    for line in waits_in_terminal(&live, open, now()) {
+        say(&line);
+    }
+}
+
+/// A line for each session that waits in its terminal and has no open question here.
+fn waits_in_terminal(live: &[Session], open: &[Question], now: Timestamp) -> Vec<String> {
+    let is_here =
+        |session: &Session| open.iter().any(|question| question.ask.session_id.as_ref() == Some(&session.id));
+    let line = |session: &Session| {
+        let activity = session.activity.as_ref()?;
+        if activity.state != ActivityState::Waiting || is_here(session) {
+            return None;
+        }
+        let place = session.cwd.as_deref().map(|cwd| format!(" in {}", folder(cwd))).unwrap_or_default();
+        let what = activity.waiting_for.as_deref().map(|what| format!(" for: {}", one_line(what)));
+        let since = activity.since.map(|since| format!(", {}", span(since, now))).unwrap_or_default();
+        let (agent, what) = (one_line(&session.agent), what.unwrap_or_default());
+        Some(format!("{agent}{place} waits in its own terminal{what}{since}. Answer it there."))
+    };
+    live.iter().filter_map(line).collect()
 }
 
 /// Pages until `limit` or the end. The JSON is that of one long page.
@@ -152,6 +186,35 @@ mod tests {
         assert!(lines[0].starts_with("ID"), "{text}");
         assert!(lines[1].starts_with("000007  claude"), "{text}");
         assert!(lines[1].contains("Auth method: Which auth method? (+1)  /home/me/app"), "{text}");
+    }
+
+    #[test]
+    fn sessions_that_wait_for_no_question_here_are_told() {
+        let session = |id: u128, activity: &str| -> Session {
+            let source = askd_core::SourceId::from_bits(1);
+            let text = format!(
+                r#"{{"id":"{}","agent":"claude","sourceId":"{source}","nativeId":"s","cwd":"/w/app","live":true,"managed":false,
+                    "startedAt":"1970-01-01T00:00:00.000Z","activity":{activity}}}"#,
+                SessionId::from_bits(id)
+            );
+            serde_json::from_str(&text).unwrap()
+        };
+        let asks = r#"{"state":"waiting","waitingFor":"input needed"}"#;
+        let live = [
+            session(
+                1,
+                r#"{"state":"waiting","waitingFor":"permission prompt","since":"1970-01-01T00:00:00.000Z"}"#,
+            ),
+            session(2, r#"{"state":"working"}"#),
+            session(3, asks),
+        ];
+        let mut open = samples::two_items();
+        std::sync::Arc::make_mut(&mut open.ask).session_id = Some(SessionId::from_bits(3));
+        assert_eq!(
+            waits_in_terminal(&live, &[open], Timestamp::from_millis(120_000)),
+            ["claude in /w/app waits in its own terminal for: permission prompt, 2m. Answer it there."]
+        );
+        assert_eq!(waits_in_terminal(&live, &[], Timestamp::from_millis(0)).len(), 2);
     }
 
     #[test]

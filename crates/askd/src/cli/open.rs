@@ -1,6 +1,7 @@
 //! `askd open`: the web inbox, by a log-in link for one use.
 
 use std::process::Stdio;
+use std::time::Duration;
 
 use clap::Args;
 
@@ -9,6 +10,9 @@ use super::inside_agent::refuse_inside_agent;
 use super::screen::{Screen, say};
 use super::text::one_line;
 use crate::client::Client;
+
+/// An opener that cannot open anything says so at once; one that is still there shows the page, and ends with the browser.
+const OPENS_WITHIN: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Args)]
 pub(super) struct OpenArgs {
@@ -33,7 +37,8 @@ pub(super) async fn open(args: OpenArgs, client: &Client, screen: Screen) -> Out
         return Ok(());
     }
     if open_in_browser(&url).await {
-        say(&format!("Opened the inbox of {} in your browser.", client.url()));
+        let inbox = url.split("/#").next().unwrap_or_default();
+        say(&format!("Opened the inbox {inbox} in your browser."));
     } else {
         say("No browser could be opened here. Open this link, which works once:");
         screen.line(&url)?;
@@ -45,5 +50,11 @@ async fn open_in_browser(url: &str) -> bool {
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let mut command = tokio::process::Command::new(program);
     command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().await.is_ok_and(|status| status.success())
+    // Of its own group: Ctrl-C here does not end a browser that it has started.
+    let Ok(mut opener) = command.process_group(0).spawn() else { return false };
+    match tokio::time::timeout(OPENS_WITHIN, opener.wait()).await {
+        Ok(status) => status.is_ok_and(|status| status.success()),
+        // It runs on as the browser itself.
+        Err(_) => true,
+    }
 }

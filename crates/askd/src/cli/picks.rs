@@ -1,19 +1,23 @@
 //! What a typed line means for one item: numbers of options, a label, own words.
 //!
-//! In: an item and a line. Out: picks, or why it is unclear; nothing is guessed.
+//! In: an item and a line. Out: picks and own words, or why it is unclear; nothing is guessed.
 
-use askd_core::Item;
+use askd_core::near::{Named, named};
 use askd_core::question::Input;
+use askd_core::{Item, ItemAnswer};
 
-use super::given::option_or_own;
+use super::given::options_named;
+use super::text::is_invisible;
 
 /// Why a line is not an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Unclear {
     NoSuchNumber(usize),
-    /// The number of one option and the label of another.
-    Both(usize, usize),
+    /// A number that is number, label or value of these options, by their index.
+    Several(usize, Vec<usize>),
     NotAnOption(String),
+    /// These options may be meant, by their index.
+    Near(Vec<usize>, String),
 }
 
 impl Unclear {
@@ -26,40 +30,97 @@ impl Unclear {
                 )
             }
             Self::NoSuchNumber(n) => format!("There is no option {n}; they are numbered 1 to {most}."),
-            Self::Both(number, label) => format!(
-                "{number} is the number of one option and the label of another; type #{number} for the first or #{label} for the second."
-            ),
-            Self::NotAnOption(_) => {
+            Self::Several(number, options) => {
+                let ways: Vec<String> = options
+                    .iter()
+                    .map(|i| format!("#{} for {}", i + 1, options_named(item, &[*i])))
+                    .collect();
+                format!("{number} is number, label or value of several options; type {}.", ways.join(" or "))
+            }
+            Self::NotAnOption(_) | Self::Near(..) => {
                 format!("Own words are not possible here; type a number from 1 to {most}.")
             }
         }
     }
 }
 
-pub(super) fn read_picks(item: &Item, text: &str) -> Result<Vec<String>, Unclear> {
-    let Some(spoken) = spoken(item, text) else { return Ok(Vec::new()) };
+/// The picks and the own words in a line.
+pub(super) fn read_picks(item: &Item, text: &str) -> Result<ItemAnswer, Unclear> {
+    let Some(spoken) = spoken(item, text) else { return Ok(ItemAnswer::default()) };
     if item.options.is_empty() {
-        return Ok(vec![spoken]);
+        return Ok(ItemAnswer::words([spoken]));
     }
     if let Some(own) = text.strip_prefix('=').filter(|_| item.custom) {
-        return Ok(vec![own.to_owned()]);
+        return Ok(ItemAnswer::words([own]));
     }
     if let Some(numbers) = numbers(text) {
-        return numbers.into_iter().map(|number| number.option(item)).collect();
+        return picked(&numbers, item);
     }
     if let Some((before, own)) = text.split_once('+')
         && item.multiple
         && item.custom
         && let Some(numbers) = numbers(before)
     {
-        let mut picks: Vec<String> =
-            numbers.into_iter().map(|number| number.option(item)).collect::<Result<_, _>>()?;
-        picks.push(own.trim().to_owned());
-        return Ok(picks);
+        return Ok(ItemAnswer { words: vec![own.trim().to_owned()], ..picked(&numbers, item)? });
     }
-    let meant = option_or_own(item, text);
-    let is_option = item.options.iter().any(|option| option.value == meant || option.label == meant);
-    if is_option || item.custom { Ok(vec![meant]) } else { Err(Unclear::NotAnOption(text.trim().to_owned())) }
+    match named(item, text) {
+        Named::Option(i) => Ok(ItemAnswer::picks([&item.options[i].value])),
+        Named::Near(near) => Err(Unclear::Near(near, text.trim().to_owned())),
+        Named::Other if item.secret => own(item, text),
+        Named::Other => not_quite_named(item, text).unwrap_or_else(|| own(item, text)),
+    }
+}
+
+fn picked(numbers: &[Number], item: &Item) -> Result<ItemAnswer, Unclear> {
+    let picks: Result<Vec<String>, Unclear> = numbers.iter().map(|number| number.option(item)).collect();
+    picks.map(ItemAnswer::picks)
+}
+
+fn own(item: &Item, text: &str) -> Result<ItemAnswer, Unclear> {
+    if item.custom {
+        Ok(ItemAnswer::words([text]))
+    } else {
+        Err(Unclear::NotAnOption(text.trim().to_owned()))
+    }
+}
+
+/// An option as it stands on the screen (`2)`), in wide letters, or with letters in it that nobody sees.
+fn not_quite_named(item: &Item, text: &str) -> Option<Result<ItemAnswer, Unclear>> {
+    if let Some(numbers) = shown_numbers(text) {
+        return Some(picked(&numbers, item));
+    }
+    match named(item, &as_typed_plainly(text)) {
+        Named::Option(i) => Some(Err(Unclear::Near(vec![i], text.trim().to_owned()))),
+        Named::Near(near) => Some(Err(Unclear::Near(near, text.trim().to_owned()))),
+        Named::Other => None,
+    }
+}
+
+/// The numbers of options in a text, however they are written.
+pub(super) fn numbers_in(text: &str) -> Option<Vec<usize>> {
+    let numbers = numbers(text).or_else(|| shown_numbers(text))?;
+    Some(numbers.into_iter().map(|number| number.n).collect())
+}
+
+/// `2)`, `2.`, `(2)`, `２`: a number as the prompt shows it, or in the wide digits of an input method.
+fn shown_numbers(text: &str) -> Option<Vec<Number>> {
+    let plain = as_typed_plainly(text);
+    let bare = |part: &str| part.trim_start_matches('(').trim_end_matches([')', '.', ':']).to_owned();
+    let parts: Vec<String> = plain.split([',', ' ']).map(bare).collect();
+    numbers(&parts.join(" "))
+}
+
+/// The letters of ASCII instead of their wide forms, and none that nobody sees.
+pub(super) fn as_typed_plainly(text: &str) -> String {
+    /// From a wide form to its letter.
+    const WIDE: u32 = 0xfee0;
+    let plain = |c: char| match c {
+        '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - WIDE).unwrap_or(c),
+        '\u{3000}' => ' ',
+        '\u{3001}' => ',',
+        c => c,
+    };
+    text.chars().filter(|c| !is_invisible(*c)).map(plain).collect()
 }
 
 /// Whether it takes any number of own values.
@@ -90,14 +151,19 @@ struct Number {
 impl Number {
     fn option(self, item: &Item) -> Result<String, Unclear> {
         let text = self.n.to_string();
-        let labelled = item.options.iter().position(|option| option.label == text || option.value == text);
-        match (labelled, item.options.get(self.n.wrapping_sub(1))) {
-            (Some(label), Some(_)) if label + 1 != self.n && !self.marked => {
-                Err(Unclear::Both(self.n, label + 1))
-            }
-            (Some(label), None) if !self.marked => Ok(item.options[label].value.clone()),
-            (_, Some(option)) => Ok(option.value.clone()),
-            (_, None) => Err(Unclear::NoSuchNumber(self.n)),
+        let is_it = |name: &str| as_typed_plainly(name) == text;
+        let mut meant: Vec<usize> =
+            self.n.checked_sub(1).filter(|i| *i < item.options.len()).into_iter().collect();
+        if !self.marked {
+            let called = (0..item.options.len())
+                .filter(|i| is_it(&item.options[*i].label) || is_it(&item.options[*i].value));
+            let others: Vec<usize> = called.filter(|i| !meant.contains(i)).collect();
+            meant.extend(others);
+        }
+        match meant.as_slice() {
+            [] => Err(Unclear::NoSuchNumber(self.n)),
+            [only] => Ok(item.options[*only].value.clone()),
+            _ => Err(Unclear::Several(self.n, meant)),
         }
     }
 }

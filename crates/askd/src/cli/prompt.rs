@@ -16,6 +16,17 @@ use crate::client::{Client, ClientError, Received};
 /// Seconds of one wait for somebody else's answer; it is repeated.
 const WAIT_SECONDS: u64 = 30;
 
+/// Said where a question is left.
+pub(super) const STILL_OPEN: &str = "nothing was sent; the question is still open";
+
+/// What ends the conversation.
+enum End {
+    Decided(Decided),
+    LeftOpen,
+    /// By Ctrl-C or Ctrl-D.
+    Interrupted,
+}
+
 /// What the person already knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Seen {
@@ -24,12 +35,13 @@ pub(super) enum Seen {
     Conversation,
 }
 
+/// The question as it was settled here; `None` if the person left it open by `q`.
 pub(super) async fn ask(
     question: &Question,
     client: &Client,
     seen: Seen,
     notes: Option<Notes>,
-) -> Outcome<Received<Question>> {
+) -> Outcome<Option<Received<Question>>> {
     if !terminal::is_interactive() {
         return Err(Failure::usage(
             "there is no answer on the command line and no terminal to ask at; see: askd answer --help",
@@ -43,20 +55,33 @@ pub(super) async fn ask(
         Seen::Conversation => say(&render::body(question, paint)),
     }
     say(&paint.dim(form.hint()));
+    // What was sent without hearing what came of it: the hub may have taken it.
+    let mut unheard: Option<Decided> = None;
     loop {
         let decided = tokio::select! {
             biased;
             settled = settled_elsewhere(question, client) => {
+                // The hub takes the same answer again and says so; it refuses another one.
+                if let Some(decided) = &unheard
+                    && let Ok(ours) = send(question, client, decided).await
+                {
+                    say("");
+                    return Ok(Some(ours));
+                }
                 // Below the prompt and what was typed at it.
                 say("");
                 return Err(settled);
             }
             decided = converse(question, &mut form, paint) => decided?,
         };
-        let Some(decided) = decided else { return Err(left(seen)) };
-        // Not while somebody else's answer is waited for: that would hear of this one.
+        let decided = match decided {
+            End::Decided(decided) => decided,
+            End::LeftOpen => return Ok(None),
+            End::Interrupted => return Err(left(seen)),
+        };
+        // Not while another person's answer is waited for: that would hear of this one.
         let error = match send(question, client, &decided).await {
-            Ok(settled) => return Ok(settled),
+            Ok(settled) => return Ok(Some(settled)),
             Err(error) => error,
         };
         let passes = error.is_passing();
@@ -65,6 +90,9 @@ pub(super) async fn ask(
             return Err(failure);
         }
         let so = if passes { "your answer is kept" } else { "the question is still open" };
+        if passes {
+            unheard = Some(decided);
+        }
         terminal::forget_typed().await;
         say(&format!("askd: {}; {so}", clean(&failure.message)));
         let text = form.ask_again(passes);
@@ -74,9 +102,10 @@ pub(super) async fn ask(
     }
 }
 
-/// What the person decided; `None` if that was to leave.
-async fn converse(question: &Question, form: &mut Form<'_>, paint: Paint) -> Outcome<Option<Decided>> {
+async fn converse(question: &Question, form: &mut Form<'_>, paint: Paint) -> Outcome<End> {
     let mut shown = None;
+    // Where the person has had the time to see what is asked.
+    let mut seen_at = None;
     loop {
         if let Some((i, item)) = form.item()
             && shown != Some(i)
@@ -84,14 +113,39 @@ async fn converse(question: &Question, form: &mut Form<'_>, paint: Paint) -> Out
             shown = Some(i);
             say(&format!("\n{}", render::item_text(i, question.ask.questions.len(), item, paint).trim_end()));
         }
-        let typed = terminal::read_line(&paint.cyan(&form.prompt()), form.is_secret()).await?;
-        let Typed::Line(line) = typed else { return Ok(None) };
-        let place = form.place().clone();
-        let step = form.line(&line);
-        if *form.place() != place {
-            terminal::forget_typed().await;
+        if seen_at.as_ref() != Some(form.place()) {
+            if !terminal::has_appeared(form.settles()).await? {
+                return Ok(End::Interrupted);
+            }
+            seen_at = Some(form.place().clone());
         }
-        match step {
+        let line = match terminal::read_answer(&paint.cyan(&form.prompt()), form.is_secret()).await? {
+            Typed::Line(line) => line,
+            Typed::End | Typed::Interrupted => return Ok(End::Interrupted),
+            Typed::Keys => {
+                say(&format!(
+                    "Nothing was sent: arrows, Tab, Escape and such keys do not answer. {}",
+                    form.how()
+                ));
+                continue;
+            }
+            Typed::SeveralLines => {
+                say(&format!(
+                    "Nothing was sent: several lines came at once, as from a paste. {}",
+                    form.how()
+                ));
+                seen_at = None;
+                continue;
+            }
+            Typed::TooLong => {
+                say(
+                    "Nothing was sent: the line is longer than the terminal takes. Use askd answer ID --stdin.",
+                );
+                seen_at = None;
+                continue;
+            }
+        };
+        match form.line(&line) {
             Step::Ask(text) => {
                 if !text.is_empty() {
                     say(&text);
@@ -100,8 +154,8 @@ async fn converse(question: &Question, form: &mut Form<'_>, paint: Paint) -> Out
                     shown = None;
                 }
             }
-            Step::Send(decided) => return Ok(Some(decided)),
-            Step::Quit => return Ok(None),
+            Step::Send(decided) => return Ok(End::Decided(decided)),
+            Step::Quit => return Ok(End::LeftOpen),
         }
     }
 }
@@ -119,7 +173,7 @@ async fn send(
 
 fn left(seen: Seen) -> Failure {
     let message = match seen {
-        Seen::Nothing => "nothing was sent; the question is still open",
+        Seen::Nothing => STILL_OPEN,
         // Whoever runs the agent decides what becomes of the question.
         Seen::Conversation => "nothing was sent",
     };

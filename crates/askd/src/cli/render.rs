@@ -3,14 +3,14 @@
 //! In: values of the hub. Out: clean text with colour where wanted. Everything that an agent wrote goes through `clean`.
 
 use askd_core::question::{AnswerRoad, BodyFormat, Choice, Input};
-use askd_core::{Item, Kind, Question, Status};
+use askd_core::{Item, ItemAnswer, Kind, Question, Status};
 
 use super::ending::{answers, delivery, ended, picks_text};
 use super::ids::short;
 use super::picks::is_list;
 use super::screen::Paint;
 use super::text::{clean, one_line};
-use super::when::{now, span};
+use super::when::{clock, now, span};
 
 /// Everything about a question.
 pub(super) fn question(question: &Question, paint: Paint) -> String {
@@ -66,8 +66,17 @@ fn heading(question: &Question, paint: Paint) -> String {
     if let Some(session) = &ask.session_id {
         out.push_str(&format!("{}\n", paint.dim(&format!("  session {session}"))));
     }
+    if let Some(failed) = question.failed_tries.last().filter(|_| question.is_open()) {
+        let why = failed.delivery.error.as_ref().and_then(|error| error.detail.as_deref());
+        out.push_str("  the last answer did not arrive:\n");
+        out.push_str(&indent(&clean(why.unwrap_or("its delivery failed")), "    "));
+    }
     if let Some(road) = question.road {
         out.push_str(&format!("  {}\n", road_text(road)));
+    }
+    if let Some(at) = question.agent_times_out_at {
+        let how = "the agent goes on without an answer, unless a key is pressed in its terminal";
+        out.push_str(&format!("  at {} {how}\n", clock(at)));
     }
     if let Some(deadline) = ask.deadline {
         out.push_str(&format!("  the asker gives up at {deadline}\n"));
@@ -80,9 +89,7 @@ fn road_text(road: AnswerRoad) -> &'static str {
     match road {
         AnswerRoad::Hook => "answer here or in its terminal",
         AnswerRoad::Keys => "no hook waits: an answer is typed into its dialog, in its tmux pane",
-        AnswerRoad::Terminal => {
-            "no hook waits: answer it in its terminal; an answer from here does not reach it"
-        }
+        AnswerRoad::Terminal => "no hook waits: answer it in its terminal; an answer from here is refused",
     }
 }
 
@@ -182,7 +189,8 @@ pub(super) fn how_to_answer(item: &Item) -> String {
     limit("picks at least", bounds.min_items.map(|n| n.to_string()));
     limit("picks at most", bounds.max_items.map(|n| n.to_string()));
     limit("matching", bounds.pattern.clone());
-    limit("default", item.default.as_ref().map(|default| picks_text(item, default)));
+    let default = item.default.as_ref().map(|texts| ItemAnswer::of_values(texts.clone(), item));
+    limit("default", default.map(|default| picks_text(item, &default.shown(Some(item)).to_texts())));
     if item.secret {
         parts.push("secret".to_owned());
     }
@@ -224,7 +232,7 @@ fn ending(question: &Question, paint: Paint) -> String {
             .answers
             .iter()
             .zip(&question.ask.questions)
-            .map(|(picks, item)| picks_text(item, picks))
+            .map(|(answer, item)| picks_text(item, &answer.to_texts()))
             .collect();
         let text = format!(
             "  the agent took another answer first ({}): {}\n",
@@ -287,19 +295,19 @@ mod tests {
     fn an_ending_says_who_where_and_what() {
         let mut settled = samples::two_items();
         let answer = Answer {
-            answers: vec![vec!["JWT".into()], vec![]],
+            answers: vec![ItemAnswer::picks(["session-cookie"]), ItemAnswer::default()],
             notes: vec![Some("as before".into()), None],
             edited_plan: None,
             next_mode: None,
         };
         let by = By { surface: Surface::Web, actor: Some("phone".into()) };
-        settled.outcome = Some(Outcome::answered(&answer, &[], by, now()));
+        settled.outcome = Some(Outcome::answered(&answer, &settled.ask.questions, by, now()));
         settled.status = Status::Answered;
         settled.delivery = Some(Delivery::queued(Timestamp::from_millis(0)));
         let shown = question(&settled, Paint::none());
         for wanted in [
             "Answered on web by phone 0s ago",
-            "1. JWT",
+            "1. Session\n",
             "note: as before",
             "2. (skipped)",
             "stored; on its way",
@@ -308,7 +316,7 @@ mod tests {
         }
         assert_eq!(
             conflict(&settled),
-            "000007 was already answered on web by phone 0s ago: JWT / (skipped); nothing was changed"
+            "000007 was already answered on web by phone 0s ago: Session / (skipped); nothing was changed"
         );
         assert_eq!(settled.id, QuestionId::from_bits(7));
     }

@@ -10,9 +10,12 @@ use clap::{CommandFactory, Parser};
 
 use super::args::{Cli, Command, Global};
 use super::exit::{Exit, Failure, Outcome};
-use super::screen::Screen;
-use super::{answer, attach, doctor, hook, install, list, open, reject, run_agent, show, tmux, token, watch};
+use super::screen::{Screen, say};
+use super::{
+    answer, attach, doctor, hook, install, list, open, reject, run_agent, show, terminal, tmux, token, watch,
+};
 use crate::client::{Client, discover};
+use crate::data::DataFolder;
 
 pub fn main() -> ExitCode {
     run(std::env::args_os())
@@ -22,6 +25,8 @@ fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
+        // Claude Code blocks a tool whose hook ends with 2; the settings may be of a newer askd.
+        Err(_) if is_hook(&arguments) => return ExitCode::SUCCESS,
         Err(error) => return not_run(&error, &arguments),
     };
     let json = cli.global.json;
@@ -29,6 +34,13 @@ fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(code) => code,
         Err(failure) => failure.report(json),
     }
+}
+
+/// Whether the first word that names a command is `hook`.
+fn is_hook(arguments: &[OsString]) -> bool {
+    let grammar = Cli::command();
+    let mut words = arguments.iter().skip(1).filter_map(|word| word.to_str());
+    words.find(|word| grammar.find_subcommand(word).is_some()) == Some("hook")
 }
 
 /// Help and version are results, wrong usage is not; clap knows which goes where.
@@ -54,14 +66,14 @@ fn dispatch(cli: Cli) -> Outcome<ExitCode> {
     let done = |()| ExitCode::from(Exit::Done);
     match cli.command {
         Command::Up(args) => {
-            let options = args.options(global.data)?;
+            let options = args.options(global.data, global.json)?;
             serve(crate::hub::up(options)).map(done)
         }
         Command::Demo(args) => {
-            let options = args.options(global.data)?;
+            let options = args.options(global.data, global.json)?;
             serve(crate::hub::demo(options)).map(done)
         }
-        Command::Completions { shell } => completions(shell).map(done),
+        Command::Completions { shell } => completions(shell, global.json).map(done),
         // Both are processes of their own that must stay small: no runtime is made for them here.
         Command::Holder { spec } => Ok(crate::hub::holder(&spec)),
         Command::MockAgent { .. } => Ok(crate::hub::mock_agent()),
@@ -72,7 +84,7 @@ fn dispatch(cli: Cli) -> Outcome<ExitCode> {
         Command::Uninstall(args) => {
             install::uninstall_from(&args, global.data, Screen::new(global.json)).map(done)
         }
-        command => talk(command, &global).map(done),
+        command => talk(command, &global),
     }
 }
 
@@ -92,14 +104,21 @@ fn log_to_stderr() {
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
 }
 
-/// Runs a command that talks to a hub. Ctrl-C ends it wherever it is, but for the one that has a session to end first.
-fn talk(command: Command, global: &Global) -> Outcome {
+/// What a shell adds to the number of the signal that ended a command.
+const ENDED_BY_SIGNAL: i32 = 128;
+
+/// Runs a command that talks to a hub. Ctrl-C ends it wherever it is, but for the one that has a session to end first. Another
+/// signal that ends it lets it change the terminal back.
+fn talk(command: Command, global: &Global) -> Outcome<ExitCode> {
     let ends_itself = matches!(command, Command::Run(_));
+    // `run` hears them itself. Only at a terminal there is something to change back; elsewhere a signal that is ignored, as by nohup, stays ignored.
+    let asks = terminal::is_interactive() && !ends_itself;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let result = runtime.block_on(async {
         tokio::select! {
             biased;
-            result = command_of(command, global) => result,
+            result = command_of(command, global) => result.map(|()| Exit::Done.into()),
+            number = ended_by_signal(), if asks => Ok(ExitCode::from(u8::try_from(ENDED_BY_SIGNAL + number?).unwrap_or(u8::MAX))),
             _ = tokio::signal::ctrl_c(), if !ends_itself => Err(Failure::new(Exit::Interrupted, "")),
         }
     });
@@ -108,12 +127,30 @@ fn talk(command: Command, global: &Global) -> Outcome {
     result
 }
 
+/// The number of the signal.
+async fn ended_by_signal() -> io::Result<i32> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let kinds = [SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()];
+    let [mut terminate, mut hang_up, mut quit] = [signal(kinds[0])?, signal(kinds[1])?, signal(kinds[2])?];
+    let kind = tokio::select! {
+        _ = terminate.recv() => kinds[0],
+        _ = hang_up.recv() => kinds[1],
+        _ = quit.recv() => kinds[2],
+    };
+    Ok(kind.as_raw_value())
+}
+
 async fn command_of(command: Command, global: &Global) -> Outcome {
     let screen = Screen::new(global.json);
     if let Command::Doctor = command {
         return doctor::doctor(&global.place(), screen).await;
     }
-    let found = discover(&global.place())?;
+    let place = global.place();
+    if let (None, Some(told)) = (&place.data, DataFolder::from_environment().and_then(|it| it.mend_default()))
+    {
+        say(&format!("askd: {told}"));
+    }
+    let found = discover(&place)?;
     let client = Client::new(&found, "cli")?;
     if let Err(no_token) = found.need_token() {
         // Without a hub that is the thing to say; its absence is why there is no token.
@@ -143,9 +180,15 @@ async fn command_of(command: Command, global: &Global) -> Outcome {
     }
 }
 
-fn completions(shell: clap_complete::Shell) -> Outcome {
+fn completions(shell: clap_complete::Shell, json: bool) -> Outcome {
     // Into memory first: the generator panics when the reader goes away.
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "askd", &mut script);
+    if json {
+        let script = String::from_utf8_lossy(&script).into_owned();
+        return Ok(
+            Screen::new(true).json(&serde_json::json!({ "shell": shell.to_string(), "script": script }))?
+        );
+    }
     Ok(io::Write::write_all(&mut io::stdout().lock(), &script)?)
 }

@@ -13,7 +13,9 @@ pub(super) fn asked(json: &str) -> Question {
         delivery: None,
         created_at: Timestamp::from_millis(0),
         seq: 1,
+        failed_tries: Vec::new(),
         road: None,
+        agent_times_out_at: None,
     }
 }
 

@@ -4,7 +4,9 @@
 
 use std::env;
 use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::Value;
 
 use super::text::is_invisible;
@@ -39,9 +41,17 @@ impl Screen {
         out.flush()
     }
 
-    /// A whole result, laid out for reading.
+    /// A text as it is, without a line break that it does not have.
+    pub(super) fn text(&self, text: &str) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes())?;
+        out.flush()
+    }
+
+    /// A whole result: one line for programs, laid out for reading on a terminal.
     pub(super) fn json(&self, value: &Value) -> io::Result<()> {
-        self.line(&plain_json(&format!("{value:#}")))
+        let text = if self.width.is_some() { format!("{value:#}") } else { value.to_string() };
+        self.line(&plain_json(&text))
     }
 
     /// One of many results, on one line.
@@ -69,6 +79,29 @@ pub(super) fn plain_json(json: &str) -> String {
 /// A line for people beside the result, on stderr; if nobody reads that, nobody misses it.
 pub(super) fn say(text: &str) {
     drop(writeln!(io::stderr().lock(), "{text}"));
+}
+
+/// How often it is looked whether the output is still read.
+const LOOK_EVERY: Duration = Duration::from_millis(300);
+
+/// Ends when the reader of the standard output has gone away. Where nothing happens, no failed write makes that known.
+pub(super) async fn unread() {
+    loop {
+        let stdout = io::stdout();
+        let mut polled = [PollFd::new(&stdout, PollFlags::empty())];
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let is_gone = poll(&mut polled, Some(&at_once)).is_ok_and(|ready| ready > 0)
+            && polled[0].revents().intersects(PollFlags::ERR | PollFlags::HUP);
+        if is_gone {
+            return;
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// Whether the terminal understands escape sequences.
+pub(super) fn obeys_escapes() -> bool {
+    env::var_os("TERM").is_some_and(|value| value != "dumb" && !value.is_empty())
 }
 
 /// Colours, or none.

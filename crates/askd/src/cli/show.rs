@@ -43,9 +43,14 @@ pub(super) async fn show(args: ShowArgs, client: &Client, screen: Screen) -> Out
         let Some(body) = &question.value.ask.body else {
             return Err(Failure::new(Exit::NotFound, format!("{} has no body", question.value.id)));
         };
+        if screen.json {
+            return Ok(screen.json(&question.json["body"])?);
+        }
         // A file gets the very text; a terminal gets what it can be trusted with.
-        let text = if screen.width.is_some() { clean(&body.text) } else { body.text.clone() };
-        return Ok(screen.line(&text)?);
+        return Ok(match screen.width {
+            Some(_) => screen.line(&clean(&body.text)),
+            None => screen.text(&body.text),
+        }?);
     }
     if screen.json {
         return Ok(screen.json(&question.json)?);

@@ -4,6 +4,8 @@
 //! line breaks and tabs stay. What a terminal would have swallowed as the content of a command (a title, a link, the clipboard)
 //! is shown in ‹›: nothing may be hidden from the person who decides. Also how wide a text is and how to shorten it, because tables need that of the clean text.
 
+pub(super) use askd_core::unseen::is_invisible;
+
 /// Text for a terminal, with its line breaks.
 pub fn clean(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -86,15 +88,6 @@ fn show_string(chars: &mut Chars<'_>, out: &mut String) {
         }
     }
     out.push('›');
-}
-
-/// Characters that reorder what is shown, or that carry text that nobody sees.
-pub(super) fn is_invisible(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-        | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}'
-        | '\u{3164}' | '\u{fe00}'..='\u{fe0d}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
-        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Columns on a terminal; close enough for a table.

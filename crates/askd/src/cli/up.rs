@@ -36,6 +36,8 @@ pub struct UpOptions {
     pub discovery_passwords: bool,
     /// Only servers with this home are found.
     pub discovery_home: Option<String>,
+    /// Whether the address is printed as JSON.
+    pub json: bool,
 }
 
 /// How to run the demo.
@@ -45,6 +47,8 @@ pub struct DemoOptions {
     pub listen: Option<SocketAddr>,
     /// Whether questions are also asked in this terminal.
     pub inline: bool,
+    /// Whether the address, and what the agent says, are printed as JSON.
+    pub json: bool,
 }
 
 /// An agent that the user registers: a name and the command that starts it.
@@ -102,7 +106,7 @@ pub(super) struct DemoArgs {
 }
 
 impl UpArgs {
-    pub(super) fn options(self, data: Option<PathBuf>) -> Outcome<UpOptions> {
+    pub(super) fn options(self, data: Option<PathBuf>, json: bool) -> Outcome<UpOptions> {
         if !self.listen.ip().is_loopback() && !self.expose_beyond_loopback {
             return Err(Failure::usage(format!(
                 "--listen {} can be reached from other machines; if that is meant, add --expose-beyond-loopback",
@@ -123,12 +127,13 @@ impl UpArgs {
                 && std::env::var_os(NO_DISCOVERY).is_none_or(|word| word.is_empty()),
             discovery_passwords: self.discovery_passwords,
             discovery_home: self.discovery_home,
+            json,
         })
     }
 }
 
 impl DemoArgs {
-    pub(super) fn options(self, data: Option<PathBuf>) -> Outcome<DemoOptions> {
+    pub(super) fn options(self, data: Option<PathBuf>, json: bool) -> Outcome<DemoOptions> {
         if data.is_some() {
             let message = "the demo keeps nothing: its data folder is its own and goes with it; use askd up --data to keep one";
             return Err(Failure::usage(message));
@@ -137,7 +142,7 @@ impl DemoArgs {
             Some(listen) if !listen.ip().is_loopback() => Err(Failure::usage(
                 "the demo is for this machine only; use askd up to be reached from others",
             )),
-            listen => Ok(DemoOptions { listen, inline: !self.no_inline }),
+            listen => Ok(DemoOptions { listen, inline: !self.no_inline, json }),
         }
     }
 }
@@ -193,11 +198,11 @@ mod tests {
 
     #[test]
     fn the_world_is_let_in_only_when_said_twice() {
-        assert!(args("127.0.0.1:0", false).options(None).is_ok());
-        assert!(args("[::1]:1", false).options(None).is_ok());
-        let error = args("0.0.0.0:2753", false).options(None).unwrap_err();
+        assert!(args("127.0.0.1:0", false).options(None, false).is_ok());
+        assert!(args("[::1]:1", false).options(None, false).is_ok());
+        let error = args("0.0.0.0:2753", false).options(None, false).unwrap_err();
         assert!(error.message.contains("--expose-beyond-loopback"), "{}", error.message);
-        assert!(args("0.0.0.0:2753", true).options(None).is_ok());
+        assert!(args("0.0.0.0:2753", true).options(None, false).is_ok());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::exit::Outcome;
 use super::list::{folder, headline};
-use super::screen::{Screen, say};
+use super::screen::{Screen, say, unread};
 use super::text::{one_line, shorten};
 use super::when::clock;
 use super::{ending, ids};
@@ -33,7 +33,15 @@ pub(super) struct WatchArgs {
     bell: bool,
 }
 
+/// Ends when it is no longer read, as in `askd watch | head -1`: the next event may be hours away.
 pub(super) async fn watch(args: WatchArgs, client: &Client, screen: Screen) -> Outcome {
+    tokio::select! {
+        over = show_all(args, client, screen) => over,
+        () = unread() => Ok(()),
+    }
+}
+
+async fn show_all(args: WatchArgs, client: &Client, screen: Screen) -> Outcome {
     let filter = Filter { status: None, agent: args.agent, session: args.session };
     let after = match args.after {
         Some(after) => after,
@@ -156,6 +164,12 @@ fn words(event: &Event) -> (&'static str, String) {
                 .map(|answer| format!("{answer}  "))
                 .chain(how.map(|how| format!("({how})")));
             (word, text.collect())
+        }
+        EventType::QuestionUpdated if question.is_some_and(|question| question.is_open()) => {
+            let failed = question.and_then(|question| question.failed_tries.last());
+            let error = failed.and_then(|failed| failed.delivery.error.as_ref());
+            let why = error.and_then(|error| error.detail.as_deref());
+            ("updated", why.map(|why| format!("open again: {}", one_line(why))).unwrap_or_default())
         }
         EventType::QuestionDelivered | EventType::QuestionUpdated => {
             let delivery = question.and_then(|question| question.delivery.as_ref());

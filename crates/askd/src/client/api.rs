@@ -94,13 +94,15 @@ impl Client {
     }
 
     pub async fn start_session(&self, request: &Value) -> Result<Received<Session>, ClientError> {
-        self.post("/v1/sessions", request).await
+        let started = self.post("/v1/sessions", request).await;
+        started.map_err(|error| error.unsure("see the sessions on the page (askd open)"))
     }
 
     /// Says something to a managed session.
     pub async fn prompt(&self, id: &SessionId, text: &str) -> Result<(), ClientError> {
         let path = format!("/v1/sessions/{id}/messages");
-        self.post::<Value>(&path, &json!({ "text": text })).await.map(drop)
+        let told = self.post::<Value>(&path, &json!({ "text": text })).await.map(drop);
+        told.map_err(|error| error.unsure("see what the session says"))
     }
 
     /// Lets answers be typed into a session's terminal, or no longer.
@@ -144,7 +146,9 @@ impl Client {
         rights: &[Right],
     ) -> Result<Received<CreatedToken>, ClientError> {
         let body = json!({ "name": name, "rights": rights });
-        self.post("/v1/tokens", &body).await
+        let created = self.post("/v1/tokens", &body).await;
+        created
+            .map_err(|error| error.unsure("see askd token list, and revoke the token that you did not get,"))
     }
 
     pub async fn revoke_token(&self, id: &str) -> Result<(), ClientError> {

@@ -1,8 +1,7 @@
 //! What can go wrong between a client and the hub, each with what to do about it.
 
-use std::path::PathBuf;
-
 use super::wire::Problem;
+use crate::data::NotPrivate;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
@@ -10,13 +9,10 @@ pub enum ClientError {
     NotRunning { url: String },
     #[error("the address {url:?} cannot be used: {why}")]
     BadUrl { url: String, why: String },
-    #[error(
-        "something answers at {url}, but {}; give a token with --token or ASKD_TOKEN",
-        .looked.as_ref().map_or("there is no token for it".to_owned(), |path| format!("it is not the hub of {}", path.display()))
-    )]
-    NoToken { url: String, looked: Option<PathBuf> },
-    #[error("cannot read {}: {error}", path.display())]
-    Token { path: PathBuf, error: std::io::Error },
+    #[error("something answers at {url}, but {why}; give a token with --token or ASKD_TOKEN")]
+    NoToken { url: String, why: String },
+    #[error(transparent)]
+    NotPrivate(#[from] NotPrivate),
     #[error(
         "the hub at {url} does not accept the token from {from}: it was revoked, or belongs to another hub; see: askd doctor"
     )]
@@ -26,6 +22,11 @@ pub enum ClientError {
     /// The connection broke when the request may already have arrived.
     #[error("the connection to {url} broke: {detail}; running the same command again is safe")]
     Broken { url: String, detail: String },
+    /// The same, for a request that does more when it is made twice.
+    #[error(
+        "the connection to {url} broke: {detail}; it may have been done: {look} before you run the same command again"
+    )]
+    Unsure { url: String, detail: String, look: &'static str },
     #[error("what answers at {url} is not an askd hub of this version: {detail}; see: askd doctor")]
     Unreadable { url: String, detail: String },
 }
@@ -38,10 +39,18 @@ impl ClientError {
         }
     }
 
+    /// Of a request that does more when it is made twice; `look` says how to see whether it was done.
+    pub fn unsure(self, look: &'static str) -> Self {
+        match self {
+            Self::Broken { url, detail } => Self::Unsure { url, detail, look },
+            other => other,
+        }
+    }
+
     /// Whether the same request may succeed a little later, without anybody doing anything about it.
     pub fn is_passing(&self) -> bool {
         match self {
-            Self::NotRunning { .. } | Self::Broken { .. } => true,
+            Self::NotRunning { .. } | Self::Broken { .. } | Self::Unsure { .. } => true,
             Self::Problem(problem) => problem.status == 429 || problem.status >= 500,
             _ => false,
         }

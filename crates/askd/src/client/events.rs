@@ -135,7 +135,7 @@ impl Events {
 
     fn lost(&mut self, detail: String) -> Heard {
         self.drop_connection();
-        Heard::Lost(ClientError::Broken { url: self.client.url().to_owned(), detail })
+        Heard::Lost(ClientError::Broken { url: self.client.place().to_owned(), detail })
     }
 
     fn drop_connection(&mut self) {

@@ -12,8 +12,8 @@ pub mod sse;
 mod wire;
 
 pub use api::{Filter, ListQuery};
-pub use discover::{DEFAULT_URL, Found, Origin, Where, discover};
+pub use discover::{DEFAULT_URL, Found, Origin, Road, Where, discover};
 pub use error::ClientError;
 pub use events::{Events, Heard, RawEvent};
-pub use http::{Client, Received};
+pub use http::{Client, Received, SOCKET_URL, over_address, over_socket};
 pub use wire::{CreatedToken, Health, LoginCode, Problem, QuestionList, TokenInfo, TokenList};

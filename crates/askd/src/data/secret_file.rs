@@ -1,18 +1,40 @@
 //! Files that hold a secret: never readable by others, not even for a moment, and never half written.
 
+use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+/// The extension of a secret that is not yet in place; the id of its writer follows.
+const BESIDE: &str = "new-";
+
+/// Removes what killed writers of a secret have left beside it. All writers of this file, and the caller, hold the lock of the folder:
+/// no living writer uses it.
+pub fn sweep_beside(path: &Path) {
+    let Some((folder, stem)) = path.parent().zip(path.file_stem()) else { return };
+    let is_left = |left: &Path| {
+        let extension = left.extension().and_then(OsStr::to_str).unwrap_or_default();
+        left.file_stem() == Some(stem) && extension.starts_with(BESIDE)
+    };
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for left in entries.flatten().map(|entry| entry.path()).filter(|left| is_left(left)) {
+        drop(fs::remove_file(left));
+    }
+}
+
 /// Writes beside, syncs, then moves into place with mode 0600.
 pub fn write_secret(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let beside = path.with_extension(format!("new-{}", std::process::id()));
+    let beside = path.with_extension(format!("{BESIDE}{}", std::process::id()));
     drop(fs::remove_file(&beside));
-    let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&beside)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&beside, path)
+    let write = || {
+        let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&beside)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    };
+    // On a full disk half a secret would stay.
+    write().inspect_err(|_| drop(fs::remove_file(&beside)))
 }
 
 /// The trimmed text of a secret file, or `None` if there is none.

@@ -1,6 +1,7 @@
 //! Tokens and log-in codes.
 //!
-//! In: rights and names. Out: bearer tokens, shown once and kept as hashes; codes that a browser exchanges for a token, once.
+//! In: rights and names. Out: bearer tokens, shown once and kept as hashes; codes that a browser exchanges for a token, once. The token of
+//! a log-in is stored when it is first used: one whose browser never got it would be valid for ever, and nobody would know it.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -18,8 +19,10 @@ use super::{Engine, EngineError, new_bits, now};
 const MAX_TOKENS: usize = 10_000;
 /// A log-in link is used at once or not at all.
 const CODE_LIFE: Duration = Duration::from_secs(300);
-/// Codes that wait to be used; older ones make room.
+/// Codes, and tokens of log-ins, that wait to be used; older ones make room.
 const MAX_CODES: usize = 64;
+/// A browser uses the token of its log-in with its next request.
+const FIRST_USE: Duration = Duration::from_secs(300);
 
 /// A token at the one moment when it can be seen.
 #[derive(Debug, Clone)]
@@ -34,10 +37,27 @@ pub struct LoginCode {
     pub life: Duration,
 }
 
+/// What a code is good for.
+#[derive(Debug, Clone, PartialEq)]
+struct Code {
+    rights: Rights,
+    /// The token that asked for it, whose end is its end too; none where the hub itself made it.
+    maker: Option<TokenId>,
+}
+
+struct Unused {
+    token: TokenRecord,
+    maker: Option<TokenId>,
+}
+
 #[derive(Default)]
 pub(super) struct LoginCodes {
     /// Each with its end.
-    codes: Mutex<HashMap<String, (Instant, Rights)>>,
+    codes: Mutex<HashMap<String, (Instant, Code)>>,
+    /// Tokens that were given out and not used yet, by their hashes, each with its end.
+    unused: Mutex<HashMap<[u8; 32], (Instant, Unused)>>,
+    /// Of several first requests with one token, one stores it.
+    storing: tokio::sync::Mutex<()>,
 }
 
 /// A text that nobody can guess.
@@ -58,9 +78,31 @@ fn too_many(field: &str, message: String) -> EngineError {
 }
 
 impl Engine {
-    /// Whose token this is.
-    pub fn authenticate(&self, token: &str) -> Option<TokenRecord> {
-        self.store().token_by_hash(&hash(token))
+    /// Whose token this is. The first use of a log-in's token stores it.
+    pub async fn authenticate(&self, token: &str) -> Option<TokenRecord> {
+        let hash = hash(token);
+        if let Some(known) = self.store().token_by_hash(&hash) {
+            return Some(known);
+        }
+        self.inner.login_codes.unused(&hash)?;
+        let engine = self.clone();
+        // To its end, even if the client of this first request goes away.
+        self.run_change(async move { engine.store_first_used(&hash).await }).await.ok()?
+    }
+
+    async fn store_first_used(&self, hash: &[u8; 32]) -> Option<TokenRecord> {
+        let codes = &self.inner.login_codes;
+        let _storing = codes.storing.lock().await;
+        if let Some(known) = self.store().token_by_hash(hash) {
+            return Some(known);
+        }
+        let record = codes.unused(hash)?;
+        if let Err(error) = self.store().add_token(record.clone()).await {
+            tracing::error!(%error, "cannot store the token of a log-in");
+            return None;
+        }
+        codes.forget(hash);
+        Some(record)
     }
 
     /// Whether the caller's token is still good: what lasts looks again, because a token can be revoked meanwhile.
@@ -70,16 +112,9 @@ impl Engine {
 
     /// Makes a token without asking anybody's rights: for the hub itself.
     pub async fn make_token(&self, name: &str, rights: Rights) -> Result<NewToken, EngineError> {
-        let token = format!("askd_{}", random_text()?);
-        let record = TokenRecord {
-            id: TokenId::from_bits(new_bits()),
-            name: name.to_owned(),
-            rights,
-            hash: hash(&token),
-            created_at: now(),
-        };
-        self.store().add_token(record.clone()).await?;
-        Ok(NewToken { record, token })
+        let made = new_token(name, rights)?;
+        self.store().add_token(made.record.clone()).await?;
+        Ok(made)
     }
 
     pub async fn create_token(
@@ -111,40 +146,98 @@ impl Engine {
 
     pub async fn revoke_token(&self, caller: &Caller, id: &TokenId) -> Result<(), EngineError> {
         caller.needs(Right::Manage)?;
-        if self.store().revoke_token(id).await? { Ok(()) } else { Err(EngineError::NotFound("token")) }
+        // A first use that is under way is stored before, or refused after.
+        let _storing = self.inner.login_codes.storing.lock().await;
+        let known = self.store().revoke_token(id).await?;
+        self.inner.login_codes.revoke(id);
+        if known { Ok(()) } else { Err(EngineError::NotFound("token")) }
+    }
+
+    /// A code that a browser can exchange, once, for a token with all rights: for the hub's own user.
+    pub fn owner_login_code(&self) -> Result<LoginCode, EngineError> {
+        self.inner.login_codes.make(Code { rights: Rights::all(), maker: None }, CODE_LIFE)
     }
 
     /// A code that a browser can exchange, once, for a token with the caller's rights.
-    pub fn login_code(&self, rights: Rights) -> Result<LoginCode, EngineError> {
-        self.inner.login_codes.make(rights, CODE_LIFE)
+    pub fn login_code(&self, caller: &Caller) -> Result<LoginCode, EngineError> {
+        let maker = Some(caller.token.id.clone());
+        self.inner.login_codes.make(Code { rights: caller.token.rights.clone(), maker }, CODE_LIFE)
     }
 
     /// `None` if the code is unknown, used or too old.
-    pub async fn log_in(&self, code: &str) -> Result<Option<NewToken>, EngineError> {
-        let Some(rights) = self.inner.login_codes.take(code) else { return Ok(None) };
+    pub fn log_in(&self, code: &str) -> Result<Option<NewToken>, EngineError> {
+        let Some(code) = self.inner.login_codes.take(code) else { return Ok(None) };
         self.check_room()?;
-        Ok(Some(self.make_token("browser", rights).await?))
+        let is_known = |maker: &TokenId| self.store().tokens().iter().any(|token| token.id == *maker);
+        // Also one that was made or taken while its maker was being revoked.
+        if !code.maker.as_ref().is_none_or(is_known) {
+            return Ok(None);
+        }
+        let made = new_token("browser", code.rights)?;
+        self.inner.login_codes.give_out(&made.record, code.maker, FIRST_USE);
+        Ok(Some(made))
     }
 }
 
 impl LoginCodes {
-    fn make(&self, rights: Rights, life: Duration) -> Result<LoginCode, EngineError> {
+    fn make(&self, what: Code, life: Duration) -> Result<LoginCode, EngineError> {
         let code = random_text()?;
         let now = Instant::now();
         let mut codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
-        codes.retain(|_, (end, _)| now < *end);
-        if codes.len() >= MAX_CODES {
-            let oldest = codes.iter().min_by_key(|(_, (end, _))| *end).map(|(code, _)| code.clone());
-            oldest.map(|code| codes.remove(&code));
-        }
-        codes.insert(code.clone(), (now + life, rights));
+        make_room(&mut codes);
+        codes.insert(code.clone(), (now + life, what));
         Ok(LoginCode { code, life })
     }
 
-    fn take(&self, code: &str) -> Option<Rights> {
-        let taken = self.codes.lock().unwrap_or_else(PoisonError::into_inner).remove(code);
-        taken.filter(|(end, _)| Instant::now() < *end).map(|(_, rights)| rights)
+    fn give_out(&self, token: &TokenRecord, maker: Option<TokenId>, life: Duration) {
+        let mut unused = self.unused.lock().unwrap_or_else(PoisonError::into_inner);
+        make_room(&mut unused);
+        unused.insert(token.hash, (Instant::now() + life, Unused { token: token.clone(), maker }));
     }
+
+    /// Nothing that a token has asked for outlives it unused.
+    fn revoke(&self, maker: &TokenId) {
+        let mut codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
+        codes.retain(|_, (_, code)| code.maker.as_ref() != Some(maker));
+        let mut unused = self.unused.lock().unwrap_or_else(PoisonError::into_inner);
+        unused.retain(|_, (_, unused)| unused.maker.as_ref() != Some(maker));
+    }
+
+    fn unused(&self, hash: &[u8; 32]) -> Option<TokenRecord> {
+        let unused = self.unused.lock().unwrap_or_else(PoisonError::into_inner);
+        unused.get(hash).filter(|(end, _)| Instant::now() < *end).map(|(_, unused)| unused.token.clone())
+    }
+
+    fn forget(&self, hash: &[u8; 32]) {
+        self.unused.lock().unwrap_or_else(PoisonError::into_inner).remove(hash);
+    }
+
+    fn take(&self, code: &str) -> Option<Code> {
+        let taken = self.codes.lock().unwrap_or_else(PoisonError::into_inner).remove(code);
+        taken.filter(|(end, _)| Instant::now() < *end).map(|(_, code)| code)
+    }
+}
+
+/// Removes what is too old, and the oldest if there are still too many.
+fn make_room<K: Clone + Eq + std::hash::Hash, V>(waiting: &mut HashMap<K, (Instant, V)>) {
+    let now = Instant::now();
+    waiting.retain(|_, (end, _)| now < *end);
+    if waiting.len() >= MAX_CODES {
+        let oldest = waiting.iter().min_by_key(|(_, (end, _))| *end).map(|(key, _)| key.clone());
+        oldest.map(|key| waiting.remove(&key));
+    }
+}
+
+fn new_token(name: &str, rights: Rights) -> Result<NewToken, EngineError> {
+    let token = format!("askd_{}", random_text()?);
+    let record = TokenRecord {
+        id: TokenId::from_bits(new_bits()),
+        name: name.to_owned(),
+        rights,
+        hash: hash(&token),
+        created_at: now(),
+    };
+    Ok(NewToken { record, token })
 }
 
 fn check_token(name: &str, rights: &Rights) -> Result<(), FieldErrors> {
@@ -163,22 +256,26 @@ fn check_token(name: &str, rights: &Rights) -> Result<(), FieldErrors> {
 mod tests {
     use super::*;
 
+    fn owners() -> Code {
+        Code { rights: Rights::all(), maker: None }
+    }
+
     #[test]
     fn a_login_code_is_good_once_and_not_for_ever() {
         let codes = LoginCodes::default();
-        let old = codes.make(Rights::all(), Duration::ZERO).unwrap();
+        let old = codes.make(owners(), Duration::ZERO).unwrap();
         assert_eq!(codes.take(&old.code), None);
-        let good = codes.make(Rights::all(), CODE_LIFE).unwrap();
-        assert_eq!(codes.take(&good.code), Some(Rights::all()));
+        let good = codes.make(owners(), CODE_LIFE).unwrap();
+        assert_eq!(codes.take(&good.code), Some(owners()));
         assert_eq!(codes.take(&good.code), None);
     }
 
     #[test]
     fn codes_that_nobody_uses_make_room() {
         let codes = LoginCodes::default();
-        let first = codes.make(Rights::all(), CODE_LIFE).unwrap();
-        let last = (0..MAX_CODES).map(|_| codes.make(Rights::all(), CODE_LIFE).unwrap()).last().unwrap();
+        let first = codes.make(owners(), CODE_LIFE).unwrap();
+        let last = (0..MAX_CODES).map(|_| codes.make(owners(), CODE_LIFE).unwrap()).last().unwrap();
         assert_eq!(codes.take(&first.code), None);
-        assert_eq!(codes.take(&last.code), Some(Rights::all()));
+        assert_eq!(codes.take(&last.code), Some(owners()));
     }
 }

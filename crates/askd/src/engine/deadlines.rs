@@ -28,7 +28,7 @@ impl Engine {
         let left = next.millis() - now().millis();
         if left <= 0 {
             for expired in self.store().expire_due(now()).await? {
-                self.tell_over(&expired.id).await?;
+                self.tell_over(&expired);
             }
             return Ok(Duration::ZERO);
         }

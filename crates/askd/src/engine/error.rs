@@ -26,6 +26,8 @@ pub enum EngineError {
     TooManyOpen,
     #[error("too many plugins are connected")]
     TooManyPlugins,
+    #[error("the hub is stopping; try again when it runs")]
+    Stopping,
     #[error(transparent)]
     Store(#[from] StoreError),
 }

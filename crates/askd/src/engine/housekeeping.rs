@@ -2,14 +2,12 @@
 
 use std::time::Duration;
 
-use askd_store::Retention;
+use askd_store::{Retention, SECRET_RETRY_MS};
 
 use super::{Engine, now};
 
 const EVERY: Duration = Duration::from_secs(300);
-/// How long an asker may read a secret answer again after it first did, in case the response was lost.
-const SECRET_RETRY_MS: i64 = 10 * 60 * 1000;
-/// How long an idempotency key is remembered.
+/// How long an idempotency key is remembered after its first use.
 const KEY_MEMORY_MS: i64 = 7 * DAY_MS;
 /// How long a source is shown that ended and was never heard to ask: every terminal that is opened with a plugin is one.
 const SOURCE_MEMORY_MS: i64 = DAY_MS;

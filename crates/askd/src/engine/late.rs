@@ -1,16 +1,56 @@
 //! Late answers: the call that asked is gone, the answer is not. It can be said as the next message of its conversation.
 //!
-//! In: a question whose answer did not reach its agent. Out: the answer in a person's words, sent to the session if askd leads it (or
-//! one that took the conversation up again), else given back to be sent by hand. Nothing is dropped without a word.
+//! In: a question whose answer did not reach its agent. Out: the answer in a person's words, written to the session if askd leads it
+//! (or to the one session that askd started to go on with it), else given back to be sent by hand. It is noted as said when it is
+//! written, and can be sent again while it is not.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use askd_core::delivery::{Delivery, DeliveryInput};
-use askd_core::{Question, QuestionId, RejectMode, Right, Session, Settlement};
+use askd_core::{Question, QuestionId, RejectMode, Right, Session, SessionId, Settlement};
 
+use super::managed::HeldSettings;
 use super::questions::Caller;
 use super::{Engine, EngineError, StartError, now};
 
-/// Living sessions that are looked through for one that goes on with a conversation.
+/// The newest sessions, which are looked through for the conversation that an agent is started to go on with.
 const LOOKED_THROUGH: usize = 1000;
+
+/// Where a conversation goes on.
+enum GoesOn {
+    None,
+    In(Box<Session>),
+    InSeveral,
+}
+
+/// Questions whose answers are being said as messages at this moment: of two who want it said, one says it.
+#[derive(Default)]
+pub(super) struct Saying(Mutex<HashSet<QuestionId>>);
+
+/// The turn of one who says an answer, until it is dropped.
+struct Turn<'a> {
+    saying: &'a Saying,
+    question: QuestionId,
+}
+
+impl Saying {
+    fn questions(&self) -> MutexGuard<'_, HashSet<QuestionId>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// None while another says it.
+    fn begin(&self, question: &QuestionId) -> Option<Turn<'_>> {
+        let is_first = self.questions().insert(question.clone());
+        is_first.then(|| Turn { saying: self, question: question.clone() })
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.saying.questions().remove(&self.question);
+    }
+}
 
 /// The outcome as a person would type it; none where words cannot say it: an interrupt, or what nobody else may read.
 pub(super) fn as_message(question: &Question, settlement: &Settlement) -> Option<String> {
@@ -22,14 +62,20 @@ pub(super) fn as_message(question: &Question, settlement: &Settlement) -> Option
         Settlement::Answered(_) if !question.secret_items().is_empty() => None,
         Settlement::Answered(answer) => {
             let items = question.ask.questions.iter().zip(&answer.answers).enumerate();
-            let lines = items.filter(|(_, (_, picks))| !picks.is_empty()).map(|(i, (item, picks))| {
-                let note =
-                    answer.notes.get(i).cloned().flatten().map_or(String::new(), |note| format!(" ({note})"));
-                format!("{} {}{note}", item.question, picks.join("; "))
+            let lines = items.filter_map(|(i, (item, given))| {
+                let said = given.shown(Some(item)).to_texts().join("; ");
+                let said = match (said.is_empty(), answer.notes.get(i).cloned().flatten()) {
+                    (true, note) => note?,
+                    (false, Some(note)) => format!("{said} ({note})"),
+                    (false, None) => said,
+                };
+                Some(format!("{} {said}", item.question))
             });
             let plan = answer.edited_plan.as_ref().map(|plan| format!("The plan as I changed it:\n{plan}"));
             let mode = answer.next_mode.as_ref().map(|mode| format!("Go on in the mode {mode}."));
-            Some(lines.chain(plan).chain(mode).collect::<Vec<_>>().join("\n"))
+            let text = lines.chain(plan).chain(mode).collect::<Vec<_>>().join("\n");
+            // Where all was skipped there is nothing to say.
+            Some(text).filter(|text| !text.is_empty())
         }
     }
 }
@@ -44,10 +90,13 @@ impl Engine {
     /// Says an answer that did not reach its agent as the next message of its conversation; gives the session that got it.
     pub async fn send_as_message(&self, caller: &Caller, id: &QuestionId) -> Result<Session, StartError> {
         caller.needs(Right::Answer)?;
+        let refused = |why: String| Err(StartError::Unsendable(why));
+        let Some(_turn) = self.inner.saying.begin(id) else {
+            return refused("it is being sent as a message at this moment".to_owned());
+        };
         let missing = || EngineError::NotFound("question");
         let record = self.store().question(id).await.map_err(EngineError::from)?.ok_or_else(missing)?;
         let question = record.question;
-        let refused = |why: String| Err(StartError::Unsendable(why));
         let is_late = question.delivery.as_ref().is_some_and(Delivery::is_unsaid);
         let delivery = self.store().delivery(id).await.map_err(EngineError::from)?;
         let Some(delivery) = delivery.filter(|_| is_late) else {
@@ -60,31 +109,56 @@ impl Engine {
             return refused("this outcome cannot be said as a message".to_owned());
         };
         let by_hand = |why: &str| refused(format!("{why}; send it yourself:\n{text}"));
-        let Some(session) = self.goes_on(&question).await? else {
-            return by_hand("no session that askd started goes on with this conversation");
+        let session = match self.goes_on(&question).await? {
+            GoesOn::In(session) => *session,
+            GoesOn::None => {
+                return by_hand("no session that askd started goes on with this conversation");
+            }
+            GoesOn::InSeveral => {
+                return by_hand("several sessions that askd started go on with this conversation");
+            }
         };
-        // Noted first: of two who want it said, one says it.
+        // Under a name: the agent gets it once, also where an earlier try ended before it was noted.
+        match self.say(&session.id, Some(format!("late-{id}")), text.clone()).await {
+            Ok(true) => {}
+            Ok(false) => return by_hand("its agent does not read at this moment; try again"),
+            Err(error) => return by_hand(&error.to_string()),
+        }
         let noted = DeliveryInput::SentAsMessage { detail: Some(format!("said in {}", session.id)) };
-        if self.store().step(id, noted, now()).await.map_err(EngineError::from)?.is_none() {
-            return refused("it was sent as a message already".to_owned());
-        }
-        if let Err(error) = self.say(&session.id, text.clone()).await {
-            return by_hand(&error.to_string());
-        }
+        self.store().step(id, noted, now()).await.map_err(EngineError::from)?;
         Ok(session)
     }
 
-    /// The living managed session of a question's conversation: its own, or one that took it up again.
-    async fn goes_on(&self, question: &Question) -> Result<Option<Session>, EngineError> {
-        let Some(id) = &question.ask.session_id else { return Ok(None) };
-        let Some(asked_in) = self.store().session(id).await? else { return Ok(None) };
+    /// The living managed session of a question's conversation: its own, or the one that was started to go on with it.
+    async fn goes_on(&self, question: &Question) -> Result<GoesOn, EngineError> {
+        let Some(id) = &question.ask.session_id else { return Ok(GoesOn::None) };
+        let Some(asked_in) = self.store().session(id).await? else { return Ok(GoesOn::None) };
         if asked_in.live && asked_in.managed {
-            return Ok(Some(asked_in));
+            return Ok(GoesOn::In(Box::new(asked_in)));
         }
-        let living = self.store().sessions(Some(true), LOOKED_THROUGH).await?;
-        let is_it = |session: &Session| {
-            session.managed && session.agent == asked_in.agent && session.native_id == asked_in.native_id
-        };
-        Ok(living.into_iter().find(is_it))
+        let mut fitting = Vec::new();
+        for record in self.store().sources().await? {
+            let held = serde_json::from_str::<HeldSettings>(&record.settings);
+            let Some(held) = held.ok().filter(|held| held.resumes.contains(id)) else { continue };
+            let session = self.store().session(&held.main).await?;
+            fitting.extend(session.filter(|session| session.live && session.managed));
+        }
+        Ok(match (fitting.pop(), fitting.is_empty()) {
+            (None, _) => GoesOn::None,
+            (Some(session), true) => GoesOn::In(Box::new(session)),
+            (Some(_), false) => GoesOn::InSeveral,
+        })
+    }
+
+    /// The sessions that an agent calls by this name.
+    pub(super) async fn conversation_named(
+        &self,
+        agent: &str,
+        native_id: &str,
+    ) -> Result<Vec<SessionId>, EngineError> {
+        let all = self.store().sessions(None, LOOKED_THROUGH).await?;
+        let named =
+            all.into_iter().filter(|session| session.agent == agent && session.native_id == native_id);
+        Ok(named.map(|session| session.id).collect())
     }
 }

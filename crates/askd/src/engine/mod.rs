@@ -18,11 +18,13 @@ mod managed;
 mod observed;
 mod questions;
 mod sources;
+mod speller;
 mod transcripts;
 mod waiters;
 
 use std::sync::Arc;
 
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -39,20 +41,21 @@ pub use clock::{new_bits, now};
 pub use deliver::{Carried, Mouth, Said};
 pub use error::EngineError;
 pub use managed::{HeldAgent, ManagedSettings, StartError, StartRequest};
-pub use observed::{HookHeard, HookReport, HookWord};
+pub use observed::{ClaudeFolders, HookHeard, HookReport, HookWord};
 pub use questions::Caller;
 pub use sources::{AgentQuestion, NewSource};
+use speller::Speller;
 pub use transcripts::Transcript;
 
 use access::LoginCodes;
 use attached::Attached;
-use deliver::Mouths;
+use deliver::{Claims, Mouths};
 use health::Health;
 use managed::Managed;
 use observed::Observed;
 use waiters::Waiters;
 
-/// How long a stopping engine waits for answers that are just being written.
+/// How long a stopping engine waits for answers that are just being written, and for changes that clients asked for.
 const STOP_PATIENCE: std::time::Duration = std::time::Duration::from_secs(3);
 
 /// What the engine does with things that are settled.
@@ -74,12 +77,14 @@ struct Inner {
     owner: String,
     waiters: Waiters,
     mouths: Mouths,
+    claims: Arc<Claims>,
     managed: Managed,
     versions: Arc<agents::Versions>,
     acp: acp::Servers,
     observed: Arc<Observed>,
     attached: Attached,
     login_codes: LoginCodes,
+    saying: late::Saying,
     health: Health,
     deadline_changed: tokio::sync::Notify,
     stop: CancellationToken,
@@ -95,12 +100,14 @@ impl Engine {
             owner: format!("{}-{:032x}", std::process::id(), new_bits()),
             waiters: Waiters::default(),
             mouths: Mouths::default(),
+            claims: Arc::default(),
             managed: Managed::new(managed),
             versions: Arc::default(),
             acp: acp::Servers::default(),
             observed: Arc::new(Observed::new()),
             attached: Attached::default(),
             login_codes: LoginCodes::default(),
+            saying: late::Saying::default(),
             health: Health::default(),
             deadline_changed: tokio::sync::Notify::new(),
             stop: CancellationToken::new(),
@@ -127,6 +134,14 @@ impl Engine {
         });
     }
 
+    /// Runs a change that a client asked for to its end, whatever becomes of the client. A hub that stops waits for it.
+    pub fn run_change<T: Send + 'static>(
+        &self,
+        change: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
+        self.inner.tasks.spawn(change)
+    }
+
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.inner.store
     }
@@ -141,7 +156,9 @@ impl Engine {
         self.inner.stop.cancel();
         self.inner.tasks.close();
         if tokio::time::timeout(STOP_PATIENCE, self.inner.tasks.wait()).await.is_err() {
-            tracing::warn!("an answer is still being written; its claim will be settled at the next start");
+            tracing::warn!(
+                "an answer is still being written, or a change is under way; the next start settles the claim"
+            );
         }
         self.inner.store.close().await;
     }

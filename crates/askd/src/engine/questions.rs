@@ -79,9 +79,10 @@ impl Engine {
     ) -> Result<Question, EngineError> {
         caller.needs(Right::Answer)?;
         let record = self.record(id).await?;
-        let idempotency = caller.idempotency(key, &("reply", id, &reply));
         let answer = reply.check(&record.question.ask)?;
-        self.refuse_uncarried(&record, Settlement::Answered(answer.clone())).await?;
+        // The same answer in another spelling is the same request.
+        let idempotency = caller.idempotency(key, &("reply", id, &answer));
+        self.refuse_uncarried(&record, Settlement::Answered(answer.clone()), caller.surface).await?;
         self.settle(id, Resolution::Answer(answer), caller.by(), idempotency).await
     }
 
@@ -94,9 +95,10 @@ impl Engine {
     ) -> Result<Question, EngineError> {
         caller.needs(Right::Answer)?;
         let record = self.record(id).await?;
-        let idempotency = caller.idempotency(key, &("reject", id, &rejection));
         let (mode, reason) = rejection.check(&record.question.ask)?;
-        self.refuse_uncarried(&record, Settlement::Rejected { mode, reason: reason.clone() }).await?;
+        let idempotency = caller.idempotency(key, &("reject", id, mode, &reason));
+        self.refuse_uncarried(&record, Settlement::Rejected { mode, reason: reason.clone() }, caller.surface)
+            .await?;
         self.settle(id, Resolution::Reject { mode, reason }, caller.by(), idempotency).await
     }
 
@@ -125,6 +127,15 @@ impl Engine {
         by: By,
         idempotency: Option<Idempotency>,
     ) -> Result<Question, EngineError> {
+        // An agent reports what has happened; a person or a program that comes too late is told.
+        let wants = matches!(
+            resolution,
+            Resolution::Answer(_)
+                | Resolution::Reject { .. }
+                | Resolution::Cancel(Cause::AskerWithdrew { .. })
+        );
+        // Held before it is claimed: a claim that no task holds is lost.
+        let held = self.hold_claim(id);
         let resolve = Resolve {
             id: id.clone(),
             resolution,
@@ -136,13 +147,21 @@ impl Engine {
         match self.store().resolve(resolve).await? {
             Resolved::Settled(question, claimed) => {
                 if let Some(delivery) = claimed {
-                    self.deliver_at_once(*delivery);
+                    self.deliver_at_once(*delivery, held);
                     // The agent waits longest: the delivery's task goes first.
                     tokio::task::yield_now().await;
                 }
                 Ok(question)
             }
             Resolved::Same(question) | Resolved::Noted(question) => Ok(question),
+            Resolved::Expired(expired) => {
+                self.tell_over(&expired);
+                if wants {
+                    Err(EngineError::Conflict(Box::new(expired.question)))
+                } else {
+                    Ok(expired.question)
+                }
+            }
             Resolved::Conflict(question) => Err(EngineError::Conflict(Box::new(question))),
             Resolved::NotFound => Err(EngineError::NotFound("question")),
             Resolved::KeyReused => Err(EngineError::KeyReused),

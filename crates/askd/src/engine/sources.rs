@@ -178,11 +178,15 @@ impl Engine {
         limit: usize,
     ) -> Result<Vec<Session>, EngineError> {
         caller.needs(Right::Read)?;
-        Ok(self.store().sessions(live, limit).await?)
+        let mut sessions = self.store().sessions(live, limit).await?;
+        self.with_activities(&mut sessions);
+        Ok(sessions)
     }
 
     pub async fn get_session(&self, caller: &Caller, id: &SessionId) -> Result<Session, EngineError> {
         caller.needs(Right::Read)?;
-        self.store().session(id).await?.ok_or(EngineError::NotFound("session"))
+        let mut session = self.store().session(id).await?.ok_or(EngineError::NotFound("session"))?;
+        self.with_activities(std::slice::from_mut(&mut session));
+        Ok(session)
     }
 }

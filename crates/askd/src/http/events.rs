@@ -66,7 +66,7 @@ async fn events(
     let after = log_cursor(&headers, ("after", query.after), newest, newest)?;
     let place = take_place(&state, &caller)?;
     let trimmed = state.engine.store().trimmed_through().await?;
-    let reader = LogReader { log: LogFollower::new(&state.engine, after), query };
+    let reader = LogReader { log: LogFollower::new(&state.engine, after, trimmed), query };
     let gap = (after < trimmed).then(|| trimmed_notice(after, trimmed));
     Ok(respond(place, gap, reader))
 }
@@ -85,20 +85,19 @@ struct LogReader {
 
 impl Reader for LogReader {
     async fn next(&mut self) -> Option<Bytes> {
-        loop {
-            let LogNews::Events(page) = self.log.next().await? else { return Some(HEARTBEAT) };
-            let bytes = self.frames(&page);
-            if !bytes.is_empty() {
-                return Some(bytes);
-            }
-        }
+        let query = &self.query;
+        Some(match self.log.next(|page| query.frames(page)).await? {
+            LogNews::Bytes(bytes) => bytes,
+            LogNews::Trimmed { after, through } => trimmed_notice(after, through),
+            LogNews::Quiet => HEARTBEAT,
+        })
     }
 }
 
-impl LogReader {
+impl EventsQuery {
     fn frames(&self, page: &[Arc<LoggedEvent>]) -> Bytes {
         let mut bytes = BytesMut::new();
-        for event in page.iter().filter(|event| self.query.wants(event)) {
+        for event in page.iter().filter(|event| self.wants(event)) {
             let head = format!("id: {}\nevent: {}\ndata: ", event.seq, event.kind.as_str());
             bytes.reserve(head.len() + event.json.len() + 2);
             bytes.put_slice(head.as_bytes());

@@ -1,6 +1,7 @@
 //! From bytes to types at the border: bodies, query strings, ids and who calls. Each refusal names the field.
 
 use std::str::FromStr;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
@@ -8,9 +9,10 @@ use http::header;
 use http::request::Parts;
 use serde::de::DeserializeOwned;
 
+use askd_adapters::outside::readable;
 use askd_core::{FieldError, Surface};
 
-use super::limits::{MAX_BODY_BYTES, MAX_KEY_BYTES};
+use super::limits::{BODY_PATIENCE, MAX_BODY_BYTES, MAX_KEY_BYTES};
 use super::objects::Objects;
 use super::problem::{Code, Problem};
 use super::state::AppState;
@@ -25,6 +27,19 @@ impl<T: DeserializeOwned> FromRequest<AppState> for Json<T> {
     async fn from_request(request: Request, _: &AppState) -> Result<Self, Problem> {
         must_be_json(&request)?;
         from_json(&read_body(request.into_body(), MAX_BODY_BYTES).await?).map(Self)
+    }
+}
+
+/// A JSON body with words of an agent, which may have been cut anywhere; see `askd_adapters::outside`.
+pub struct AgentsJson<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequest<AppState> for AgentsJson<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &AppState) -> Result<Self, Problem> {
+        must_be_json(&request)?;
+        let body = read_body(request.into_body(), MAX_BODY_BYTES).await?;
+        from_json(readable(&body).as_bytes()).map(Self)
     }
 }
 
@@ -56,20 +71,32 @@ impl<T: DeserializeOwned + Default> FromRequest<AppState> for OptionalJson<T> {
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
         if request.headers().get(header::CONTENT_TYPE).is_some() {
-            return Json::from_request(request, state).await.map(|Json(value)| Self(value));
+            let Json(value) = Json::<Option<T>>::from_request(request, state).await?;
+            return Ok(Self(value.unwrap_or_default()));
         }
         let bytes = read_body(request.into_body(), MAX_BODY_BYTES).await?;
-        if bytes.is_empty() { Ok(Self(T::default())) } else { from_json(&bytes).map(Self) }
+        if bytes.is_empty() {
+            return Ok(Self(T::default()));
+        }
+        from_json::<Option<T>>(&bytes).map(|value| Self(value.unwrap_or_default()))
     }
 }
 
 async fn read_body(body: Body, limit: usize) -> Result<bytes::Bytes, Problem> {
+    read_body_within(body, limit, BODY_PATIENCE).await
+}
+
+async fn read_body_within(body: Body, limit: usize, patience: Duration) -> Result<bytes::Bytes, Problem> {
     let too_large = || Problem::new(Code::BodyTooLarge, format!("a body may have at most {limit} bytes"));
     // A size that is claimed beforehand is refused without waiting for it.
     if axum::body::HttpBody::size_hint(&body).lower() > limit as u64 {
         return Err(too_large());
     }
-    axum::body::to_bytes(body, limit).await.map_err(|error| {
+    let read = tokio::time::timeout(patience, axum::body::to_bytes(body, limit)).await.map_err(|_| {
+        let detail = format!("the body did not come within {} seconds", patience.as_secs());
+        Problem::new(Code::MalformedRequest, detail)
+    })?;
+    read.map_err(|error| {
         let source = std::error::Error::source(&error);
         if source.is_some_and(|source| source.is::<http_body_util::LengthLimitError>()) {
             too_large()
@@ -166,8 +193,9 @@ impl FromRequestParts<AppState> for Caller {
         if !scheme.eq_ignore_ascii_case("bearer") {
             return Err(refused("only Bearer tokens are understood"));
         }
-        let token =
-            state.engine.authenticate(token.trim()).ok_or_else(|| refused("this token is not known here"))?;
+        let token = state.engine.authenticate(token.trim()).await;
+        let token = token.ok_or_else(|| refused("this token is not known here"))?;
+        state.port_watch.look(parts, &token);
         let surface = match parts.headers.get("askd-surface") {
             None => Surface::Api,
             Some(value) => value.to_str().ok().and_then(Surface::parse_claim).ok_or_else(|| {
@@ -185,12 +213,39 @@ impl FromRequestParts<AppState> for Key {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, Problem> {
-        let Some(value) = parts.headers.get("idempotency-key") else { return Ok(Self(None)) };
+        let mut values = parts.headers.get_all("idempotency-key").iter();
+        let Some(value) = values.next() else { return Ok(Self(None)) };
+        if values.next().is_some() {
+            let message = "is given more than once; a request has one name";
+            return Err(Problem::field("Idempotency-Key", "duplicate", message));
+        }
         let text = value.to_str().ok().filter(|text| (1..=MAX_KEY_BYTES).contains(&text.len()));
         let misfit = || {
             let message = format!("must be 1 to {MAX_KEY_BYTES} visible ASCII characters");
             Problem::field("Idempotency-Key", "invalid", message)
         };
         text.map(|text| Self(Some(text.to_owned()))).ok_or_else(misfit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use futures_util::{StreamExt, stream};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_body_that_stops_in_the_middle_is_refused_when_the_patience_is_over() {
+        let half = || {
+            let first = stream::iter([Ok::<_, Infallible>(bytes::Bytes::from_static(b"{"))]);
+            Body::from_stream(first.chain(stream::pending()))
+        };
+        let said = read_body_within(half(), 9, Duration::ZERO).await.unwrap_err().to_json();
+        let said = String::from_utf8(said).unwrap();
+        assert!(said.contains("malformed_request") && said.contains("did not come within"), "{said}");
+        let whole = read_body_within(Body::from("whole"), 9, Duration::ZERO).await;
+        assert_eq!(whole.unwrap(), "whole", "what is there already is read");
     }
 }

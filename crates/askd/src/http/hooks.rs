@@ -12,7 +12,7 @@ use utoipa_axum::routes;
 
 use askd_core::QuestionId;
 
-use super::extract::{Id, Json, Query};
+use super::extract::{AgentsJson, Id, Json, Query};
 use super::limits::MAX_WAIT_SECONDS;
 use super::problem::{Code, Problem};
 use super::state::AppState;
@@ -40,7 +40,7 @@ async fn report_hook(
     State(state): State<AppState>,
     caller: Caller,
     Query(query): Query<HookQuery>,
-    Json(report): Json<HookReport>,
+    AgentsJson(report): AgentsJson<HookReport>,
 ) -> Result<Response, Problem> {
     if !(16..=64).contains(&report.hook.len()) {
         return Err(Problem::field("hook", "invalid", "must have 16 to 64 characters"));
@@ -53,6 +53,10 @@ async fn report_hook(
             format!("must be 0 to {MAX_WAIT_SECONDS} seconds"),
         ));
     }
+    // Processes of containers are looked for among all processes.
+    let report = tokio::task::spawn_blocking(move || report.seen_from_here())
+        .await
+        .map_err(|error| Problem::new(Code::Internal, error.to_string()))?;
     let id = match state.engine.hook_report(&caller, &report).await? {
         HookHeard::Noted => return Ok(json(StatusCode::OK, &HookWord::Over { question_id: None })),
         HookHeard::Waits(id) => id,
@@ -67,7 +71,7 @@ async fn report_hook(
         drop(turn);
         word.map_err(Problem::from)
     };
-    Ok(answer_when_ready(StatusCode::OK, work).await)
+    Ok(answer_when_ready(StatusCode::OK, work))
 }
 
 #[derive(Debug, Deserialize, utoipa::ToSchema)]

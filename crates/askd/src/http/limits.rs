@@ -15,8 +15,13 @@ pub const MAX_URI_BYTES: usize = 8 << 10;
 pub const CONNECTION_BUFFER_BYTES: usize = 64 << 10;
 /// How long a client may take to send its header.
 pub const HEADER_PATIENCE: Duration = Duration::from_secs(15);
-/// Connections at one time; file descriptors are the real limit.
+/// How long a client may take to send its body: the largest one over a slow tunnel. Without it a client that needs no token could
+/// take every place with half-sent log-ins.
+pub const BODY_PATIENCE: Duration = Duration::from_secs(120);
+/// Connections at one time, and changes whose clients have gone; file descriptors are the real limit.
 pub const MAX_CONNECTIONS: usize = 8192;
+/// The same for this user's own programs: a hook for each open question, and what scripts do beside.
+pub const MAX_LOCAL_CONNECTIONS: usize = 4096;
 /// Questions or sessions in one list.
 pub const MAX_LIST: usize = 500;
 pub const DEFAULT_LIST: usize = 50;

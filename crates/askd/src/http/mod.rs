@@ -2,6 +2,7 @@
 
 mod acp;
 mod agents;
+mod change;
 mod cursor;
 mod events;
 mod extract;
@@ -16,6 +17,7 @@ mod opencode;
 mod page;
 mod panopticon;
 mod plugins;
+mod port_watch;
 mod problem;
 mod questions;
 mod refusal;
@@ -31,7 +33,8 @@ use axum::Router;
 use axum::middleware;
 use utoipa_axum::router::OpenApiRouter;
 
-pub use server::serve;
+pub use port_watch::PortWatch;
+pub use server::{Arrival, serve};
 pub use state::{AppState, Doors};
 
 use problem::{Code, Problem};
@@ -65,6 +68,7 @@ pub fn router(state: AppState) -> Router {
         .merge(opencode::routes())
         .fallback(async || Problem::new(Code::NotFound, "there is no such address; docs/api.md lists them"))
         .method_not_allowed_fallback(async || Problem::new(Code::MethodNotAllowed, "see the Allow header"))
+        .layer(middleware::from_fn_with_state(state.clone(), change::run_to_its_end))
         .layer(middleware::from_fn_with_state(state.clone(), guard::guard))
         .with_state(state)
 }

@@ -1,9 +1,10 @@
 //! Panopticon's two routes: the pending questions of an agent, and an answer as a flat list of labels.
 //!
 //! In: an agent's name (askd's session id, the agent's own, a tmux session, a Panopticon agent). Out: Panopticon's shapes. Flat
-//! labels are given to the items left to right; where that can be done in more than one way, nothing is guessed.
+//! labels are given to the items left to right; where that can be done in more than one way, nothing is guessed. A client that knows
+//! which answer belongs to which item says so, by a list for each item or by the text of each question.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use axum::extract::State;
 use axum::response::Response;
@@ -13,13 +14,13 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use askd_core::question::Item;
-use askd_core::{Question, Reply, Right, Session, Timestamp};
+use askd_core::{Question, Reading, Reply, Right, Session, Timestamp};
 
 use super::extract::{Json, Names};
 use super::problem::{Code, Problem};
 use super::state::AppState;
 use super::wait::json as answer;
-use crate::engine::Caller;
+use crate::engine::{Caller, EngineError};
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(pending_questions)).routes(routes!(answer_question))
@@ -101,11 +102,89 @@ async fn pending_questions(
 
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct FlatAnswer {
-    /// Labels, or own words, of all items in order.
-    answers: Vec<String>,
+struct AgentAnswer {
+    answers: Answers,
     #[serde(default)]
     tool_id: Option<String>,
+    /// Whether items without an answer are skipped. Unless given, each item must have one.
+    #[serde(default)]
+    skip: bool,
+}
+
+/// Labels or own words.
+#[derive(Debug, Deserialize, utoipa::ToSchema)]
+#[serde(
+    untagged,
+    expecting = "answers must be a list of labels, a list of such lists, one for each question, or an object from question to label or labels"
+)]
+enum Answers {
+    /// Of all items in order.
+    #[schema(title = "Flat")]
+    Flat(Vec<String>),
+    /// One list for each item.
+    #[schema(title = "Nested")]
+    Nested(Vec<Vec<String>>),
+    /// By the text of each question.
+    #[schema(title = "ByQuestion")]
+    ByQuestion(BTreeMap<String, Texts>),
+}
+
+#[derive(Debug, Deserialize, utoipa::ToSchema)]
+#[serde(untagged)]
+enum Texts {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl Answers {
+    /// A list for each item; an item that is left out has an empty one.
+    fn by_item(self, items: &[Item]) -> Result<Vec<Vec<String>>, Problem> {
+        let ambiguous = |why: &str| Problem::new(Code::AmbiguousAnswer, why);
+        match self {
+            Self::Nested(lists) => Ok(lists),
+            Self::Flat(labels) if labels.is_empty() => Ok(vec![Vec::new(); items.len()]),
+            Self::Flat(labels) => assign(&labels, items).ok_or_else(|| {
+                ambiguous(
+                    "these labels fit the items in no way or in several; give a list for each question, or an object from question to labels",
+                )
+            }),
+            Self::ByQuestion(mut texts) => {
+                let list = |item: &Item| match texts.remove(&item.question) {
+                    None => Vec::new(),
+                    Some(Texts::One(text)) => vec![text],
+                    Some(Texts::Many(texts)) => texts,
+                };
+                let lists = items.iter().map(list).collect();
+                match texts.into_keys().next() {
+                    None if has_twins(items) => {
+                        Err(ambiguous("two questions have the same text; give a list for each question"))
+                    }
+                    None => Ok(lists),
+                    Some(other) => {
+                        let why = format!("{other:?} is not the text of a question that was asked");
+                        Err(Problem::field("answers", "unknown_question", why))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn has_twins(items: &[Item]) -> bool {
+    let mut seen = HashSet::new();
+    !items.iter().all(|item| seen.insert(&item.question))
+}
+
+/// Nothing is skipped that the client does not say it skips: a dialog in which nothing is ticked yet is no answer.
+fn refuse_silent_skips(answers: &[Vec<String>], items: &[Item]) -> Result<(), Problem> {
+    let pairs = answers.iter().zip(items);
+    let skipped: Vec<&str> =
+        pairs.filter(|(given, _)| given.is_empty()).map(|(_, item)| item.question.as_str()).collect();
+    if skipped.is_empty() {
+        return Ok(());
+    }
+    let why = format!("there is no answer to: {}. Answer it, or send \"skip\": true", skipped.join(" / "));
+    Err(Problem::field("answers", "required", why))
 }
 
 /// That the answer was taken.
@@ -116,12 +195,12 @@ struct Taken {
 
 /// Answer an agent's question by labels (Panopticon).
 #[utoipa::path(post, path = "/api/agents/{id}/answer-question", operation_id = "answerQuestionOfAgent", params(("id" = String, Path, description = "The agent: an askd session, its own session id, a tmux session, or a Panopticon agent")), tag = "panopticon",
-    request_body = FlatAnswer, responses((status = 200, body = Taken)))]
+    request_body = AgentAnswer, responses((status = 200, body = Taken)))]
 async fn answer_question(
     State(state): State<AppState>,
     caller: Caller,
     Names(id): Names<String>,
-    Json(input): Json<FlatAnswer>,
+    Json(input): Json<AgentAnswer>,
 ) -> Result<Response, Problem> {
     caller.needs(Right::Answer)?;
     let sessions = state.engine.sessions_called(&caller, &id).await?;
@@ -129,9 +208,14 @@ async fn answer_question(
     if let Some(wanted) = &input.tool_id {
         open.retain(|(_, question)| tool_id(question) == wanted || question.id.as_str() == wanted);
     }
-    let question = match &open[..] {
-        [] => return Err(Problem::new(Code::NotFound, "this agent has no such open question")),
-        [(_, one)] => one,
+    let settled = match &input.tool_id {
+        Some(wanted) if open.is_empty() => state.engine.settled_of(&caller, &id, &sessions, wanted).await?,
+        _ => None,
+    };
+    let question = match (&open[..], &settled) {
+        ([], Some(settled)) => settled,
+        ([], None) => return Err(Problem::new(Code::NotFound, "this agent has no such question")),
+        ([(_, one)], _) => one,
         _ => {
             return Err(Problem::new(
                 Code::AmbiguousAnswer,
@@ -139,22 +223,30 @@ async fn answer_question(
             ));
         }
     };
-    let answers = assign(&input.answers, &question.ask.questions).ok_or_else(|| {
-        Problem::new(
-            Code::AmbiguousAnswer,
-            "these labels fit the items in no way or in several; use POST /v1/questions/{id}/reply",
-        )
-    })?;
-    let reply = Reply { answers, notes: None, edited_plan: None, next_mode: None };
+    let items = &question.ask.questions;
+    let answers = input.answers.by_item(items).and_then(|answers| match input.skip {
+        true => Ok(answers),
+        false => refuse_silent_skips(&answers, items).map(|()| answers),
+    });
+    let answers = match (answers, &settled) {
+        (Ok(answers), _) => answers,
+        // What the answer would mean does not count any more.
+        (Err(_), Some(settled)) => return Err(EngineError::Conflict(Box::new(settled.clone())).into()),
+        (Err(problem), None) => return Err(problem),
+    };
+    let reply = Reply { reading: Reading::LabelsFirst, ..Reply::of(answers) };
     state.engine.reply(&caller, &question.id, reply, None).await?;
     Ok(answer(StatusCode::OK, &Taken { success: true }))
 }
 
-/// Gives flat labels to the items left to right, if there is one way to do it: every item answered, else some skipped, else
-/// one text for each.
+/// Gives flat labels to the items left to right, if there is one way to do it: every item answered, else some skipped; each by labels,
+/// else some by own words, one text each. The label of an option is no own words, for whatever item.
 fn assign(labels: &[String], items: &[Item]) -> Option<Vec<Vec<String>>> {
-    for skips in [false, true] {
-        let mut search = Search { skips, dead: HashSet::new(), ways: Vec::new() };
+    let known: HashSet<&str> =
+        items.iter().flat_map(|item| &item.options).map(|option| option.label.as_str()).collect();
+    for (skips, words) in [(false, false), (false, true), (true, false), (true, true)] {
+        let known = words.then_some(&known);
+        let mut search = Search { skips, known, dead: HashSet::new(), ways: Vec::new() };
         search.go_on(labels, items, &mut Vec::new());
         match search.ways.len() {
             0 => {}
@@ -162,20 +254,31 @@ fn assign(labels: &[String], items: &[Item]) -> Option<Vec<Vec<String>>> {
             _ => return None,
         }
     }
-    let own_words = labels.len() == items.len() && items.iter().all(|item| item.custom);
-    own_words.then(|| labels.iter().map(|label| vec![label.clone()]).collect())
+    None
 }
 
 /// Looks for ways to give labels to items. Two are as bad as many: it stops there.
-struct Search {
+struct Search<'a> {
     /// Whether an item may get nothing.
     skips: bool,
+    /// All labels of all items, where what is none of them may be own words.
+    known: Option<&'a HashSet<&'a str>>,
     /// How many labels and items were left where no way led on; without this, many items make a search without end.
     dead: HashSet<(usize, usize)>,
     ways: Vec<Vec<Vec<String>>>,
 }
 
-impl Search {
+impl Search<'_> {
+    /// Whether a text can be the next answer to an item that has these.
+    fn fits(&self, text: &String, before: &[String], item: &Item) -> bool {
+        let is_option = |text: &String| item.options.iter().any(|option| option.label == *text);
+        if before.contains(text) {
+            return false;
+        }
+        let is_words = self.known.is_some_and(|known| item.custom && !known.contains(text.as_str()));
+        is_option(text) || (is_words && before.iter().all(is_option))
+    }
+
     fn go_on(&mut self, labels: &[String], items: &[Item], so_far: &mut Vec<Vec<String>>) {
         let Some((item, rest)) = items.split_first() else {
             if labels.is_empty() {
@@ -191,8 +294,7 @@ impl Search {
         let most = if item.multiple { labels.len() } else { labels.len().min(1) };
         for taken in usize::from(!self.skips)..=most {
             let run = &labels[..taken];
-            let is_option = |label: &String| item.options.iter().any(|option| option.label == *label);
-            if run.last().is_some_and(|label| !is_option(label) || run[..taken - 1].contains(label)) {
+            if run.split_last().is_some_and(|(label, before)| !self.fits(label, before, item)) {
                 break;
             }
             so_far.push(run.to_vec());
@@ -234,6 +336,8 @@ mod tests {
         assert_eq!(assigned(&["D"], &items), own(&[&[], &["D"], &[]]));
         assert_eq!(assigned(&["own words"], &items[..1]), own(&[&["own words"]]));
         assert_eq!(assigned(&["x", "y", "z"], &items), own(&[&["x"], &["y"], &["z"]]));
+        assert_eq!(assigned(&["B", "my own", "F"], &items), own(&[&["B"], &["my own"], &["F"]]));
+        assert_eq!(assigned(&["B", "C", "my own", "F"], &items), own(&[&["B"], &["C", "my own"], &["F"]]));
     }
 
     #[test]
@@ -242,6 +346,8 @@ mod tests {
         assert_eq!(assigned(&["A", "B", "C"], &twins), None);
         assert_eq!(assigned(&["B"], &twins), None);
         assert_eq!(assigned(&["A", "nonsense", "B"], &twins), None);
+        let other_order = [item(&["A", "B"], false), item(&["C", "D"], false)];
+        assert_eq!(assigned(&["C", "A"], &other_order), None, "a label is no own words");
         assert!(assigned(&["A", "B", "B", "C"], &twins).is_some());
         let many = vec![item(&["A", "B", "C", "D"], true); 4];
         assert_eq!(assigned(&["A", "B", "C", "D", "A", "B"], &many), None, "and it ends");

@@ -27,7 +27,7 @@ pub enum Code {
     IdempotencyKeyReused,
     AgentUnavailable,
     AgentUnsupported,
-    RoadCannotCarry,
+    ChannelCannotCarry,
     BodyTooLarge,
     UriTooLong,
     UnsupportedMediaType,
@@ -80,9 +80,11 @@ impl Code {
             Self::AgentUnsupported => {
                 (StatusCode::CONFLICT, "agent_unsupported", "This version of the agent is not supported")
             }
-            Self::RoadCannotCarry => {
-                (StatusCode::CONFLICT, "road_cannot_carry", "The only road to the agent cannot carry this")
-            }
+            Self::ChannelCannotCarry => (
+                StatusCode::CONFLICT,
+                "channel_cannot_carry",
+                "The only channel to the agent cannot carry this",
+            ),
             Self::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", "The body is too large"),
             Self::UriTooLong => (StatusCode::URI_TOO_LONG, "uri_too_long", "The address is too long"),
             Self::UnsupportedMediaType => (
@@ -227,11 +229,13 @@ impl From<EngineError> for Problem {
                 problem.0.question = Some(question);
                 problem
             }
-            EngineError::Uncarried(_) => Self::new(Code::RoadCannotCarry, detail),
+            EngineError::Uncarried(_) => Self::new(Code::ChannelCannotCarry, detail),
             EngineError::KeyReused => Self::new(Code::IdempotencyKeyReused, detail),
             EngineError::TooManyOpen => Self::new(Code::TooManyOpenQuestions, detail),
             EngineError::TooManyPlugins => Self::new(Code::TooManyStreams, detail),
-            EngineError::Store(StoreError::Closed) => Self::new(Code::Stopping, detail),
+            EngineError::Stopping | EngineError::Store(StoreError::Closed) => {
+                Self::new(Code::Stopping, detail)
+            }
             EngineError::Store(StoreError::Corrupt(_)) => {
                 tracing::error!(%detail, "the store holds something unreadable");
                 Self::new(Code::Internal, detail)

@@ -166,7 +166,7 @@ async fn settled(
         drop(turn);
         question.map_err(Problem::from)
     };
-    Ok(answer_when_ready(status, work).await)
+    Ok(answer_when_ready(status, work))
 }
 
 /// Ask. Any program with the right `ask` may; the question is stored before the answer to this request is sent.
@@ -262,8 +262,9 @@ async fn reject(
     Ok(json(StatusCode::OK, &state.engine.reject(&caller, &id, rejection, key).await?))
 }
 
-/// Send an answer that did not reach its agent as the next message of its conversation: the call that asked is gone, and its session, or
-/// one that took the conversation up again, is managed by askd. Otherwise 409, with the answer as a text to send by hand.
+/// Send an answer that did not reach its agent as the next message of its conversation: the call that asked is gone, and askd leads its
+/// session, or the one session that it started to go on with the conversation. Otherwise 409, with the answer as a text to send by hand;
+/// 409 too where the agent could not be told, and then it can be sent again.
 #[utoipa::path(post, path = "/v1/questions/{id}/send-as-message", operation_id = "sendAnswerAsMessage", params(("id" = QuestionId, Path, description = "The id of the question.")), tag = "questions",
     responses((status = 202, description = "The session that got the message.", body = Session)))]
 async fn send_as_message(

@@ -3,6 +3,8 @@
 //! In: askd's ids or the agent's own. Out: its shapes, in snake case. What askd knows and they do not (several items, more ends
 //! than two) is in added fields; cancelled and expired are shown as rejected.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -12,7 +14,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use askd_core::answer::Rejection;
-use askd_core::{Event, EventType, Question, Reply, Right, Seq, Session, Status, Surface};
+use askd_core::{
+    Event, EventType, Question, Reading, Reply, Right, Seq, Session, ShownAnswer, Status, Surface,
+};
 use askd_store::LoggedEvent;
 
 use super::extract::{Json, Names, Query};
@@ -27,7 +31,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
 
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
 struct QuestionReplyRequest {
-    /// One array per item, in order.
+    /// One array per item, in order: labels of options (a label comes before another option's value), or own words.
     answers: Vec<Vec<String>>,
 }
 
@@ -42,7 +46,7 @@ async fn reply(
     Json(request): Json<QuestionReplyRequest>,
 ) -> Result<Response, Problem> {
     let id = state.engine.find_question(&caller, &session, &question).await?;
-    let reply = Reply { answers: request.answers, ..Reply::default() };
+    let reply = Reply { reading: Reading::LabelsFirst, ..Reply::of(request.answers) };
     state.engine.reply(&caller, &id, reply, None).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
@@ -82,27 +86,28 @@ struct QuestionEventData<'a> {
     prompt: &'a str,
     /// The labels of the first item's options.
     options: Vec<&'a str>,
-    /// What was answered first.
-    response: Option<&'a str>,
+    /// What was answered first: a label, or own words.
+    response: Option<String>,
     status: &'static str,
     /// All items.
     #[schema(value_type = Vec<Object>)]
     questions: &'a [askd_core::question::Item],
-    /// All answers, one array per item.
-    #[schema(value_type = Option<Vec<Vec<String>>>)]
-    answers: Option<&'a Vec<Vec<String>>>,
+    /// All answers, one array of labels and own words per item.
+    answers: Option<Vec<Vec<String>>>,
 }
 
 fn data(question: &Question) -> QuestionEventData<'_> {
     let first = question.ask.questions.first();
     let answers = question.outcome.as_ref().and_then(|outcome| outcome.answers.as_ref());
+    let answers: Option<Vec<Vec<String>>> =
+        answers.map(|answers| answers.iter().map(ShownAnswer::to_texts).collect());
     QuestionEventData {
         question_id: question.id.as_str(),
         prompt: first.map_or("", |item| item.question.as_str()),
         options: first
             .map(|item| item.options.iter().map(|option| option.label.as_str()).collect())
             .unwrap_or_default(),
-        response: answers.and_then(|answers| answers.first()?.first()).map(String::as_str),
+        response: answers.as_ref().and_then(|answers| answers.first()?.first()).cloned(),
         status: match question.status {
             Status::Requested => "requested",
             Status::Answered => "answered",
@@ -138,7 +143,7 @@ async fn events(
     let place = take_place(&state, &caller)?;
     let kept_after = store.trimmed_through().await?;
     let gap = (cursor < kept_after).then(|| Bytes::from(trimmed(cursor, kept_after)));
-    let reader = SessionReader { log: LogFollower::new(&state.engine, cursor), session };
+    let reader = SessionReader { log: LogFollower::new(&state.engine, cursor, kept_after), session };
     Ok(respond(place, gap, reader))
 }
 
@@ -149,41 +154,46 @@ struct SessionReader {
 
 impl Reader for SessionReader {
     async fn next(&mut self) -> Option<Bytes> {
-        loop {
-            let LogNews::Events(page) = self.log.next().await? else { return Some(HEARTBEAT) };
-            let text: String = page.iter().filter_map(|event| self.frame(event)).collect();
-            if !text.is_empty() {
-                return Some(Bytes::from(text));
-            }
-        }
+        let session = &self.session;
+        let frames = |page: &[Arc<LoggedEvent>]| {
+            Bytes::from(page.iter().filter_map(|event| frame(session, event)).collect::<String>())
+        };
+        Some(match self.log.next(frames).await? {
+            LogNews::Bytes(bytes) => bytes,
+            LogNews::Trimmed { after, through } => Bytes::from(trimmed(after, through)),
+            LogNews::Quiet => HEARTBEAT,
+        })
     }
 }
 
-impl SessionReader {
-    fn frame(&self, logged: &LoggedEvent) -> Option<String> {
-        let kind = match logged.kind {
-            EventType::QuestionRequested => "question.requested",
-            EventType::QuestionResolved => "question.resolved",
-            _ => return None,
-        };
-        if logged.session.as_ref() != Some(&self.session.id) {
-            return None;
-        }
-        let event: Event = serde_json::from_str(&logged.json).ok()?;
-        let question = event.question?;
-        let by_agent = question.outcome.as_ref().is_none_or(|outcome| outcome.by.surface == Surface::Agent);
-        let universal = UniversalEvent {
-            event_id: format!("evt_{}", event.seq),
-            sequence: event.seq,
-            time: event.at.to_string(),
-            session_id: self.session.id.as_str(),
-            native_session_id: &self.session.native_id,
-            synthetic: !by_agent,
-            source: if by_agent { "agent" } else { "daemon" },
-            kind,
-            data: data(&question),
-        };
-        let json = serde_json::to_string(&universal).ok()?;
-        Some(format!("id: {}\ndata: {json}\n\n", event.seq))
+fn frame(session: &Session, logged: &LoggedEvent) -> Option<String> {
+    let kind = match logged.kind {
+        EventType::QuestionRequested => "question.requested",
+        EventType::QuestionResolved => "question.resolved",
+        // Its answer did not arrive: for a client of this protocol it is asked anew.
+        EventType::QuestionUpdated if logged.status == Some(Status::Requested) => "question.requested",
+        _ => return None,
+    };
+    if logged.session.as_ref() != Some(&session.id) {
+        return None;
     }
+    let event: Event = serde_json::from_str(&logged.json).ok()?;
+    let question = event.question?;
+    if logged.kind == EventType::QuestionUpdated && question.failed_tries.is_empty() {
+        return None;
+    }
+    let by_agent = question.outcome.as_ref().is_none_or(|outcome| outcome.by.surface == Surface::Agent);
+    let universal = UniversalEvent {
+        event_id: format!("evt_{}", event.seq),
+        sequence: event.seq,
+        time: event.at.to_string(),
+        session_id: session.id.as_str(),
+        native_session_id: &session.native_id,
+        synthetic: !by_agent,
+        source: if by_agent { "agent" } else { "daemon" },
+        kind,
+        data: data(&question),
+    };
+    let json = serde_json::to_string(&universal).ok()?;
+    Some(format!("id: {}\ndata: {json}\n\n", event.seq))
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 use super::limits::{MAX_STREAMS, MAX_WAITS};
+use super::port_watch::PortWatch;
 use crate::engine::Engine;
 
 #[derive(Clone)]
@@ -15,6 +16,7 @@ pub struct AppState {
     pub public_url: Arc<str>,
     pub streams: Arc<Semaphore>,
     pub waits: Arc<Semaphore>,
+    pub port_watch: PortWatch,
 }
 
 /// Which names and origins are let in.
@@ -34,6 +36,7 @@ impl AppState {
             public_url: Arc::from(public_url),
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
             waits: Arc::new(Semaphore::new(MAX_WAITS)),
+            port_watch: PortWatch::default(),
         }
     }
 }

@@ -13,9 +13,10 @@ use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, HeaderValue, header};
 use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::time::Instant;
 
 use askd_core::Seq;
-use askd_store::LoggedEvent;
+use askd_store::{LoggedEvent, StoreError};
 
 use super::limits::KEEP_ALIVE;
 use super::problem::{Code, Problem};
@@ -55,25 +56,51 @@ pub struct LogFollower {
     engine: Engine,
     newest: watch::Receiver<Seq>,
     pub cursor: Seq,
+    /// The reader knows that the retention has deleted events up to this one.
+    told_trimmed: Seq,
 }
 
-/// What comes next in the log.
+/// What a reader of the log is sent next.
 pub enum LogNews {
-    Events(Vec<Arc<LoggedEvent>>),
-    /// There was nothing for a while.
+    Bytes(Bytes),
+    /// The retention has overtaken the reader: some of what came after `after` is deleted, up to `through`.
+    Trimmed {
+        after: Seq,
+        through: Seq,
+    },
+    /// There was nothing for this reader for a while.
     Quiet,
 }
 
 impl LogFollower {
-    pub fn new(engine: &Engine, cursor: Seq) -> Self {
-        Self { newest: engine.store().watch(), engine: engine.clone(), cursor }
+    /// Goes on after `cursor`. The reader is told elsewhere that events up to `trimmed` may be deleted.
+    pub fn new(engine: &Engine, cursor: Seq, trimmed: Seq) -> Self {
+        Self { newest: engine.store().watch(), engine: engine.clone(), cursor, told_trimmed: trimmed }
     }
 
-    /// `None` when the hub stops or the log cannot be read.
-    pub async fn next(&mut self) -> Option<LogNews> {
+    /// Whether events after the cursor are missing before `first`, the next one that there is.
+    async fn trimmed(&mut self, first: Seq) -> Result<Option<LogNews>, StoreError> {
+        // Numbers have no hole but what the retention has deleted.
+        if first <= self.cursor + 1 {
+            return Ok(None);
+        }
+        let through = self.engine.store().trimmed_through().await?;
+        if through <= self.cursor.max(self.told_trimmed) {
+            return Ok(None);
+        }
+        self.told_trimmed = through;
+        Ok(Some(LogNews::Trimmed { after: self.cursor, through }))
+    }
+
+    /// What comes next for this reader, whose `frames` say what it is sent of a page. What others are sent does not put off the sign of
+    /// life: without one, clients take a hub for lost, and a revoked token would keep its stream. `None` when the hub stops or the log
+    /// cannot be read.
+    pub async fn next(&mut self, frames: impl Fn(&[Arc<LoggedEvent>]) -> Bytes + Send) -> Option<LogNews> {
         let stop = self.engine.stopping();
+        // The reader asks again as soon as the bytes before are taken.
+        let quiet = Instant::now() + KEEP_ALIVE;
         loop {
-            self.newest.borrow_and_update();
+            let newest = *self.newest.borrow_and_update();
             let page = match self.engine.store().events_after(self.cursor).await {
                 Ok(page) => page,
                 Err(error) => {
@@ -81,13 +108,29 @@ impl LogFollower {
                     return None;
                 }
             };
+            let first = page.first().map_or(newest + 1, |event| event.seq);
+            match self.trimmed(first).await {
+                Ok(Some(trimmed)) => return Some(trimmed),
+                Ok(None) => {}
+                Err(error) => {
+                    tracing::error!(%error, "a stream ends because the log cannot be read");
+                    return None;
+                }
+            }
             if let Some(last) = page.last() {
                 self.cursor = last.seq;
-                return Some(LogNews::Events(page));
+                let bytes = frames(&page);
+                if !bytes.is_empty() {
+                    return Some(LogNews::Bytes(bytes));
+                }
+                if Instant::now() < quiet {
+                    continue;
+                }
+                return Some(LogNews::Quiet);
             }
             tokio::select! {
                 changed = self.newest.changed() => changed.ok()?,
-                () = tokio::time::sleep(KEEP_ALIVE) => return Some(LogNews::Quiet),
+                () = tokio::time::sleep_until(quiet) => return Some(LogNews::Quiet),
                 () = stop.cancelled() => return None,
             }
         }

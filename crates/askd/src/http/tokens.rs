@@ -105,7 +105,7 @@ struct CreatedCode {
 async fn login_code(State(state): State<AppState>, caller: Caller) -> Result<Response, Problem> {
     // Whoever may not read has nothing to look at, and must not push out a person's code.
     caller.needs(Right::Read)?;
-    let made = state.engine.login_code(caller.token.rights)?;
+    let made = state.engine.login_code(&caller)?;
     let url = format!("{}/#login={}", state.public_url, made.code);
     let life = i64::try_from(made.life.as_millis()).unwrap_or(i64::MAX);
     Ok(json(StatusCode::CREATED, &CreatedCode { code: made.code, url, expires_at: now().plus_millis(life) }))
@@ -122,10 +122,10 @@ struct LoggedIn {
     token: String,
 }
 
-/// Exchange a log-in code for a token. Needs no token.
+/// Exchange a log-in code for a token. Needs no token. The token lasts from its first use on, which must come within five minutes.
 #[utoipa::path(post, path = "/v1/login", operation_id = "logIn", tag = "tokens", security(()), request_body = LoginInput, responses((status = 200, body = LoggedIn)))]
 async fn log_in(State(state): State<AppState>, Json(input): Json<LoginInput>) -> Result<Response, Problem> {
-    match state.engine.log_in(&input.code).await? {
+    match state.engine.log_in(&input.code)? {
         Some(made) => Ok(json(StatusCode::OK, &LoggedIn { token: made.token })),
         None => Err(Problem::new(Code::LoginRefused, "make a new link with: askd open")),
     }

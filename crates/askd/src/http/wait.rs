@@ -2,9 +2,13 @@
 //!
 //! In: a future that ends with the answer. Out: an ordinary response if it is quick; else a body that keeps the connection
 //! alive and ends with the same JSON. An error that comes late is in the body, because the status has gone out.
+//!
+//! A handler that changes something runs in a task of the hub, whatever becomes of its client. Waiting must not: so a handler only
+//! says what its response waits for, and the connection waits. A client that goes away takes the waiting with it.
 
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -26,7 +30,34 @@ pub fn json<T: Serialize>(status: StatusCode, value: &T) -> Response {
     }
 }
 
-pub async fn answer_when_ready<T, F>(status: StatusCode, work: F) -> Response
+/// What a response waits for, as an extension of it; extensions can be cloned, and this is taken once.
+#[derive(Clone)]
+struct Waiting(Arc<Mutex<Option<Rest>>>);
+
+type Rest = Pin<Box<dyn Future<Output = Response> + Send>>;
+
+/// A response that [`wait_out`] replaces by the outcome of `work`.
+pub fn answer_when_ready<T, F>(status: StatusCode, work: F) -> Response
+where
+    T: Serialize + Send + 'static,
+    F: Future<Output = Result<T, Problem>> + Send + 'static,
+{
+    let mut response = status.into_response();
+    response.extensions_mut().insert(Waiting(Arc::new(Mutex::new(Some(Box::pin(ready(status, work)))))));
+    response
+}
+
+/// Waits for what a handler's response waits for.
+pub async fn wait_out(mut response: Response) -> Response {
+    let Some(Waiting(waiting)) = response.extensions_mut().remove() else { return response };
+    let waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
+    match waiting {
+        Some(waiting) => waiting.await,
+        None => response,
+    }
+}
+
+async fn ready<T, F>(status: StatusCode, work: F) -> Response
 where
     T: Serialize + Send + 'static,
     F: Future<Output = Result<T, Problem>> + Send + 'static,

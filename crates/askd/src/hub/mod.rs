@@ -5,21 +5,22 @@ mod processes;
 mod up;
 
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, UnixListener};
 use tokio_util::sync::CancellationToken;
 
 use askd_adapters::Registry;
-use askd_core::{Right, Rights};
+use askd_core::{Right, Rights, TokenId};
 use askd_store::sqlite::SqliteStore;
 
 use crate::data::{DataFolder, FolderLock, HubInfo, read_secret, write_secret};
-use crate::engine::{Discovery, Engine, EngineSettings, ManagedSettings};
-use crate::http::{AppState, Doors};
+use crate::engine::{ClaudeFolders, Discovery, Engine, EngineSettings, ManagedSettings};
+use crate::http::{AppState, Doors, PortWatch};
 
 pub use demo::demo;
 pub use processes::{holder, mock_agent};
@@ -40,6 +41,8 @@ pub struct HubOptions {
     pub linger: Duration,
     /// The config folder of Claude Code whose transcripts are watched, if any.
     pub observe: Option<PathBuf>,
+    /// The config folders of Claude Code in which a hook may name a transcript, beside those that the user has told askd of.
+    pub claude_folders: Vec<PathBuf>,
     /// How servers of this user are found, if they are looked for.
     pub discovery: Option<Discovery>,
 }
@@ -51,6 +54,7 @@ pub struct Hub {
     pub data: DataFolder,
     stop: CancellationToken,
     serving: tokio::task::JoinHandle<()>,
+    serving_socket: tokio::task::JoinHandle<()>,
     _lock: FolderLock,
 }
 
@@ -64,7 +68,8 @@ impl Hub {
         }
         let data = options.data;
         let folder = data.path().display().to_string();
-        data.create().with_context(|| format!("cannot make the data folder {folder}"))?;
+        data.create()?;
+        data.check_all()?;
         let lock = FolderLock::take(&data)?;
         let key = secret_key(&data.secret_key()).context("cannot use the key file of the data folder")?;
         let store = SqliteStore::open(&data.database(), &key)
@@ -81,11 +86,12 @@ impl Hub {
         };
         let engine = Engine::start(Arc::new(store), options.settings, managed);
         token_file(&engine, &data.token(), "owner", Rights::all()).await?;
-        token_file(&engine, &data.ask_token(), "hooks", Rights::new([Right::Ask])).await?;
+        let hooks = token_file(&engine, &data.ask_token(), "hooks", Rights::new([Right::Ask])).await?;
 
         let listener = TcpListener::bind(options.listen)
             .await
             .with_context(|| format!("cannot listen on {}", options.listen))?;
+        let socket = local_socket(&data)?;
         let url = format!("http://{}", listener.local_addr()?);
         data.write_hub_info(&HubInfo {
             url: url.clone(),
@@ -94,11 +100,14 @@ impl Hub {
         })?;
         let mut doors = options.doors;
         doors.hosts.push(options.listen.ip().to_string());
-        let router = crate::http::router(AppState::new(engine.clone(), doors, &url));
+        let mut state = AppState::new(engine.clone(), doors, &url);
+        state.port_watch = PortWatch::new(hooks, data.on_the_port());
+        let router = crate::http::router(state);
         let resumed = engine.resume_managed().await?;
         if resumed > 0 {
             tracing::info!(resumed, "took up the agents of an earlier hub");
         }
+        engine.know_claude_folders(ClaudeFolders::new(options.claude_folders, data.clone()));
         engine.resume_observed().await?;
         engine.observe(options.observe);
         let attached = engine.resume_attached().await?;
@@ -109,13 +118,14 @@ impl Hub {
             engine.discover(discovery);
         }
         let stop = CancellationToken::new();
-        let serving = tokio::spawn(crate::http::serve(listener, router, stop.clone()));
-        Ok(Self { url, engine, data, stop, serving, _lock: lock })
+        let serving = tokio::spawn(crate::http::serve(listener, router.clone(), stop.clone()));
+        let serving_socket = tokio::spawn(crate::http::serve(socket, router, stop.clone()));
+        Ok(Self { url, engine, data, stop, serving, serving_socket, _lock: lock })
     }
 
     /// The inbox address with a one-time code.
     pub fn login_link(&self) -> anyhow::Result<String> {
-        let code = self.engine.login_code(Rights::all())?;
+        let code = self.engine.owner_login_code()?;
         Ok(format!("{}/#login={}", self.url, code.code))
     }
 
@@ -124,8 +134,11 @@ impl Hub {
         self.engine.stopping().cancel();
         self.stop.cancel();
         self.serving.await.context("the server ended badly")?;
+        self.serving_socket.await.context("the server of the socket ended badly")?;
         self.engine.stop().await;
         self.data.remove_hub_info();
+        // A client that still finds the file is refused by the system, so a failure does no harm.
+        drop(std::fs::remove_file(self.data.socket()));
         Ok(())
     }
 }
@@ -142,16 +155,38 @@ pub fn asked_to_stop() -> anyhow::Result<impl Future<Output = ()> + Send> {
     })
 }
 
-/// Keeps the token of an earlier start if the store still knows it.
-async fn token_file(engine: &Engine, path: &Path, name: &str, rights: Rights) -> anyhow::Result<()> {
+/// The socket for the programs of this user. It is made beside and moved into place, so that no client ever
+/// sees it with another mode; one that a killed hub has left is replaced, because this hub has the folder's
+/// lock.
+fn local_socket(data: &DataFolder) -> anyhow::Result<UnixListener> {
+    let listen = || -> anyhow::Result<UnixListener> {
+        let beside = data.new_socket_path()?;
+        match std::fs::remove_file(beside.path()) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+        let listener = UnixListener::bind(beside.path())?;
+        std::fs::set_permissions(beside.path(), std::fs::Permissions::from_mode(0o600))?;
+        std::fs::rename(beside.path(), data.socket())?;
+        Ok(listener)
+    };
+    let shown = data.socket().display().to_string();
+    listen().with_context(|| {
+        format!("cannot listen on {shown}; the data folder needs a file system with sockets")
+    })
+}
+
+/// The id of the token in the file. Keeps that of an earlier start if the store still knows it.
+async fn token_file(engine: &Engine, path: &Path, name: &str, rights: Rights) -> anyhow::Result<TokenId> {
     if let Some(token) = read_secret(path)?
-        && engine.authenticate(&token).is_some_and(|record| record.rights == rights)
+        && let Some(record) = engine.authenticate(&token).await.filter(|record| record.rights == rights)
     {
-        return Ok(());
+        return Ok(record.id);
     }
     let made = engine.make_token(name, rights).await?;
     write_secret(path, format!("{}\n", made.token).as_bytes())
-        .with_context(|| format!("cannot write the token file {}", path.display()))
+        .with_context(|| format!("cannot write the token file {}", path.display()))?;
+    Ok(made.record.id)
 }
 
 fn secret_key(path: &Path) -> anyhow::Result<[u8; 32]> {

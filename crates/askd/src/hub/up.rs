@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use serde_json::json;
 
 use super::{Hub, HubOptions, asked_to_stop};
 use crate::cli::up::{AgentCommand, UpOptions, parse_agents};
@@ -24,6 +25,12 @@ pub async fn up(options: UpOptions) -> anyhow::Result<()> {
         Some(path) => DataFolder::at(path),
         None => DataFolder::from_environment().context("there is no data folder; give one with --data")?,
     };
+    if let Some(told) = data.mend_default() {
+        eprint(&told);
+    }
+    // Before a byte of it is read: its file of agents says what is run.
+    data.create()?;
+    data.check_all()?;
     let agents = agents(&data, options.agents)?;
     let hub = Hub::start(HubOptions {
         data,
@@ -33,13 +40,14 @@ pub async fn up(options: UpOptions) -> anyhow::Result<()> {
         settings: EngineSettings { keep_days: options.keep_days },
         agents: agents.into_iter().map(|agent| (agent.name, agent.command)).collect(),
         linger: LINGER,
-        observe: if options.observe { claude_config() } else { None },
+        observe: if options.observe { claude_folders().into_iter().next() } else { None },
+        claude_folders: claude_folders(),
         discovery: options
             .discovery
             .then_some(Discovery { passwords: options.discovery_passwords, home: options.discovery_home }),
     })
     .await?;
-    say(&format!("inbox: {}", hub.url))?;
+    say(&if options.json { json!({ "url": hub.url }).to_string() } else { format!("inbox: {}", hub.url) })?;
     eprint(&format!("log in once with: {}", hub.login_link()?));
     eprint("or later with: askd open");
     stop.await;
@@ -62,10 +70,11 @@ fn agents(data: &DataFolder, mut given: Vec<AgentCommand>) -> anyhow::Result<Vec
     Ok(given)
 }
 
-/// Where Claude Code of this user keeps its transcripts.
-fn claude_config() -> Option<PathBuf> {
+/// Where Claude Code of this user keeps its transcripts: where this environment says, and where it does without.
+fn claude_folders() -> Vec<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    set("CLAUDE_CONFIG_DIR").or_else(|| set("HOME").map(|home| home.join(".claude")))
+    let folders = [set("CLAUDE_CONFIG_DIR"), set("HOME").map(|home| home.join(".claude"))];
+    folders.into_iter().flatten().filter_map(|folder| std::path::absolute(folder).ok()).collect()
 }
 
 /// Ends the managed agents, or says that they go on. Gives back those that were to end and could not be ended.

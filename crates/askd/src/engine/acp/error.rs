@@ -57,6 +57,7 @@ pub(super) fn words(cause: &Cause) -> String {
         Cause::SessionEnded { detail } => with("it was ended", detail),
         Cause::SourceLost { detail } => with("askd lost it", detail),
         Cause::AgentWithdrew { detail } => with("the agent took its question back", detail),
+        Cause::AgentTimedOut { detail } => with("the agent's own time-out was over", detail),
         Cause::TurnAborted { detail } => with("the turn was aborted", detail),
         Cause::AskerWithdrew { reason } => with("the asker took its question back", reason),
         Cause::DeadlinePassed => "its deadline passed".to_owned(),

@@ -40,14 +40,8 @@ impl Engine {
                 (Some(agent), Some(_)) if method == "initialize" => agent,
                 (_, Some(last)) => return Err(ended(id, last)),
             };
-            // In a task of its own: a client that goes away must not leave an agent that nobody attends.
-            let (engine, id, agent) = (self.clone(), id.to_owned(), agent.to_owned());
-            let started = self.inner.tasks.spawn(async move { engine.start_server(&id, &agent).await });
-            match started.await {
-                Ok(Ok(Some(server))) => return Ok(server),
-                Ok(Ok(None)) => {}
-                Ok(Err(error)) => return Err(error),
-                Err(_) => return Err(AcpError::Unreachable),
+            if let Some(server) = self.start_server(id, agent).await? {
+                return Ok(server);
             }
         }
     }
@@ -71,10 +65,12 @@ impl Engine {
 
     /// A server that runs, or why there is none; starts nothing.
     pub(super) async fn running_server(&self, id: &str) -> Result<Arc<AcpServer>, AcpError> {
-        match self.current_server(id).await {
-            Some(server) => Ok(server),
-            None => Err(self.no_server(id).await),
+        if let Some(server) = self.current_server(id).await {
+            return Ok(server);
         }
+        let why = self.no_server(id).await;
+        // One that was begun between the two looks is in the store already, and has not ended.
+        self.current_server(id).await.ok_or(why)
     }
 
     /// Why no server runs under this name.

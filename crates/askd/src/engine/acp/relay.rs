@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
+use askd_adapters::recent::Recent;
 use askd_adapters::splice;
 use askd_adapters::transport::holder::protocol::WriteResult;
 use askd_adapters::transport::jsonrpc::Id;
@@ -95,6 +96,8 @@ pub(in crate::engine) struct Relay {
     waiting: HashMap<String, Waiting>,
     /// What the holder has not said yet to be written, in the order in which it was sent.
     writes: BTreeMap<u64, Sent>,
+    /// Requests that have their response: a second one ends nothing.
+    answered: Recent,
 }
 
 /// What has to be known of a client's request besides its bytes.
@@ -142,7 +145,7 @@ pub(super) struct Returned {
 impl Relay {
     pub(in crate::engine) fn new(server: Arc<AcpServer>, generation: u64) -> Self {
         let (waiting, writes) = (HashMap::new(), BTreeMap::new());
-        Self { server, generation, ids: Ids::new(), waiting, writes }
+        Self { server, generation, ids: Ids::new(), waiting, writes, answered: Recent::default() }
     }
 
     /// The number by which a line is stored once.
@@ -209,7 +212,8 @@ impl Relay {
         let id = id_of(line).map_or_else(|| "null".to_owned(), |id| id.to_string());
         let waiting = self.waiting.remove(&id);
         let read = if waiting.is_none() { Carried::read(&id) } else { None };
-        let retold = read.as_ref().map(|carried| carried.retold(&id));
+        let first = self.answered.add(&id);
+        let retold = read.as_ref().filter(|_| first).map(|carried| carried.retold(&id));
         let Some(carried) = waiting.as_ref().map(|waiting| &waiting.carried).or(read.as_ref()) else {
             return Returned { text: line.to_owned(), response: None, retold: None };
         };
@@ -224,6 +228,7 @@ impl Relay {
 
     /// Responses that could not be stored: the agent's lines are heard again, and theirs are among them.
     pub(in crate::engine) fn wait_again(&mut self, responses: Vec<Response>) {
+        self.answered.clear();
         self.waiting.extend(responses.into_iter().map(|response| (response.id, response.waiting)));
     }
 
@@ -353,4 +358,32 @@ fn refusal(id: &str, message: &str, cause: Option<&Cause>) -> String {
         error["data"] = serde_json::json!({ "askd": { "cause": cause } });
     }
     format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#)
+}
+
+#[cfg(test)]
+mod tests {
+    use askd_core::SourceId;
+
+    use super::*;
+    use crate::engine::new_bits;
+
+    #[test]
+    fn a_second_response_to_a_request_of_an_earlier_hub_ends_no_turn() {
+        let (source, stream) = (SourceId::from_bits(new_bits()), SessionId::from_bits(new_bits()));
+        let server = AcpServer::new("s".to_owned(), "mock".to_owned(), source, stream);
+        let mut relay = Relay::new(Arc::new(server), 0);
+        let carried = Carried {
+            method: "session/prompt".to_owned(),
+            session: Some("s1".to_owned()),
+            original: "7".to_owned(),
+        };
+        let id = Ids::new().next(&carried);
+        let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"stopReason":"cancelled"}}}}"#);
+        let (first, second) = (relay.returned(&line), relay.returned(&line));
+        assert!(first.retold.is_some() && second.retold.is_none());
+        assert_eq!(first.text, second.text, "clients see both");
+        // What could not be stored is heard once more, and is the first.
+        relay.wait_again(Vec::new());
+        assert!(relay.returned(&line).retold.is_some());
+    }
 }

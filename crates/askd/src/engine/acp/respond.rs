@@ -18,6 +18,26 @@ use super::server::AcpServer;
 use crate::engine::questions::Caller;
 use crate::engine::{Engine, EngineError};
 
+/// What the newest request of an agent with one id is.
+enum Newest {
+    Question(Id, QuestionId),
+    /// It waits for a response of a client: its id and its method.
+    Waits(Id, String),
+    /// It has its response, or nobody waits for one.
+    Over,
+    /// The stream knows none, as far as it goes back.
+    Unknown,
+}
+
+impl Newest {
+    /// A request that is no question has its response, or nobody waits for one. A question says itself how it ended.
+    fn is_over(&mut self) {
+        if let Self::Waits(..) = self {
+            *self = Self::Over;
+        }
+    }
+}
+
 impl Engine {
     pub async fn acp_respond(&self, caller: &Caller, id: &str, body: String) -> Result<(), AcpError> {
         if !caller.token.rights.allows(Right::Manage) {
@@ -33,7 +53,7 @@ impl Engine {
             self.relay(&server, Relayed::CatchUp { done }).await?;
             let _ = caught_up.await;
         }
-        let mut question = match server.question(&request) {
+        let question = match server.question(&request) {
             Some(question) => Some(question),
             None if server.asks(&request) && error_of(&body).is_some() => {
                 return self.cannot_show(caller, &server, &request, &body).await;
@@ -46,24 +66,23 @@ impl Engine {
                     None => return Err(AcpError::UnknownRequest(request.to_string())),
                 }
             }
-            None => self.question_of_request(&server.stream, &request).await?,
+            None => match self.newest_request(&server.stream, &request).await? {
+                Newest::Question(own, question) => Some((own, question)),
+                Newest::Waits(own, method) => {
+                    if asks(&method) && error_of(&body).is_some() {
+                        return self.cannot_show(caller, &server, &own, &body).await;
+                    }
+                    caller.needs(Right::Manage)?;
+                    if server.take_earlier(&own) {
+                        let own = OwnRequest { asks: asks(&method), id: own };
+                        return self.pass_on(&server, body, &request, own).await;
+                    }
+                    None
+                }
+                Newest::Over => None,
+                Newest::Unknown => server.recalled(&request),
+            },
         };
-        if question.is_none()
-            && let Some((own, method)) = self.waits_for(&server, &request).await?
-        {
-            // It may have been stored since it was looked for.
-            question = self.question_of_request(&server.stream, &request).await?;
-            if question.is_none() {
-                if asks(&method) && error_of(&body).is_some() {
-                    return self.cannot_show(caller, &server, &own, &body).await;
-                }
-                caller.needs(Right::Manage)?;
-                if server.take_earlier(&own) {
-                    let own = OwnRequest { asks: asks(&method), id: own };
-                    return self.pass_on(&server, body, &request, own).await;
-                }
-            }
-        }
         let (own, question) = question.ok_or_else(|| AcpError::UnknownRequest(request.to_string()))?;
         caller.needs(Right::Answer)?;
         let body = respelled(body, &request, &own);
@@ -113,7 +132,7 @@ impl Engine {
         let native = self.store().native(id).await?.unwrap_or_default();
         let native = RawValue::from_string(native).map_err(|error| AcpError::Malformed(error.to_string()))?;
         let adapter = self.inner.managed.settings.registry.running(&server.agent, true);
-        let codec = adapter.and_then(|adapter| adapter.codec()).map_err(|_| AcpError::Unreachable)?;
+        let codec = adapter.and_then(|adapter| adapter.conversation()).map_err(|_| AcpError::Unreachable)?;
         let says = codec.understand(&native, &question.ask, &body).map_err(misunderstood)?;
         let (settlement, settled) = match says {
             ClientSays::Failed(why) => {
@@ -150,7 +169,7 @@ impl Engine {
         let Some(last) = self.last_agent(id).await? else {
             return Err(AcpError::UnknownServer(id.to_owned()));
         };
-        if let Some((_, question)) = self.question_of_request(&last.stream, request).await?
+        if let Some((_, question, _)) = self.question_of_request(&last.stream, request).await?
             && let Some(record) = self.store().question(&question).await?
             && !record.question.is_open()
         {
@@ -159,42 +178,61 @@ impl Engine {
         Err(AcpError::Ended { server: id.to_owned(), cause: last.cause })
     }
 
-    /// A request of the agent, heard by an earlier hub, that by the stream no client has answered: its id and its method.
-    async fn waits_for(&self, server: &AcpServer, request: &Id) -> Result<Option<(Id, String)>, AcpError> {
-        let (mut waits, mut after) = (None, 0);
+    /// What the newest request with this id is, by the stream: an agent may use an id again.
+    async fn newest_request(&self, stream: &SessionId, request: &Id) -> Result<Newest, AcpError> {
+        let asked = self.question_of_request(stream, request).await?;
+        let (mut newest, mut at) = match asked {
+            Some((own, question, number)) => (Newest::Question(own, question), number),
+            None => (Newest::Unknown, 0),
+        };
+        let mut after = at;
         loop {
-            let page = self.store().entries_after(&server.stream, None, after).await?;
-            let Some(last) = page.entries.last() else { return Ok(waits) };
+            let page = self.store().entries_after(stream, None, after).await?;
+            let Some(last) = page.entries.last() else { break };
             after = last.number;
-            for line in page.entries.iter().filter_map(|entry| entry.raw.as_deref()) {
+            let lines = page.entries.iter().filter_map(|entry| Some((entry.number, entry.raw.as_deref()?)));
+            for (number, line) in lines {
                 match Message::parse(line.as_bytes()) {
-                    Message::Request { id, method, .. } if id == *request => waits = Some((id, method)),
+                    Message::Request { id, method, .. } if id == *request => {
+                        (newest, at) = (Newest::Waits(id, method), number);
+                    }
                     Message::Notification { method, .. } if method == notice::ANSWERED => {
                         let answered = splice::at(line, &["params", "requestId"]);
                         let answered = answered.and_then(|id| serde_json::from_str::<Id>(id).ok());
-                        waits = waits.filter(|_| answered.as_ref() != Some(request));
+                        if answered.as_ref() == Some(request) {
+                            newest.is_over();
+                        }
                     }
-                    Message::Notification { method, .. } if method == notice::ENDED => waits = None,
+                    Message::Notification { method, .. } if method == notice::ENDED => newest.is_over(),
                     _ => {}
                 }
             }
         }
+        if let Newest::Waits(..) = newest
+            && let Some((own, question, number)) = self.question_of_request(stream, request).await?
+            && number >= at
+        {
+            // It was stored since it was looked for.
+            return Ok(Newest::Question(own, question));
+        }
+        Ok(newest)
     }
 
-    /// Finds the question that a request in a server's stream is; of several with this id, the newest.
+    /// Finds the question that a request in a server's stream is, and the number of its entry; of several with this id, the newest.
     async fn question_of_request(
         &self,
         stream: &SessionId,
         request: &Id,
-    ) -> Result<Option<(Id, QuestionId)>, AcpError> {
+    ) -> Result<Option<(Id, QuestionId, u64)>, AcpError> {
         let mut before = u64::MAX;
         loop {
             let page = self.store().asked_in(stream, before).await?;
             let Some(oldest) = page.last() else { return Ok(None) };
             before = oldest.number;
             let own = |asked: &AskedIn| serde_json::from_str::<Id>(&asked.request).ok();
-            let mut found = page.into_iter().filter_map(|asked| Some((own(&asked)?, asked.question)));
-            if let Some(found) = found.find(|(own, _)| own == request) {
+            let mut found =
+                page.into_iter().filter_map(|asked| Some((own(&asked)?, asked.question, asked.number)));
+            if let Some(found) = found.find(|(own, ..)| own == request) {
                 return Ok(Some(found));
             }
         }

@@ -33,6 +33,8 @@ struct Shared {
     questions: HashMap<Id, QuestionId>,
     /// The ids, oldest first.
     asked: VecDeque<Id>,
+    /// Questions that an earlier hub heard and that are under way. The stream knows better what an id stands for, as far as it goes back.
+    recalled: HashMap<Id, (Id, QuestionId)>,
     /// The agent's other requests that no client has answered, and whether each asks a human (with a question that the inbox has not taken).
     requests: HashMap<Id, bool>,
     /// Those that this hub has passed a response on for.
@@ -45,6 +47,7 @@ struct Shared {
 
 impl Shared {
     fn forget_question(&mut self, request: &Id) {
+        self.recalled.remove(request);
         if self.questions.remove(request).is_some() {
             self.asked.retain(|known| known != request);
         }
@@ -93,6 +96,15 @@ impl AcpServer {
         shared.answered.remove(&request);
         shared.asked.push_back(request.clone());
         shared.questions.insert(request, question);
+    }
+
+    pub(in crate::engine) fn recall_question(&self, request: Id, question: QuestionId) {
+        self.shared().recalled.insert(request.clone(), (request, question));
+    }
+
+    /// The same as [`Self::question`], of what an earlier hub heard.
+    pub(super) fn recalled(&self, request: &Id) -> Option<(Id, QuestionId)> {
+        self.shared().recalled.get(request).cloned()
     }
 
     /// The agent asks under this id; until that is stored, nothing is known of it, not even what it was before.

@@ -103,7 +103,8 @@ impl Attendant {
         match signal {
             SseSignal::Connected { .. } => {
                 self.tell(SourceState::Connected, None).await?;
-                let mouth = ServerMouth { commands: commands.clone(), redeliver: self.redeliver };
+                let speller = self.engine.speller(&self.source.agent, false);
+                let mouth = ServerMouth { commands: commands.clone(), redeliver: self.redeliver, speller };
                 self.engine.connect_mouth(self.source.id.clone(), Arc::new(mouth));
                 let heard = self.codec.connected();
                 self.apply_all(heard).await

@@ -150,7 +150,7 @@ impl Engine {
         if let Some(known) = self.known_source(&request.kind, &settings).await? {
             return Ok(known);
         }
-        let codec = adapter.codec().map_err(|error| not_built(&error.to_string()))?;
+        let codec = adapter.conversation().map_err(|error| not_built(&error.to_string()))?;
         let new = NewSource {
             kind: request.kind.clone(),
             agent: request.kind,

@@ -4,9 +4,10 @@ use async_trait::async_trait;
 use tokio::sync::{mpsc, oneshot};
 
 use askd_core::delivery::Redeliver;
-use askd_store::ClaimedDelivery;
+use askd_core::{Question, Settlement, Surface};
+use askd_store::{ClaimedDelivery, StoreError};
 
-use crate::engine::{Mouth, Said};
+use crate::engine::{Carried, Mouth, Said, Speller};
 
 /// Bring an outcome to the server.
 pub(super) struct Speak {
@@ -17,12 +18,22 @@ pub(super) struct Speak {
 pub(super) struct ServerMouth {
     pub(super) commands: mpsc::Sender<Speak>,
     pub(super) redeliver: Redeliver,
+    pub(super) speller: Speller,
 }
 
 #[async_trait]
 impl Mouth for ServerMouth {
     fn redeliver(&self) -> Redeliver {
         self.redeliver
+    }
+
+    async fn carries(
+        &self,
+        question: &Question,
+        settlement: &Settlement,
+        _: Surface,
+    ) -> Result<Carried, StoreError> {
+        self.speller.carries(question, settlement).await
     }
 
     async fn speak(&self, delivery: &ClaimedDelivery) -> Said {

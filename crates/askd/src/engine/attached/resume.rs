@@ -94,7 +94,7 @@ impl Engine {
         let text = |error: &dyn std::error::Error| error.to_string();
         let adapter = self.inner.managed.settings.registry.get(&record.source.agent);
         let adapter = adapter.ok_or("its agent is not known any more")?;
-        let codec = adapter.codec().map_err(|error| text(&error))?;
+        let codec = adapter.conversation().map_err(|error| text(&error))?;
         let sessions =
             self.store().sessions_of_source(&record.source.id).await.map_err(|error| text(&error))?;
         let sessions: Vec<_> = sessions.into_iter().filter(|session| session.live).collect();

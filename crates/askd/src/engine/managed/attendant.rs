@@ -57,6 +57,8 @@ pub(in crate::engine) struct Attendant {
     pub(in crate::engine) ending: Option<String>,
     /// Outcomes that are being written, by the agent's own names of their questions, and who waits for that.
     pub(super) writes: HashMap<u64, (String, oneshot::Sender<Said>)>,
+    /// Prompts that are being written, and who waits for that.
+    pub(super) prompts: HashMap<u64, oneshot::Sender<Said>>,
     pub(super) probes: HashMap<String, oneshot::Sender<Option<bool>>>,
     pub(super) next_tag: u64,
     /// What has this tag or a later one was not sent yet.
@@ -102,6 +104,7 @@ impl Attendant {
             pipeline: Pipeline::default(),
             ending: None,
             writes: HashMap::new(),
+            prompts: HashMap::new(),
             probes: HashMap::new(),
             next_tag: 1,
             unsent_from: 1,
@@ -124,7 +127,7 @@ impl Attendant {
         mut self,
         begin: Begin,
         commands: mpsc::Sender<Command>,
-        mut wishes: mpsc::Receiver<Command>,
+        wishes: &mut mpsc::Receiver<Command>,
     ) {
         let mut greeting = self.codec.begin(begin);
         self.open_link();
@@ -146,15 +149,16 @@ impl Attendant {
                         self.reachable(&commands).await;
                     }
                     let greeting = std::mem::take(&mut greeting);
-                    let over = self.serve(attached, greeting, &commands, &mut wishes).await;
+                    let over = self.serve(attached, greeting, &commands, wishes).await;
                     self.engine.disconnect_mouth(&self.source.id);
                     let unconfirmed = self.relay_unconfirmed().await;
                     over.and_then(|over| unconfirmed.map(|()| over))
                 }
                 Err(error) => self.without_holder(error).await,
             };
-            // Whoever waits for a write learns that its end is unknown.
+            // Who waits for a write learns that its end is unknown.
             self.writes.clear();
+            self.prompts.clear();
             self.probes.clear();
             match over {
                 Ok(Over::Agent) => return,
@@ -180,7 +184,8 @@ impl Attendant {
 
     /// The agent can be spoken to from now on.
     pub(super) async fn reachable(&mut self, commands: &mpsc::Sender<Command>) {
-        let mouth = HeldMouth { commands: commands.clone(), redeliver: self.redeliver };
+        let speller = self.engine.speller(&self.source.agent, self.relay.is_some());
+        let mouth = HeldMouth { commands: commands.clone(), redeliver: self.redeliver, speller };
         self.engine.connect_mouth(self.source.id.clone(), std::sync::Arc::new(mouth));
         self.set_state(SourceState::Connected, None).await;
     }
@@ -269,6 +274,10 @@ impl Attendant {
                     self.note_closing(&written);
                     self.relay_written(written.tag, &written.result).await?;
                     if let Some(said) = said_of(&written.result)
+                        && let Some(told) = self.prompts.remove(&written.tag)
+                    {
+                        drop(told.send(said));
+                    } else if let Some(said) = said_of(&written.result)
                         && let Some((native_id, reply)) = self.writes.remove(&written.tag)
                     {
                         if matches!(said, Said::NotNow(_)) {

@@ -2,21 +2,19 @@
 
 use tokio::sync::oneshot;
 
-use askd_core::{Question, QuestionId, Settlement};
+use askd_core::QuestionId;
 use askd_store::ClaimedDelivery;
 
+use crate::engine::Said;
 use crate::engine::acp::Relayed;
-use crate::engine::{Carried, Said};
 
 pub(in crate::engine) enum Command {
     /// Bring an outcome to the agent.
     Speak { delivery: Box<ClaimedDelivery>, reply: oneshot::Sender<Said> },
-    /// Find out whether the agent's protocol has a place for an outcome.
-    Carries { question: Box<Question>, settlement: Box<Settlement>, reply: oneshot::Sender<Carried> },
     /// Find out whether a delivery was written before.
     Probe { delivery: String, reply: oneshot::Sender<Option<bool>> },
-    /// Say something to a session of the agent.
-    Prompt { session: Option<String>, text: String, reply: oneshot::Sender<Result<(), String>> },
+    /// Say something to a session of the agent. What has a name is written to the agent once. The reply comes when it is written.
+    Prompt { session: Option<String>, name: Option<String>, text: String, reply: oneshot::Sender<Said> },
     /// A question is over without a word to the agent.
     Over { question: QuestionId },
     /// Pass on a message of an ACP client.

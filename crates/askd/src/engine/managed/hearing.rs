@@ -177,7 +177,7 @@ impl Attendant {
                 self.pipeline.following.to_write.push(words);
             }
             Heard::Write(Speech::Bytes(bytes)) => self.pipeline.following.to_write.push(Words::new(bytes)),
-            Heard::Write(Speech::Call(call)) => self.pipeline.following.to_call.push(call),
+            Heard::Write(Speech::Call(call)) => self.pipeline.following.to_call.push((call, None)),
             Heard::Unrecognised { why } => {
                 tracing::info!(
                     agent = self.source.agent,

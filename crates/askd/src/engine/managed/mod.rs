@@ -21,6 +21,7 @@ mod stop;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -36,6 +37,8 @@ pub(super) use pipeline::Stored;
 pub use resume::HeldAgent;
 pub(super) use start::{HeldSettings, ServerSettings};
 pub use start::{StartError, StartRequest};
+
+use super::{Engine, EngineError};
 
 /// The kind of source that a managed agent is.
 pub(super) const MANAGED: &str = "managed";
@@ -58,10 +61,39 @@ pub struct ManagedSettings {
     pub linger: Duration,
 }
 
-/// The agents that are attended at this moment.
+/// The agents that are attended at this moment, and those that are being started or taken up.
 pub(super) struct Managed {
     pub(super) settings: ManagedSettings,
     attended: Mutex<HashMap<SourceId, Attended>>,
+    /// The hub ends all agents: no other is started.
+    closed: AtomicBool,
+}
+
+/// A place among the attended agents, from the moment at which a source is stored. What is wished of an agent that is still being
+/// started waits here for its attendant, so that an end reaches it too.
+pub(super) struct Place {
+    engine: Engine,
+    source: SourceId,
+    commands: mpsc::Sender<Command>,
+    wishes: mpsc::Receiver<Command>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.engine.inner.managed.remove(&self.source);
+    }
+}
+
+impl Engine {
+    /// A place for the agent of a source, unless the hub is ending all agents.
+    fn reserve_place(&self, source: &SourceId, main: &SessionId, leads: bool) -> Result<Place, EngineError> {
+        let (commands, wishes) = mpsc::channel(COMMANDS);
+        let attended = Attended { main: main.clone(), leads, ending: false, commands: commands.clone() };
+        if !self.inner.managed.add(source.clone(), attended) {
+            return Err(EngineError::Stopping);
+        }
+        Ok(Place { engine: self.clone(), source: source.clone(), commands, wishes })
+    }
 }
 
 #[derive(Clone)]
@@ -76,15 +108,28 @@ pub(super) struct Attended {
 
 impl Managed {
     pub(super) fn new(settings: ManagedSettings) -> Self {
-        Self { settings, attended: Mutex::default() }
+        Self { settings, attended: Mutex::default(), closed: AtomicBool::new(false) }
     }
 
     fn attended(&self) -> MutexGuard<'_, HashMap<SourceId, Attended>> {
         self.attended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, source: SourceId, attended: Attended) {
-        self.attended().insert(source, attended);
+    /// False if no agent is started any more.
+    fn add(&self, source: SourceId, agent: Attended) -> bool {
+        let mut attended = self.attended();
+        let open = !self.closed.load(Ordering::Relaxed);
+        if open {
+            attended.insert(source, agent);
+        }
+        open
+    }
+
+    /// From now on, no agent is started.
+    fn close(&self) {
+        // Under the lock: what was added before is seen by the caller.
+        let _attended = self.attended();
+        self.closed.store(true, Ordering::Relaxed);
     }
 
     fn remove(&self, source: &SourceId) {
@@ -114,14 +159,14 @@ impl Managed {
         attended.iter().filter(|(_, attended)| which(attended)).map(|(source, _)| source.clone()).collect()
     }
 
-    /// Has the agent of a source ended, if it is attended.
-    pub(super) async fn end(&self, source: &SourceId, detail: String) {
+    /// Has the agent of a source ended; false if no task attends it.
+    pub(super) async fn end(&self, source: &SourceId, detail: String) -> bool {
         let commands = self.attended().get_mut(source).map(|attended| {
             attended.ending = true;
             attended.commands.clone()
         });
-        if let Some(commands) = commands {
-            drop(commands.send(Command::End { detail }).await);
-        }
+        let Some(commands) = commands else { return false };
+        drop(commands.send(Command::End { detail }).await);
+        true
     }
 }

@@ -4,15 +4,16 @@ use async_trait::async_trait;
 use tokio::sync::{mpsc, oneshot};
 
 use askd_core::delivery::Redeliver;
-use askd_core::{Answer, Question, QuestionId, Settlement};
+use askd_core::{Question, QuestionId, Settlement, Surface};
 use askd_store::{ClaimedDelivery, StoreError};
 
 use super::command::Command;
-use crate::engine::{Carried, Mouth, Said};
+use crate::engine::{Carried, Mouth, Said, Speller};
 
 pub(super) struct HeldMouth {
     pub(super) commands: mpsc::Sender<Command>,
     pub(super) redeliver: Redeliver,
+    pub(super) speller: Speller,
 }
 
 #[async_trait]
@@ -21,17 +22,13 @@ impl Mouth for HeldMouth {
         self.redeliver
     }
 
-    /// What else an agent cannot take, a question says itself: by its options and its reject modes.
-    async fn carries(&self, question: &Question, settlement: &Settlement) -> Result<Carried, StoreError> {
-        let Settlement::Answered(Answer { edited_plan, .. }) = settlement else { return Ok(Carried::Yes) };
-        if edited_plan.is_none() {
-            return Ok(Carried::Yes);
-        }
-        let (reply, carried) = oneshot::channel();
-        let (question, settlement) = (Box::new(question.clone()), Box::new(settlement.clone()));
-        // An agent that is not attended at this moment will show later whether it can.
-        let _ = self.commands.send(Command::Carries { question, settlement, reply }).await;
-        Ok(carried.await.unwrap_or(Carried::Yes))
+    async fn carries(
+        &self,
+        question: &Question,
+        settlement: &Settlement,
+        _: Surface,
+    ) -> Result<Carried, StoreError> {
+        self.speller.carries(question, settlement).await
     }
 
     async fn speak(&self, delivery: &ClaimedDelivery) -> Said {

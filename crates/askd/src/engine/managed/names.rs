@@ -62,16 +62,23 @@ impl Names {
 }
 
 impl Attendant {
-    /// Finds out which lines up to the newest may have been heard before. A server's stream has every line that was, each stored
-    /// together with the question that it asks.
+    /// Finds out which lines up to the newest may have been heard before. The transcript of a session, or the stream of a server, has
+    /// every line that was: it is stored with the question that it asks, or before it. A later line is heard for the first time, even
+    /// where its bytes are those of an earlier one.
     pub(super) async fn recall_lines(&mut self, newest: u64) -> Result<(), EngineError> {
-        self.names.heard_through = match &self.relay {
-            Some(relay) => {
-                let stored = self.engine.store().last_line(&relay.server.stream).await?;
-                newest.min(relay.own_line(stored))
+        let store = self.engine.store();
+        let stored = match &self.relay {
+            _ if newest == 0 => 0,
+            Some(relay) => relay.own_line(store.last_line(&relay.server.stream).await?),
+            None => {
+                let mut last = store.last_line(&self.main.id).await?;
+                for session in self.sessions.values().filter(|session| **session != self.main.id) {
+                    last = last.max(store.last_line(session).await?);
+                }
+                last
             }
-            None => newest,
         };
+        self.names.heard_through = newest.min(stored);
         Ok(())
     }
 

@@ -4,7 +4,7 @@
 
 use askd_adapters::{Heard, TurnEnd, Voice};
 use askd_core::SessionId;
-use askd_store::NewEntry;
+use askd_store::{NewEntry, TURN};
 
 use super::attendant::Attendant;
 use super::pipeline::Stored;
@@ -65,7 +65,7 @@ impl Attendant {
                     native_session.clone_from(&asked.native_session);
                 }
                 Heard::TurnEnded { native_session: session, end } => {
-                    entry.voice = "turn";
+                    entry.voice = TURN;
                     entry.text = Some(turn_text(end));
                     native_session.clone_from(session);
                 }

@@ -2,15 +2,18 @@
 //!
 //! In: commands, in their order. Out: their bytes for the agent, together as far as they do not wait for the store, and work for the store.
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use askd_adapters::transport::holder::{CommandError, HolderConnection};
+use askd_adapters::{Heard, Speech};
+use askd_core::delivery::FailReason;
 
 use super::COMMANDS;
 use super::attendant::Attendant;
 use super::command::Command;
-use crate::engine::EngineError;
+use super::pipeline::Words;
 use crate::engine::acp::Relay;
+use crate::engine::{EngineError, Said};
 
 impl Attendant {
     /// Obeys a wish and those that come with it.
@@ -67,6 +70,27 @@ impl Attendant {
         }
     }
 
+    /// What a prompt means; who asked for it is told when its words are written.
+    async fn apply_prompt(
+        &mut self,
+        mut heard: Vec<Heard>,
+        name: Option<String>,
+        reply: oneshot::Sender<Said>,
+    ) -> Result<(), EngineError> {
+        let last = heard.pop_if(|heard| matches!(heard, Heard::Write(_)));
+        self.apply_all(heard, None).await?;
+        let following = &mut self.pipeline.following;
+        match last {
+            Some(Heard::Write(Speech::Bytes(bytes))) => {
+                following.to_write.push(Words { name, told: Some(reply), ..Words::new(bytes) });
+            }
+            Some(Heard::Write(Speech::Call(call))) => following.to_call.push((call, Some(reply))),
+            // The codec keeps it until the agent has a session.
+            _ => following.kept.push(reply),
+        }
+        Ok(())
+    }
+
     async fn obey(&mut self, command: Command, connection: &mut HolderConnection) -> Result<(), EngineError> {
         if !joins_others(&command) {
             // It may wait for the store, and what was said before it does not.
@@ -74,9 +98,6 @@ impl Attendant {
         }
         match command {
             Command::Speak { delivery, reply } => self.speak(&delivery, reply, connection).await?,
-            Command::Carries { question, settlement, reply } => {
-                drop(reply.send(self.carries(&question, &settlement).await?));
-            }
             // A server keeps no journal; what the adapter says about a second copy decides.
             Command::Probe { reply, .. } if self.served.is_some() && self.relay.is_none() => {
                 let _ = reply.send(None);
@@ -85,14 +106,17 @@ impl Attendant {
                 let _ = connection.probe(&delivery).await;
                 self.probes.insert(delivery, reply);
             }
-            Command::Prompt { session, text, reply } => match self.codec.prompt(session.as_deref(), &text) {
-                Ok(heard) => {
-                    self.note_prompt(session.as_deref(), text);
-                    self.apply_all(heard, None).await?;
-                    self.pipeline.following.prompted.push(reply);
+            Command::Prompt { session, name, text, reply } => {
+                match self.codec.prompt(session.as_deref(), &text) {
+                    Ok(heard) => {
+                        self.note_prompt(session.as_deref(), text);
+                        self.apply_prompt(heard, name, reply).await?;
+                    }
+                    Err(error) => drop(
+                        reply.send(Said::Failed { reason: FailReason::Refused, detail: error.to_string() }),
+                    ),
                 }
-                Err(error) => drop(reply.send(Err(error.to_string()))),
-            },
+            }
             Command::Over { question } => self.forget_question(&question),
             Command::Relay(relayed) => self.obey_relay(relayed, connection).await?,
             Command::Close { session } => {

@@ -18,8 +18,8 @@ use askd_core::{DeliveryId, Question, QuestionId};
 use askd_store::Chain;
 
 use super::attendant::Attendant;
-use crate::engine::EngineError;
 use crate::engine::acp::{AcpError, Done, Response};
+use crate::engine::{EngineError, Said};
 
 /// How long an agent may take to end after it was asked to, before its group is killed.
 const END_GRACE: Duration = Duration::from_secs(2);
@@ -38,11 +38,13 @@ pub(in crate::engine) struct Words {
     /// What has a name the agent gets once in its life, whichever hub says it how often.
     pub(super) name: Option<String>,
     pub(super) bytes: Bytes,
+    /// Who waits until the agent has them.
+    pub(super) told: Option<oneshot::Sender<Said>>,
 }
 
 impl Words {
     pub(super) fn new(bytes: Vec<u8>) -> Self {
-        Self { name: None, bytes: Bytes::from(bytes) }
+        Self { name: None, bytes: Bytes::from(bytes), told: None }
     }
 
     pub(super) fn first_prompt(bytes: Vec<u8>) -> Self {
@@ -52,7 +54,7 @@ impl Words {
     /// What ends the agent's wait for a question that is over without an answer to it. It has the name that an answer would have: a
     /// request gets one response.
     pub(super) fn closing(question: &QuestionId, bytes: Bytes) -> Self {
-        Self { name: Some(DeliveryId::from_bits(question.bits()).to_string()), bytes }
+        Self { name: Some(DeliveryId::from_bits(question.bits()).to_string()), bytes, told: None }
     }
 }
 
@@ -72,11 +74,11 @@ pub(in crate::engine) enum Stored {
 pub(in crate::engine) struct Following {
     /// What the codec wants said.
     pub(in crate::engine) to_write: Vec<Words>,
-    /// Calls that the codec wants made.
-    pub(in crate::engine) to_call: Vec<Call>,
+    /// Calls that the codec wants made, and who waits for what comes of one.
+    pub(in crate::engine) to_call: Vec<(Call, Option<oneshot::Sender<Said>>)>,
     pub(in crate::engine) responses: Vec<Response>,
-    /// Who waits until the agent has what was said to it.
-    pub(in crate::engine) prompted: Vec<oneshot::Sender<Result<(), String>>>,
+    /// Who said words to the agent that its codec keeps for later.
+    pub(in crate::engine) kept: Vec<oneshot::Sender<Said>>,
     /// Who waits until everything is known that was heard so far.
     pub(in crate::engine) caught_up: Vec<oneshot::Sender<()>>,
     /// Clients whose response was written, and what they are told once that is recorded.
@@ -230,8 +232,13 @@ impl Attendant {
     async fn follow(&mut self, following: Following, connection: &mut HolderConnection) {
         self.tell_responses(following.responses);
         let mut speaks = false;
-        for Words { name, bytes } in following.to_write {
-            speaks |= connection.gather_write(0, name.as_deref(), bytes).is_ok();
+        for Words { name, bytes, told } in following.to_write {
+            let tag = if told.is_some() { self.new_tag() } else { 0 };
+            let gathered = connection.gather_write(tag, name.as_deref(), bytes).is_ok();
+            if let Some(told) = told.filter(|_| gathered) {
+                self.prompts.insert(tag, told);
+            }
+            speaks |= gathered;
         }
         self.make_calls(following.to_call);
         let open = u32::try_from(self.questions.len()).unwrap_or(u32::MAX);
@@ -245,8 +252,8 @@ impl Attendant {
             // Together with the leave to forget the lines that they come from: a hub that is killed says them once.
             let _ = connection.flush().await;
         }
-        for prompted in following.prompted {
-            let _ = prompted.send(Ok(()));
+        for kept in following.kept {
+            let _ = kept.send(Said::Written);
         }
         for waiting in following.caught_up {
             let _ = waiting.send(());

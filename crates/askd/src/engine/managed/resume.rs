@@ -135,6 +135,8 @@ impl Engine {
     async fn resume(&self, record: &SourceRecord) -> Result<(), String> {
         let Recalled { held, folder, redeliver, codec, main, served, sessions, questions, begin } =
             self.recall(record).await?;
+        let place = self.reserve_place(&record.source.id, &held.main, held.server.is_none());
+        let place = place.map_err(|error| error.to_string())?;
         let mut attendant =
             Attendant::new(self.clone(), record.source.clone(), main, codec, redeliver, folder);
         attendant.sessions = sessions;
@@ -150,13 +152,13 @@ impl Engine {
                 if let (Some(request), Some(question)) =
                     (id_of(pending.native.get()), questions.get(&pending.native_id))
                 {
-                    relay.server.add_question(request, question.clone());
+                    relay.server.recall_question(request, question.clone());
                 }
             }
         }
         attendant.questions = questions;
         attendant.names.set_incomplete();
-        self.attend(attendant, begin);
+        self.attend(attendant, begin, place);
         Ok(())
     }
 
@@ -167,7 +169,7 @@ impl Engine {
         let managed = &self.inner.managed;
         let adapter = managed.settings.registry.running(&record.source.agent, held.server.is_some());
         let adapter = adapter.map_err(|error| text(&error))?;
-        let codec = adapter.codec().map_err(|error| text(&error))?;
+        let codec = adapter.conversation().map_err(|error| text(&error))?;
         let redeliver = adapter.descriptor().redeliver;
         let main = self.store().session(&held.main).await.map_err(|error| text(&error))?;
         let main = main.ok_or("its session was not stored")?;
@@ -182,6 +184,12 @@ impl Engine {
         self.settle_claims_of(record, journal, redeliver).await.map_err(|error| text(&error))?;
         let (pending, questions) =
             self.pending_of(record, &named, journal).await.map_err(|error| text(&error))?;
+        let mut turns_ended = Vec::new();
+        // What an ACP server's clients asked for is theirs: after a restart none of them waits for a response.
+        let ours: &[Session] = if held.server.is_none() { &named } else { &[] };
+        for session in ours {
+            turns_ended.extend(self.store().turns_ended(&session.id).await.map_err(|error| text(&error))?);
+        }
         let known = |session: &Session| KnownSession {
             native_id: session.native_id.clone(),
             cwd: session.cwd.clone(),
@@ -195,6 +203,7 @@ impl Engine {
             prompt: held.prompt.clone(),
             sessions: named.iter().map(known).collect(),
             pending,
+            turns_ended,
         };
         let served = adapter.server().zip(held.served.clone());
         Ok(Recalled {
@@ -238,7 +247,7 @@ impl Engine {
         folder: Option<&Folder>,
         redeliver: Redeliver,
     ) -> Result<(), EngineError> {
-        for delivery in self.store().lost_claims(&self.inner.owner, now()).await? {
+        for delivery in self.lost_claims().await? {
             if delivery.source != record.source.id {
                 continue;
             }
@@ -296,11 +305,17 @@ impl Engine {
         Ok(running.filter_map(|record| self.held_agent(record)).collect())
     }
 
-    /// The agent of a source and whether its process lives; `None` if askd did not start it.
-    pub(super) fn held_agent(&self, record: SourceRecord) -> Option<HeldAgent> {
-        let held = Some(&record).filter(|record| is_held(record))?;
+    /// The holder of a source's agent; `None` if askd did not start it.
+    pub(super) fn holder_of(&self, record: &SourceRecord) -> Option<(HeldSettings, Folder)> {
+        let held = Some(record).filter(|record| is_held(record))?;
         let held: HeldSettings = serde_json::from_str(&held.settings).ok()?;
         let folder = Folder::in_data(&self.inner.managed.settings.data, &held.holder);
+        Some((held, folder))
+    }
+
+    /// The agent of a source and whether its process lives; `None` if askd did not start it.
+    pub(super) fn held_agent(&self, record: SourceRecord) -> Option<HeldAgent> {
+        let (held, folder) = self.holder_of(&record)?;
         let found = look(&folder, held.holder).ok();
         let running = found.as_ref().and_then(|found| found.running.as_ref());
         Some(HeldAgent {

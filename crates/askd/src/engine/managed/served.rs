@@ -217,9 +217,9 @@ impl Attendant {
     }
 
     /// Calls that the codec wants; they wait for the server to be known.
-    pub(super) fn make_calls(&mut self, calls: Vec<Call>) {
+    pub(super) fn make_calls(&mut self, calls: Vec<(Call, Option<oneshot::Sender<Said>>)>) {
         match self.served.as_ref().and_then(|served| served.link.as_ref()) {
-            Some(link) => calls.into_iter().for_each(|call| link.call(call, None)),
+            Some(link) => calls.into_iter().for_each(|(call, said)| link.call(call, said)),
             None => self.pipeline.following.to_call.extend(calls),
         }
     }

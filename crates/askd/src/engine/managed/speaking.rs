@@ -9,31 +9,17 @@ use tokio::sync::oneshot;
 use askd_adapters::transport::holder::protocol::WriteResult;
 use askd_adapters::transport::holder::{Completed, HolderConnection};
 use askd_adapters::{Speech, Unspeakable};
+use askd_core::RejectMode;
 use askd_core::delivery::FailReason;
-use askd_core::{Question, RejectMode, Settlement};
 use askd_store::ClaimedDelivery;
 
 use super::attendant::Attendant;
-use crate::engine::{Carried, EngineError, Said};
+use crate::engine::{EngineError, Said};
 
 /// Why an answer is not said to an agent that waits for it no more.
 pub(super) const TAKEN_BACK: &str = "the agent took its question back while the answer was on its way";
 
 impl Attendant {
-    /// Whether the agent's own protocol has a place for this outcome.
-    pub(super) async fn carries(
-        &mut self,
-        question: &Question,
-        settlement: &Settlement,
-    ) -> Result<Carried, EngineError> {
-        let native = self.engine.store().native(&question.id).await?;
-        let native = native.and_then(|native| RawValue::from_string(native).ok());
-        Ok(match native.map(|native| self.codec.speak(&native, &question.ask, settlement)) {
-            Some(Err(error @ Unspeakable::CannotCarry(_))) => Carried::No(error.to_string()),
-            _ => Carried::Yes,
-        })
-    }
-
     pub(super) async fn speak(
         &mut self,
         delivery: &ClaimedDelivery,

@@ -3,24 +3,29 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
-use askd_adapters::transport::holder::{HolderId, attach, spawn};
+use askd_adapters::transport::holder::{HolderId, spawn};
 use askd_adapters::{Adapter, AdapterError, Begin, Start};
-use askd_core::{Cause, FieldErrors, Right, Session, SessionId, Source};
+use askd_core::{Cause, FieldErrors, Right, Session, SessionId, Source, SourceState};
 use askd_store::SessionSeen;
 
 use super::attendant::Attendant;
 use super::command::Command;
+use super::ending::end_unattended;
 use super::launch::folder_of;
 use super::served::{Served, ServedSettings};
-use super::{ACP, Attended, COMMANDS, MANAGED};
+use super::{ACP, Attended, MANAGED, Place};
 use crate::engine::acp::{AcpServer, Relay};
 use crate::engine::questions::Caller;
-use crate::engine::{Engine, EngineError, NewSource, new_bits, now};
+use crate::engine::{Engine, EngineError, NewSource, Said, new_bits, now};
 
+/// How long an agent may take to read what is said to it before its client hears that it has not: an agent that lives reads within
+/// milliseconds, and a client does not wait long for one that stands still.
+const READ_PATIENCE: Duration = Duration::from_secs(10);
 /// Characters of a prompt that make a session's title.
 const TITLE_CHARS: usize = 80;
 
@@ -76,6 +81,9 @@ pub(in crate::engine) struct HeldSettings {
     /// The server through which the agent itself talks, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::engine) served: Option<ServedSettings>,
+    /// The sessions whose conversation it was started to go on with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(in crate::engine) resumes: Vec<SessionId>,
 }
 
 impl HeldSettings {
@@ -127,11 +135,15 @@ impl Engine {
         server: Option<ServerSettings>,
     ) -> Result<(Session, Option<Arc<AcpServer>>), StartError> {
         let managed = &self.inner.managed;
-        let codec = adapter.codec().map_err(StartError::NotBuilt)?;
+        let codec = adapter.conversation().map_err(StartError::NotBuilt)?;
         let cwd = folder_of(&request)?;
         let session_id = SessionId::from_bits(new_bits());
         let mut spec = self.holder_spec(adapter.as_ref(), &request, &cwd, &session_id).await?;
         let failed = |why: String| StartError::Failed { agent: request.agent.clone(), why };
+        let resumes = match adapter.resumed(&request.args) {
+            Some(native_id) => self.conversation_named(&request.agent, native_id).await?,
+            None => Vec::new(),
+        };
         let way = adapter.server();
         let served = way.map(|way| ServedSettings::new(way, &mut spec)).transpose()?;
         let held = HeldSettings {
@@ -141,6 +153,7 @@ impl Engine {
             prompt: request.prompt.clone(),
             server,
             served,
+            resumes,
         };
         let new = NewSource {
             kind: if held.server.is_some() { ACP } else { MANAGED }.to_owned(),
@@ -153,6 +166,15 @@ impl Engine {
             settings: serde_json::to_string(&held).unwrap_or_default(),
         };
         let source = self.add_source(new).await?;
+        let place = match self.reserve_place(&source.id, &session_id, held.server.is_none()) {
+            // From here on its end waits for the attendant. One that came before is in the store.
+            Ok(place) if self.is_going_on(&source).await? => place,
+            Ok(_) => return Err(failed("its source was ended meanwhile".to_owned())),
+            Err(error) => {
+                self.end_source(&source.id, Cause::SourceLost { detail: Some(error.to_string()) }).await?;
+                return Err(error.into());
+            }
+        };
         let handle = match spawn(&managed.settings.exe, spec).await {
             Ok(handle) => handle,
             Err(error) => {
@@ -177,10 +199,9 @@ impl Engine {
         let session = match self.see_session(seen).await {
             Ok(session) => session,
             Err(error) => {
-                // Nobody would attend the agent.
-                if let Ok(mut attached) = attach(&handle.folder, 0).await {
-                    let _ = attached.connection.end(None, true).await;
-                }
+                // No task would attend the agent.
+                end_unattended(&handle.folder, held.holder).await;
+                self.end_source(&source.id, Cause::SourceLost { detail: Some(error.to_string()) }).await?;
                 return Err(error.into());
             }
         };
@@ -189,8 +210,7 @@ impl Engine {
             epoch: 0,
             cwd: held.cwd,
             prompt: request.prompt.clone(),
-            sessions: Vec::new(),
-            pending: Vec::new(),
+            ..Begin::default()
         };
         let mut attendant = Attendant::new(
             self.clone(),
@@ -206,25 +226,24 @@ impl Engine {
             attendant.note_prompt(None, prompt);
         }
         let server = attendant.relay.as_ref().map(|relay| relay.server.clone());
-        self.attend(attendant, begin);
+        self.attend(attendant, begin, place);
         Ok((session, server))
     }
 
+    async fn is_going_on(&self, source: &Source) -> Result<bool, EngineError> {
+        let record = self.store().source(&source.id).await?;
+        Ok(record.is_some_and(|record| record.source.state != SourceState::Ended))
+    }
+
     /// Runs an attendant until its agent is gone or the hub stops.
-    pub(super) fn attend(&self, attendant: Attendant, begin: Begin) {
-        let (commands, wishes) = mpsc::channel(COMMANDS);
-        let source = attendant.source().id.clone();
-        let (main, leads) = (attendant.main().clone(), attendant.relay.is_none());
-        self.inner
-            .managed
-            .add(source.clone(), Attended { main, leads, ending: false, commands: commands.clone() });
+    pub(super) fn attend(&self, attendant: Attendant, begin: Begin, mut place: Place) {
         let server = attendant.relay.as_ref().map(|relay| relay.server.clone());
         if let Some(server) = &server {
             self.inner.acp.add(server.clone());
         }
         self.spawn(move |engine| async move {
-            attendant.run(begin, commands, wishes).await;
-            engine.inner.managed.remove(&source);
+            attendant.run(begin, place.commands.clone(), &mut place.wishes).await;
+            drop(place);
             if let Some(server) = server {
                 engine.inner.acp.remove(&server);
             }
@@ -239,17 +258,30 @@ impl Engine {
         text: String,
     ) -> Result<(), StartError> {
         caller.needs(Right::Manage)?;
-        self.say(id, text).await
+        // An agent that does not read at this moment gets it when it reads.
+        self.say(id, None, text).await.map(|_| ())
     }
 
-    pub(in crate::engine) async fn say(&self, id: &SessionId, text: String) -> Result<(), StartError> {
+    /// Says something to a managed session. True if the agent has it; false if it has not taken it yet, and gets it when it reads.
+    pub(in crate::engine) async fn say(
+        &self,
+        id: &SessionId,
+        name: Option<String>,
+        text: String,
+    ) -> Result<bool, StartError> {
         let (session, attended) = self.attended(id).await?;
         let native = (session.native_id != session.id.as_str()).then_some(session.native_id);
         let (reply, answer) = oneshot::channel();
         let failed = |why: String| StartError::Failed { agent: session.agent.clone(), why };
         let gone = || failed("it is not reachable at this moment".to_owned());
-        attended.commands.send(Command::Prompt { session: native, text, reply }).await.map_err(|_| gone())?;
-        answer.await.map_err(|_| gone())?.map_err(failed)
+        let prompt = Command::Prompt { session: native, name, text, reply };
+        attended.commands.send(prompt).await.map_err(|_| gone())?;
+        let Ok(said) = tokio::time::timeout(READ_PATIENCE, answer).await else { return Ok(false) };
+        match said.map_err(|_| gone())? {
+            Said::Written | Said::Confirmed => Ok(true),
+            Said::NotNow(why) | Said::Undecided(why) | Said::Failed { detail: why, .. } => Err(failed(why)),
+            Said::Unknown => Err(failed("the way to it broke while this was being said".to_owned())),
+        }
     }
 
     async fn attended(&self, id: &SessionId) -> Result<(Session, Attended), StartError> {

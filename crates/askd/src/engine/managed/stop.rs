@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use askd_core::{Cause, Right, SessionId, SourceId};
+use askd_core::{Cause, Right, SessionId, SourceId, SourceState};
+use askd_store::SourceRecord;
 
+use super::ending::end_unattended;
 use super::start::StartError;
 use super::{Command, HeldAgent};
 use crate::engine::questions::Caller;
@@ -24,16 +26,23 @@ impl Engine {
         let session = self.store().session(id).await.map_err(EngineError::from)?;
         let session = session.ok_or(EngineError::NotFound("session"))?;
         let detail = format!("ended by {}", caller.token.name);
-        if let Some(attended) = self
-            .inner
-            .managed
-            .get(&session.source_id)
-            .filter(|attended| !attended.leads || attended.main == *id)
-        {
-            match attended.leads {
-                true => self.inner.managed.end(&session.source_id, detail.clone()).await,
-                // Only ending the server ends its process; a session of it is ended in the agent's own protocol.
-                false => drop(attended.commands.send(Command::Close { session: session.native_id }).await),
+        match self.inner.managed.get(&session.source_id) {
+            Some(attended) if attended.leads && attended.main == *id => {
+                self.inner.managed.end(&session.source_id, detail.clone()).await;
+            }
+            Some(attended) if attended.leads => {}
+            // Only ending the server ends its process; a session of it is ended in the agent's own protocol.
+            Some(attended) => {
+                drop(attended.commands.send(Command::Close { session: session.native_id }).await);
+            }
+            None => {
+                let record = self.store().source(&session.source_id).await.map_err(EngineError::from)?;
+                let holder = record.and_then(|record| self.holder_of(&record));
+                if let Some((held, folder)) = holder.filter(|(held, _)| held.main == *id) {
+                    end_unattended(&folder, held.holder).await;
+                    let cause = Cause::SessionEnded { detail: Some(detail.clone()) };
+                    self.end_source(&session.source_id, cause).await?;
+                }
             }
         }
         self.end_session(id, Cause::SessionEnded { detail: Some(detail) }).await?;
@@ -44,7 +53,12 @@ impl Engine {
     pub async fn detach_source(&self, caller: &Caller, id: &SourceId) -> Result<(), EngineError> {
         caller.needs(Right::Manage)?;
         let detail = format!("detached by {}", caller.token.name);
-        self.inner.managed.end(id, detail.clone()).await;
+        if !self.inner.managed.end(id, detail.clone()).await {
+            let record = self.store().source(id).await?;
+            if let Some((held, folder)) = record.and_then(|record| self.holder_of(&record)) {
+                end_unattended(&folder, held.holder).await;
+            }
+        }
         match self.end_source(id, Cause::SourceLost { detail: Some(detail) }).await? {
             Some(_) => Ok(()),
             None => Err(EngineError::NotFound("source")),
@@ -54,8 +68,9 @@ impl Engine {
     /// Ends every managed agent, for a hub that is to leave nothing behind. Gives back those that could not be ended.
     pub async fn stop_all_sessions(&self) -> Result<Vec<HeldAgent>, EngineError> {
         let managed = &self.inner.managed;
+        managed.close();
         let all = async {
-            // Also those that somebody starts meanwhile. All are told at once: one that does not listen keeps nobody waiting.
+            // Also those that are just being started. All are told at once: one that does not listen delays no other.
             while !managed.is_empty() {
                 let end =
                     |source| async move { managed.end(&source, "the hub was stopped".to_owned()).await };
@@ -64,7 +79,27 @@ impl Engine {
             }
         };
         drop(tokio::time::timeout(LAST_PATIENCE, all).await);
-        self.still_ending().await
+        let mut left = self.still_ending().await?;
+        left.extend(self.end_all_unattended().await?);
+        Ok(left)
+    }
+
+    /// Ends the agents of sources that no task attends. Gives back those that could not be ended.
+    async fn end_all_unattended(&self) -> Result<Vec<HeldAgent>, EngineError> {
+        let mut sources = self.store().sources().await?;
+        sources.retain(|record| {
+            record.source.state != SourceState::Ended && self.inner.managed.get(&record.source.id).is_none()
+        });
+        let end = |record: SourceRecord| async {
+            let (held, folder) = self.holder_of(&record)?;
+            drop(tokio::time::timeout(LAST_PATIENCE, end_unattended(&folder, held.holder)).await);
+            let cause = Cause::SessionEnded { detail: Some("the hub was stopped".to_owned()) };
+            if let Err(error) = self.end_source(&record.source.id, cause).await {
+                tracing::error!(%error, source = %record.source.id, "cannot store the end of a source");
+            }
+            self.held_agent(record).filter(|agent| agent.alive)
+        };
+        Ok(join_all(sources.into_iter().map(end)).await.into_iter().flatten().collect())
     }
 
     /// Waits for agents that are just being ended: a hub that stops must not leave one behind that somebody has ended. Gives back

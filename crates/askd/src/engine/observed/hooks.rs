@@ -11,11 +11,14 @@ use serde_json::Value;
 use askd_adapters::agents::claude_hook::{
     HookEvent, HookInput, Seen, Tool, Went, decision, hook_output, likeness,
 };
-use askd_core::delivery::{DeliveryInput, DeliveryState, FailReason};
+use askd_adapters::transport::process::pid_here;
+use askd_core::delivery::{DeliveryInput, DeliveryState};
 use askd_core::{QuestionId, Right, Session, Status, Surface};
 
 use super::identity::{Alike, Call, hook_name};
+use super::is_alive;
 use super::peek::peek;
+use super::registry::Registered;
 use super::session::Conversation;
 use crate::engine::{Caller, Engine, EngineError, now};
 
@@ -32,9 +35,31 @@ pub struct HookReport {
     /// The process of Claude Code, where the hook knows it.
     #[serde(default)]
     pub pid: Option<u32>,
+    /// After how many milliseconds Claude Code goes on without an answer, where that is set.
+    #[serde(default)]
+    pub times_out_ms: Option<u64>,
+    /// The PID namespace in which `pid` is counted, by the number in `/proc/PID/ns/pid`; the hub's own unless given.
+    #[serde(default)]
+    pub pid_namespace: Option<u64>,
     /// What Claude Code gave the hook on stdin.
     #[schema(value_type = Object)]
     pub input: HookInput,
+}
+
+impl HookReport {
+    /// The same with the number that the process has for this hub; without one where this hub cannot see the process. Looks
+    /// through processes: not for an async thread.
+    pub fn seen_from_here(mut self) -> Self {
+        if let (Some(pid), Some(namespace)) = (self.pid, self.pid_namespace) {
+            self.pid = pid_here(pid, namespace);
+        }
+        self
+    }
+
+    /// Whether the process of the agent cannot be looked at: only the hook that waits shows that it lives.
+    pub(super) fn is_out_of_sight(&self) -> bool {
+        self.pid.is_none() && self.pid_namespace.is_some()
+    }
 }
 
 /// What became of a report.
@@ -101,42 +126,46 @@ impl Engine {
     ) -> Result<Option<QuestionId>, EngineError> {
         let input = &report.input;
         let deadline = tokio::time::Instant::now() + NAME_PATIENCE;
-        if let Some(path) = &input.transcript_path {
-            self.inner.observed.memory().transcripts.insert(path.into(), std::time::Instant::now());
-            self.inner.observed.hooked.notify_one();
+        let transcript = input.transcript_path.as_deref().and_then(|named| self.named_transcript(named));
+        if let Some(path) = &transcript {
+            self.inner.observed.waits_in(path.clone());
         }
         let mut seen = Seen { cwd: input.cwd.clone(), ..Seen::default() };
         loop {
             let named = self.inner.observed.named.notified();
             tokio::pin!(named);
             named.as_mut().enable();
+            // Before the turn is taken: a slow disk must not hold up the hooks of others.
+            let peeked = match &transcript {
+                Some(path) => peek(&self.inner.observed.peeks, path, &input.session_id, tool, like).await,
+                None => Vec::new(),
+            };
             {
                 let mut place = self.inner.observed.turn.lock().await;
                 let source = self.hook_source(&mut place).await?;
                 let session = self.hook_session(&source, &conversation(report)).await?;
-                if let Some(id) = self.known_to_hook(&session, &report.hook, like).await? {
+                if let Some(id) = self.known_to_hook(&session, report, like).await? {
                     return Ok(Some(id));
                 }
                 seen.call_id = self.announced(&input.session_id, like);
-                if let Some(path) = &input.transcript_path {
-                    for found in peek(path, &input.session_id, tool, like).await {
-                        if self.store().question_by_native(&session.id, &found.call_id).await?.is_none() {
-                            seen.call_id = Some(found.call_id);
-                            (seen.message_id, seen.excerpt) = (found.message_id, found.excerpt);
-                            break;
-                        }
+                for found in peeked {
+                    if self.store().question_by_native(&session.id, &found.call_id).await?.is_none() {
+                        seen.call_id = Some(found.call_id);
+                        (seen.message_id, seen.excerpt) = (found.message_id, found.excerpt);
+                        break;
                     }
                 }
                 let late = tokio::time::Instant::now() >= deadline;
                 if seen.call_id.is_some() || late {
                     if seen.call_id.is_none() {
                         let alike = self.alike(&session, like).await?;
+                        let living = self.registered().await;
                         // A second hook of the same call, from another settings file, joins the first.
-                        if let Some(first) = alike.iter().find(|alike| alike.wants_hook()) {
-                            return self
-                                .join_hook(&session, &first.question.id, &report.hook)
-                                .await
-                                .map(Some);
+                        let joins = |alike: &&Alike| {
+                            alike.wants_hook() && !self.is_of_another(alike, report, &living)
+                        };
+                        if let Some(first) = alike.iter().find(joins) {
+                            return self.join_hook(&session, &first.question.id, report).await.map(Some);
                         }
                         if alike.iter().any(Alike::has_just_ended) {
                             return Ok(None);
@@ -147,7 +176,7 @@ impl Engine {
                     else {
                         return Ok(None);
                     };
-                    return self.join_hook(&session, &question.id, &report.hook).await.map(Some);
+                    return self.join_hook(&session, &question.id, report).await.map(Some);
                 }
             }
             tokio::select! { () = named => (), () = tokio::time::sleep_until(deadline) => () }
@@ -158,27 +187,47 @@ impl Engine {
     async fn known_to_hook(
         &self,
         session: &Session,
-        hook: &str,
+        report: &HookReport,
         like: &str,
     ) -> Result<Option<QuestionId>, EngineError> {
-        if let Some(known) = self.store().question_by_native(&session.id, &hook_name(hook)).await? {
-            self.inner.observed.join(&known.question.id, hook);
+        if let Some(known) = self.store().question_by_native(&session.id, &hook_name(&report.hook)).await? {
+            self.inner.observed.join(&known.question, report);
             return Ok(Some(known.question.id));
         }
-        match self.alike(session, like).await?.into_iter().find(|alike| !alike.hooked && alike.wants_hook()) {
-            Some(found) => self.join_hook(session, &found.question.id, hook).await.map(Some),
+        let alike = self.alike(session, like).await?;
+        let mut alike = alike.into_iter().filter(|alike| !alike.hooked && alike.wants_hook()).peekable();
+        if alike.peek().is_none() {
+            return Ok(None);
+        }
+        let living = self.registered().await;
+        match alike.find(|alike| !self.is_of_another(alike, report, &living)) {
+            Some(found) => self.join_hook(session, &found.question.id, report).await.map(Some),
             None => Ok(None),
         }
+    }
+
+    /// Whether a question was asked by another process than the one of this hook, while both hold the conversation or the other one
+    /// has gone.
+    fn is_of_another(&self, alike: &Alike, report: &HookReport, living: &[Registered]) -> bool {
+        let (Some(asker), Some(pid)) = (self.inner.observed.asker(&alike.question.id), report.pid) else {
+            return false;
+        };
+        let holds = |pid: u32| {
+            living.iter().any(|held| held.pid == pid && held.session_id == report.input.session_id)
+        };
+        asker.pid != pid && holds(pid) && (holds(asker.pid) || !is_alive(asker.pid, asker.started))
     }
 
     async fn join_hook(
         &self,
         session: &Session,
         id: &QuestionId,
-        hook: &str,
+        report: &HookReport,
     ) -> Result<QuestionId, EngineError> {
-        self.store().sight(&session.id, &hook_name(hook), super::HOOK, id).await?;
-        self.inner.observed.join(id, hook);
+        self.store().sight(&session.id, &hook_name(&report.hook), super::HOOK, id).await?;
+        if let Some(record) = self.store().question(id).await? {
+            self.inner.observed.join(&record.question, report);
+        }
         Ok(id.clone())
     }
 
@@ -222,12 +271,14 @@ impl Engine {
         let (input, takes) = (&report.input.tool_input, report.input.takes());
         match decision(tool, input, takes, &delivery.settlement) {
             Ok(decision) => {
+                if let Some(presence) = self.inner.observed.memory().hooks.get_mut(id) {
+                    presence.was_told = true;
+                }
                 Ok(Some(HookWord::Decided { question_id: id.clone(), output: hook_output(decision) }))
             }
             Err(error) => {
-                let failed =
-                    DeliveryInput::Failed { reason: FailReason::Refused, detail: Some(error.to_string()) };
-                self.store().step(id, failed, now()).await?;
+                let undecided = DeliveryInput::Undecided { detail: error.to_string() };
+                self.store().step_claimed(&delivery, undecided, now()).await?;
                 Ok(over())
             }
         }
@@ -256,5 +307,7 @@ pub(super) fn conversation(report: &HookReport) -> Conversation {
         native_id: report.input.session_id.clone(),
         cwd: report.input.cwd.clone(),
         pid: report.pid,
+        times_out: report.times_out_ms.map(Duration::from_millis),
+        has_no_hook: false,
     }
 }

@@ -29,8 +29,11 @@ pub(super) struct Call<'a> {
     pub seen: Seen,
 }
 
+/// How the name of a hook begins, among the names that a session has for its questions.
+pub(super) const HOOK_NAMES: &str = "hook:";
+
 pub(super) fn hook_name(hook: &str) -> String {
-    format!("hook:{hook}")
+    format!("{HOOK_NAMES}{hook}")
 }
 
 /// The agent's own words, as they are stored with the question.

@@ -13,7 +13,6 @@ use askd_adapters::process_names::agent_of;
 use askd_adapters::transport::process;
 use askd_adapters::transport::tmux::{Pane, TmuxError, is_in_tmux, pane_of};
 use askd_core::Session;
-use askd_core::delivery::FailReason;
 
 /// Keys that come right after a dialog are dropped by Claude Code.
 const GRACE: Duration = Duration::from_millis(1_000);
@@ -23,13 +22,26 @@ const LOOK: Duration = Duration::from_millis(150);
 const REACTION: Duration = Duration::from_secs(5);
 /// How long all of it may take; a claim of a delivery lasts a minute.
 const WHOLE: Duration = Duration::from_secs(45);
+/// Keys on the way back from the last page: four questions, each with four ticks and a few steps.
+const MAX_BACK: usize = 40;
 /// Characters of a screen that go into an error.
 const SHOWN_CHARS: usize = 8_000;
+
+/// What is known of a dialog that an answer was not typed into to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Leaves {
+    /// Nothing was decided here, and the dialog was seen.
+    Open,
+    /// Nothing was decided here, but the dialog was not seen: it is hidden, or was answered at that very moment.
+    Hidden,
+    /// The key that decides was pressed.
+    Unknown,
+}
 
 /// Why an answer was not typed to its end.
 #[derive(Debug)]
 pub(super) struct NotTyped {
-    pub reason: FailReason,
+    pub leaves: Leaves,
     pub why: String,
     pub screen: Option<String>,
 }
@@ -37,7 +49,7 @@ pub(super) struct NotTyped {
 impl NotTyped {
     /// Nothing was decided in the dialog.
     fn before(why: impl ToString, screen: Option<&str>) -> Self {
-        Self { reason: FailReason::Refused, why: why.to_string(), screen: screen.map(str::to_owned) }
+        Self { leaves: Leaves::Open, why: why.to_string(), screen: screen.map(str::to_owned) }
     }
 
     /// For a person, with the end of the screen.
@@ -54,7 +66,7 @@ pub(super) fn can_type(session: &Session) -> bool {
     session.live && process_of(session).is_some_and(is_in_tmux)
 }
 
-/// The process of a session. Versions before 2.1.75 keep no list of theirs: then the only one in that folder that is in tmux.
+/// The process of a session; not for an async thread either. Versions before 2.1.75 keep no list of theirs: then the only one in that folder that is in tmux.
 fn process_of(session: &Session) -> Option<u32> {
     if session.pid.is_some() {
         return session.pid;
@@ -74,13 +86,19 @@ fn process_of(session: &Session) -> Option<u32> {
     found.next().filter(|_| found.next().is_none())
 }
 
+/// Looks whether the dialog of a session is as it must be for the first key. Nothing is pressed.
+pub(super) async fn look_at(session: &Session, goal: Goal) -> Result<(), NotTyped> {
+    let hand = Hand::of(session).await?;
+    let text = hand.still().await.map_err(|error| NotTyped::before(error, None))?;
+    match Steering::new(goal).next(&Screen::read(&text)) {
+        Step::Stop(stop) => Err(NotTyped::before(stop, Some(&text))),
+        Step::Press(_) | Step::Type(_) | Step::Decide(_) => Ok(()),
+    }
+}
+
 /// Does in the dialog of a session what is wanted.
 pub(super) async fn type_answer(session: &Session, goal: Goal) -> Result<(), NotTyped> {
-    let Some(pid) = process_of(session) else {
-        return Err(NotTyped::before("its process was not found in tmux", None));
-    };
-    let pane = pane_of(pid).await.map_err(|error| NotTyped::before(error, None))?;
-    let mut hand = Hand { pane, until: Instant::now() + WHOLE };
+    let mut hand = Hand::of(session).await?;
     tokio::time::sleep(GRACE).await;
     hand.go(Steering::new(goal)).await
 }
@@ -91,6 +109,17 @@ struct Hand {
 }
 
 impl Hand {
+    /// At the pane of a session.
+    async fn of(session: &Session) -> Result<Self, NotTyped> {
+        let looked_for = session.clone();
+        let found = tokio::task::spawn_blocking(move || process_of(&looked_for)).await;
+        let Ok(Some(pid)) = found else {
+            return Err(NotTyped::before("its process was not found in tmux", None));
+        };
+        let pane = pane_of(pid).await.map_err(|error| NotTyped::before(error, None))?;
+        Ok(Self { pane, until: Instant::now() + WHOLE })
+    }
+
     async fn go(&mut self, mut steering: Steering) -> Result<(), NotTyped> {
         let mut text = self.still().await.map_err(|error| NotTyped::before(error, None))?;
         loop {
@@ -105,7 +134,7 @@ impl Hand {
                 Step::Type(words) => self.pane.type_text(&words).await.map_err(before)?,
                 Step::Decide(key) => {
                     let unknown = |why: String, text: String| NotTyped {
-                        reason: FailReason::Unknown,
+                        leaves: Leaves::Unknown,
                         why,
                         screen: Some(text),
                     };
@@ -120,13 +149,10 @@ impl Hand {
                     };
                 }
                 Step::Stop(stop) => {
-                    if let Some(back) = stop.way_back(&screen) {
-                        self.pane.press(&name(back)).await.map_err(before)?;
-                    }
+                    self.go_back(&steering, screen).await.map_err(before)?;
                     let why = NotTyped::before(stop, Some(&text));
-                    // Hidden, or answered at that very moment: then the transcript will tell with what.
                     return Err(match stop {
-                        Stop::NotShown => NotTyped { reason: FailReason::Unknown, ..why },
+                        Stop::NotShown => NotTyped { leaves: Leaves::Hidden, ..why },
                         _ => why,
                     });
                 }
@@ -136,6 +162,17 @@ impl Hand {
                 None => return Err(NotTyped::before("the terminal does not react to keys", Some(&text))),
             }
         }
+    }
+
+    /// Leaves the dialog as it was found: a page that was opened here must not stay one Enter from being sent.
+    async fn go_back(&mut self, steering: &Steering, mut screen: Screen) -> Result<(), TmuxError> {
+        for _ in 0..MAX_BACK {
+            let Some(key) = steering.back(&screen) else { break };
+            self.pane.press(&name(key)).await?;
+            let Some(text) = self.changed(&screen).await? else { break };
+            screen = Screen::read(&text);
+        }
+        Ok(())
     }
 
     /// The screen when it is drawn.

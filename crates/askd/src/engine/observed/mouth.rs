@@ -9,18 +9,22 @@ use askd_adapters::agents::claude::Takes;
 use askd_adapters::agents::claude_hook::decision;
 use askd_adapters::agents::claude_keys::Goal;
 use askd_core::delivery::{FailReason, Redeliver};
-use askd_core::{Question, Settlement};
+use askd_core::{Question, QuestionId, Session, Settlement, Surface};
 use askd_store::{ClaimedDelivery, Store, StoreError};
 
 use super::identity::of_native;
-use super::keys::type_answer;
+use super::keys::{Leaves, look_at, type_answer};
 use super::road::{is_told, may_type};
 use super::{COMES_WITHIN, HOOK, HookPresence, Observed};
-use crate::engine::late::as_message;
 use crate::engine::{Carried, Mouth, Said};
 
 /// Between two looks whether a hook has come.
 const LOOK: Duration = Duration::from_millis(100);
+/// How long after an answer in the terminal its transcript is read at the latest, where inotify works.
+const HEARD_WITHIN: Duration = Duration::from_secs(3);
+const NO_HOOK: &str = "no hook waits in that terminal";
+/// What a person does whose answer is refused here.
+const ELSEWHERE: &str = "answer it in its terminal, or here again when its dialog can be typed into";
 
 pub(super) struct HookMouth {
     observed: Arc<Observed>,
@@ -44,6 +48,66 @@ impl HookMouth {
         })
     }
 
+    /// Nothing was decided in the dialog: the question is opened again, unless a hook has the decision and may still print it.
+    fn undecided(&self, why: &str, delivery: &ClaimedDelivery) -> Said {
+        let id = &delivery.question.id;
+        match self.observed.memory().hooks.get(id).is_some_and(|presence| presence.was_told) {
+            true => unknown(why),
+            false => Said::Undecided(format!("{why}.\nThe question is open again: {ELSEWHERE}")),
+        }
+    }
+
+    /// Waits for the transcript to tell that the terminal answered, for a moment.
+    async fn hears_of(&self, id: &QuestionId) -> Result<(), StoreError> {
+        let until = Instant::now() + HEARD_WITHIN;
+        while Instant::now() < until {
+            let record = self.store.question(id).await?;
+            if !record.is_some_and(|record| record.question.is_being_delivered()) {
+                break;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        Ok(())
+    }
+
+    /// Looks, before an answer is accepted, whether it could be typed now; why not, for a person. Nothing is pressed.
+    async fn look(
+        &self,
+        question: &Question,
+        settlement: &Settlement,
+        surface: Surface,
+        is_hooked: bool,
+    ) -> Result<Result<(), String>, StoreError> {
+        let session = match &question.ask.session_id {
+            Some(id) => self.store.session(id).await?,
+            None => None,
+        };
+        let Some(session) = session else { return Ok(Err(NO_HOOK.to_owned())) };
+        if !self.observed.can_type(&session).await {
+            return Ok(Err(format!("{NO_HOOK}, and it does not run in tmux, so nothing can be typed there")));
+        }
+        if !may_type(&session, is_hooked) {
+            return Ok(Err(format!(
+                "{NO_HOOK}; answers are typed there only after `askd tmux {}`",
+                session.id
+            )));
+        }
+        if !session.tmux && !is_told(surface) {
+            return Ok(Err(format!("{NO_HOOK}; {}", only_after(&session))));
+        }
+        let goal = match Goal::of(&question.ask, settlement) {
+            Ok(goal) => goal,
+            Err(why) => {
+                return Ok(Err(format!("{NO_HOOK}, so an answer is typed into its dialog, and {why}")));
+            }
+        };
+        if self.observed.memory().typing.contains(&session.id) {
+            return Ok(Err(format!("{NO_HOOK}, and another answer is being typed there at this moment")));
+        }
+        let seen = look_at(&session, goal).await;
+        Ok(seen.map_err(|error| format!("{NO_HOOK}, and it cannot be typed there: {}", error.detail())))
+    }
+
     /// Types the answer where that is allowed and can be done.
     async fn type_it(&self, delivery: &ClaimedDelivery) -> Result<Said, StoreError> {
         let question = &delivery.question;
@@ -53,17 +117,16 @@ impl HookMouth {
         };
         let is_hooked = self.store.is_sighted(&question.id, HOOK).await?;
         let Some(session) = session.filter(|session| may_type(session, is_hooked)) else {
-            return Ok(refused("no hook waits in that terminal", delivery));
+            return Ok(self.undecided(NO_HOOK, delivery));
         };
         let is_told = question.outcome.as_ref().is_some_and(|outcome| is_told(outcome.by.surface));
         if !session.tmux && !is_told {
-            let why = "no hook waits in that terminal; answers from the page are typed there only after";
-            return Ok(refused(&format!("{why} `askd tmux {}`", session.id), delivery));
+            return Ok(self.undecided(&format!("{NO_HOOK}; {}", only_after(&session)), delivery));
         }
         let goal = match Goal::of(&question.ask, &delivery.settlement) {
             Ok(goal) => goal,
             Err(error) => {
-                return Ok(refused(&format!("no hook waits in that terminal, and {error}"), delivery));
+                return Ok(self.undecided(&format!("{NO_HOOK}, and {error}"), delivery));
             }
         };
         let Some(_keyboard) = self.observed.take_keyboard(&session.id) else {
@@ -74,9 +137,15 @@ impl HookMouth {
             // A hook has come after all, and brings it.
             Err(_) if !is_hooked && self.store.is_sighted(&question.id, HOOK).await? => Said::Unknown,
             Err(error) => {
-                let why =
-                    format!("no hook waits in that terminal, and it was not typed there: {}", error.detail());
-                Said::Failed { reason: error.reason, detail: with_message(&why, delivery) }
+                let why = format!("{NO_HOOK}, and it was not typed there: {}", error.detail());
+                match error.leaves {
+                    Leaves::Open => self.undecided(&why, delivery),
+                    Leaves::Hidden => {
+                        self.hears_of(&question.id).await?;
+                        self.undecided(&why, delivery)
+                    }
+                    Leaves::Unknown => unknown(&why),
+                }
             }
         })
     }
@@ -90,32 +159,31 @@ impl Mouth for HookMouth {
         Redeliver::Safe
     }
 
-    async fn carries(&self, question: &Question, settlement: &Settlement) -> Result<Carried, StoreError> {
+    async fn carries(
+        &self,
+        question: &Question,
+        settlement: &Settlement,
+        surface: Surface,
+    ) -> Result<Carried, StoreError> {
         let by_hook = self.by_hook(question, settlement).await?;
-        let Err(why) = Goal::of(&question.ask, settlement) else { return Ok(by_hook) };
         let until = Instant::now() + COMES_WITHIN;
-        let is_hooked = loop {
+        loop {
             let is_hooked = self.store.is_sighted(&question.id, HOOK).await?;
-            match self.observed.presence(question) {
+            let is_expected = match self.observed.presence(question) {
                 HookPresence::Waits => return Ok(by_hook),
                 HookPresence::Expected if is_hooked => return Ok(by_hook),
-                // A hook may come in a moment: then there is a road.
-                HookPresence::Expected if Instant::now() < until => tokio::time::sleep(LOOK).await,
-                HookPresence::Expected | HookPresence::Gone => break is_hooked,
+                HookPresence::Expected => true,
+                HookPresence::Gone => false,
+            };
+            let Err(why) = self.look(question, settlement, surface, is_hooked).await? else {
+                return Ok(if is_expected { by_hook } else { Carried::Yes });
+            };
+            // A hook may come in a moment, and a dialog may not be drawn yet.
+            if !is_expected || Instant::now() >= until {
+                return Ok(Carried::No(format!("{why}.\nThe question is still open: {ELSEWHERE}")));
             }
-        };
-        let session = match &question.ask.session_id {
-            Some(id) => self.store.session(id).await?.filter(|session| may_type(session, is_hooked)),
-            None => None,
-        };
-        let Some(session) = session else { return Ok(Carried::Yes) };
-        // Where nothing can be typed at all, the answer is kept for the person to send.
-        Ok(match self.observed.can_type(&session).await {
-            true => Carried::No(format!(
-                "no hook waits in that terminal, so an answer is typed into its dialog, and {why}. Answer differently, or in the terminal"
-            )),
-            false => Carried::Yes,
-        })
+            tokio::time::sleep(LOOK).await;
+        }
     }
 
     async fn speak(&self, delivery: &ClaimedDelivery) -> Said {
@@ -136,16 +204,13 @@ impl Mouth for HookMouth {
     }
 }
 
-fn refused(why: &str, delivery: &ClaimedDelivery) -> Said {
-    Said::Failed { reason: FailReason::Refused, detail: with_message(why, delivery) }
+/// A notification has no room to say that an answer would be typed.
+fn only_after(session: &Session) -> String {
+    format!("an answer from a notification is typed there only after `askd tmux {}`", session.id)
 }
 
-/// Says what a person can do with an answer that has no way to its agent.
-fn with_message(why: &str, delivery: &ClaimedDelivery) -> String {
-    match as_message(&delivery.question, &delivery.settlement) {
-        Some(text) => {
-            format!("{why}.\nAnswer its dialog there, or send the answer as the next message:\n{text}")
-        }
-        None => format!("{why}.\nAnswer its dialog there"),
-    }
+/// The agent may go on with this answer: its transcript tells.
+fn unknown(why: &str) -> Said {
+    let detail = format!("{why}.\nLook at its terminal: the answer may have arrived there");
+    Said::Failed { reason: FailReason::Unknown, detail }
 }

@@ -58,6 +58,7 @@ impl Engine {
         let Some(source) = observed.memory().source.clone() else { return Ok(()) };
         let mut rest = Vec::new();
         for question in questions.iter_mut().filter(|it| it.is_open() && it.ask.agent == AGENT) {
+            question.agent_times_out_at = observed.memory().times_out.get(&question.id).copied();
             match observed.presence(question) {
                 HookPresence::Waits => question.road = Some(AnswerRoad::Hook),
                 HookPresence::Expected | HookPresence::Gone => rest.push(question),

@@ -1,12 +1,16 @@
 //! The source of this machine's hooks, and the sessions seen through it.
 
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use askd_core::{Session, SessionId, SourceId, SourceState};
+use askd_core::{QuestionId, Session, SessionId, SourceId, SourceState};
 use askd_store::SessionSeen;
 
+use super::liveness::seen_again;
 use super::mouth::HookMouth;
-use super::{HOOK, Place};
+use super::registry::{self, Registered};
+use super::{ClaudeFolders, HOOK, Place};
 use crate::engine::{Engine, EngineError, NewSource, new_bits, now};
 
 /// A conversation as a hook or a transcript names it.
@@ -15,6 +19,10 @@ pub(super) struct Conversation {
     pub native_id: String,
     pub cwd: Option<String>,
     pub pid: Option<u32>,
+    /// After what time the agent goes on without an answer, where that is set.
+    pub times_out: Option<Duration>,
+    /// Whether it is known that no hook of askd can come from there.
+    pub has_no_hook: bool,
 }
 
 impl Engine {
@@ -24,8 +32,50 @@ impl Engine {
         if self.known_hook_source().await?.is_some() {
             let source = self.hook_source(&mut place).await?;
             let known = self.store().sessions_of_source(&source).await?;
-            let processes = known.iter().filter(|session| session.live).filter_map(|session| session.pid);
-            processes.for_each(|pid| self.inner.observed.look_after(pid));
+            for session in known.into_iter().filter(|session| session.live) {
+                self.resume_session(&session).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A session that lived when the last hub ended. What it has open was asked by the process that is stored with it; without one,
+    /// the agent's own list says whether there is one.
+    async fn resume_session(&self, session: &Session) -> Result<(), EngineError> {
+        let observed = &self.inner.observed;
+        if let Some(pid) = session.pid {
+            for question in self.unfinished(session).await? {
+                observed.asked_by(&question.id, Some(pid), false);
+            }
+            observed.look_after(pid);
+            return Ok(());
+        }
+        if Path::new("/proc/self").exists() {
+            for question in self.unfinished(session).await? {
+                if self.store().is_sighted(&question.id, HOOK).await? {
+                    observed.only_hook_shows(&question.id);
+                }
+            }
+        }
+        let folders = observed.folders.get().map(ClaudeFolders::known).unwrap_or_default();
+        let lists: Vec<Vec<Registered>> =
+            folders.iter().filter_map(|folder| registry::living(folder)).collect();
+        if lists.is_empty() {
+            return Ok(());
+        }
+        match registry::holder(&lists.concat(), &session.native_id) {
+            Some(holder) => {
+                self.see_session(SessionSeen { pid: Some(holder.pid), ..seen_again(session) }).await?;
+                observed.look_after(holder.pid);
+            }
+            None => {
+                // A hook that waits for one of its questions comes back and shows that it lives.
+                let open: Vec<QuestionId> =
+                    self.unfinished(session).await?.into_iter().map(|question| question.id).collect();
+                if self.store().sighted(&open, HOOK).await?.is_empty() {
+                    self.end_session(&session.id, self.exited(session)).await?;
+                }
+            }
         }
         Ok(())
     }

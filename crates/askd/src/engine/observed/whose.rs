@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use askd_adapters::transport::tmux;
-use askd_core::{Question, Right, Session, Status};
-use askd_store::{Order, QuestionFilter};
+use askd_core::{Question, QuestionId, Right, Session, SessionId, Status};
+use askd_store::{Order, QuestionFilter, Record};
 
 use crate::engine::{Caller, Engine, EngineError};
 
@@ -39,6 +39,36 @@ impl Engine {
         }
         let Some(workspace) = workspace(name) else { return Ok(Vec::new()) };
         Ok(living.into_iter().filter(|session| session.cwd.as_deref() == Some(&workspace)).collect())
+    }
+
+    /// The settled question of an agent that has this name: its call, or its id here. The agent may have ended by now.
+    pub async fn settled_of(
+        &self,
+        caller: &Caller,
+        name: &str,
+        living: &[Session],
+        wanted: &str,
+    ) -> Result<Option<Question>, EngineError> {
+        let mut sessions = living.to_vec();
+        sessions.extend(self.store().sessions_called(name).await?);
+        if let Ok(id) = name.parse::<SessionId>() {
+            sessions.extend(self.store().session(&id).await?);
+        }
+        let by_id = match wanted.parse::<QuestionId>() {
+            Ok(id) => self.store().question(&id).await?,
+            Err(_) => None,
+        };
+        for session in sessions {
+            let of_it = |known: &Record| known.question.ask.session_id.as_ref() == Some(&session.id);
+            let found = match &by_id {
+                Some(known) => Some(known.clone()).filter(of_it),
+                None => self.store().question_by_native(&session.id, wanted).await?,
+            };
+            if let Some(found) = found.filter(|known| !known.question.is_open()) {
+                return self.question(caller, &found.question.id).await.map(Some);
+            }
+        }
+        Ok(None)
     }
 
     /// The open questions of some sessions, oldest first.

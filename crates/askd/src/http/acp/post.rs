@@ -40,7 +40,9 @@ pub(super) async fn post(
     match Message::parse(body.as_bytes()) {
         Message::Malformed { defect, .. } => Err(refused(defect)),
         // The agent gets the very bytes, and an agent may be strict.
-        _ if splice::member(&body, "jsonrpc").is_none() => Err(refused(Defect::Version)),
+        _ if splice::member(&body, "jsonrpc").is_none_or(|version| version == "null") => {
+            Err(refused(Defect::Version))
+        }
         Message::Request { method, params, .. } => {
             let engine = &state.engine;
             let name = server;
@@ -72,8 +74,7 @@ pub(super) async fn post(
                     return Err(EngineError::Revoked.into());
                 }
                 RawValue::from_string(text).map_err(|error| Problem::new(Code::Internal, error.to_string()))
-            })
-            .await)
+            }))
         }
         Message::Notification { method, .. } => {
             state.engine.acp_notify(&caller, &server, body, method).await?;

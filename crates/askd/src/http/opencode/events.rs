@@ -1,5 +1,7 @@
 //! The two streams, as a cursor over the log that begins now: nothing is replayed, as with the real server.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -7,6 +9,7 @@ use http::{HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
 use askd_core::{Event, EventType, Question, Right};
+use askd_store::LoggedEvent;
 
 use super::super::state::AppState;
 use super::super::stream::{LogFollower, LogNews, Reader, respond, take_place};
@@ -29,8 +32,10 @@ fn open(State(state): State<AppState>, Client(caller): Client, scope: Scope, glo
     let Ok(place) = take_place(&state, &caller) else {
         return StatusCode::TOO_MANY_REQUESTS.into_response();
     };
-    let log = LogFollower::new(&state.engine, state.engine.store().newest());
-    let reader = ScopeReader { log, scope, global, beats: 0 };
+    // From now on: what is deleted before is not asked for.
+    let newest = state.engine.store().newest();
+    let log = LogFollower::new(&state.engine, newest, newest);
+    let reader = ScopeReader { log, view: View { scope, global }, beats: 0 };
     let hello = reader.bare("server.connected");
     let mut response = respond(place, Some(hello), reader);
     let headers = response.headers_mut();
@@ -41,22 +46,30 @@ fn open(State(state): State<AppState>, Client(caller): Client, scope: Scope, glo
 
 struct ScopeReader {
     log: LogFollower,
+    view: View,
+    beats: u64,
+}
+
+/// What a client sees of the questions.
+struct View {
     scope: Scope,
     global: bool,
-    beats: u64,
 }
 
 impl Reader for ScopeReader {
     async fn next(&mut self) -> Option<Bytes> {
-        loop {
-            let LogNews::Events(page) = self.log.next().await? else {
-                self.beats += 1;
-                return Some(self.bare("server.heartbeat"));
-            };
+        let view = &self.view;
+        let frames = |page: &[Arc<LoggedEvent>]| {
             let told = page.iter().filter(|event| tells(event.kind));
-            let frames: String = told.map(|event| self.frames(&event.json)).collect();
-            if !frames.is_empty() {
-                return Some(Bytes::from(frames));
+            Bytes::from(told.map(|event| view.frames(&event.json)).collect::<String>())
+        };
+        match self.log.next(frames).await? {
+            LogNews::Bytes(bytes) => Some(bytes),
+            // OpenCode's stream has no word for it: its clients list anew when they connect again.
+            LogNews::Trimmed { .. } => None,
+            LogNews::Quiet => {
+                self.beats += 1;
+                Some(self.bare("server.heartbeat"))
             }
         }
     }
@@ -67,10 +80,12 @@ impl ScopeReader {
     fn bare(&self, kind: &str) -> Bytes {
         let id = format!("evt_{:012x}h{:x}", self.log.cursor, self.beats);
         let event = json!({ "id": id, "type": kind, "properties": {} });
-        let event = if self.global { json!({ "payload": event }) } else { event };
+        let event = if self.view.global { json!({ "payload": event }) } else { event };
         Bytes::from(format!("data: {event}\n\n"))
     }
+}
 
+impl View {
     fn frames(&self, json: &str) -> String {
         let Ok(Event { seq, kind, question: Some(question), .. }) = serde_json::from_str(json) else {
             return String::new();
@@ -78,7 +93,10 @@ impl ScopeReader {
         if !self.scope.has(&question) {
             return String::new();
         }
+        // Its answer did not arrive: for a client of this protocol it is asked anew.
+        let is_open_again = question.is_open() && !question.failed_tries.is_empty();
         let about_request = match kind {
+            EventType::QuestionUpdated if is_open_again => Some(("question.asked", wire::request(&question))),
             EventType::QuestionRequested => Some(("question.asked", wire::request(&question))),
             EventType::QuestionResolved => Some(wire::settled(&question)),
             _ => None,

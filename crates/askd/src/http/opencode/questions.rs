@@ -8,7 +8,7 @@ use http::{HeaderMap, StatusCode, header};
 use serde_json::{Value, json};
 
 use askd_core::answer::{Rejection, Reply};
-use askd_core::{Question, QuestionId, RejectMode, Right, Status};
+use askd_core::{Question, QuestionId, Reading, RejectMode, Right, Status};
 use askd_store::{Order, QuestionFilter};
 
 use super::super::limits::{MAX_BODY_BYTES, MAX_LIST};
@@ -114,8 +114,7 @@ async fn try_reply(
     if answers.len() < question.ask.questions.len() {
         answers.resize(question.ask.questions.len(), Vec::new());
     }
-    let reply: Reply = serde_json::from_value(json!({ "answers": answers }))
-        .map_err(|error| refuse(StatusCode::BAD_REQUEST, wire::bad_request(&error.to_string(), "Payload")))?;
+    let reply = Reply { reading: Reading::LabelsFirst, ..Reply::of(answers) };
     state.engine.reply(caller, &question.id, reply, None).await.map_err(|error| failed(&error, id))?;
     Ok(())
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use askd_core::delivery::{Delivery, DeliveryState};
-use askd_core::{Question, Status};
+use askd_core::{Question, ShownAnswer, Status};
 
 /// The session of a question that a program asked through the API.
 const NO_SESSION: &str = "ses_askd";
@@ -60,23 +60,16 @@ pub fn settled(question: &Question) -> (&'static str, Value) {
     let mut properties = json!({ "sessionID": session_of(question), "requestID": question.id });
     match (question.status, question.outcome.as_ref().and_then(|outcome| outcome.answers.as_ref())) {
         (Status::Answered, answers) => {
-            properties["answers"] = json!(labels(question, answers.map(Vec::as_slice).unwrap_or_default()));
+            properties["answers"] = json!(labels(answers.map(Vec::as_slice).unwrap_or_default()));
             ("question.replied", properties)
         }
         _ => ("question.rejected", properties),
     }
 }
 
-/// Clients know labels only.
-fn labels(question: &Question, answers: &[Vec<String>]) -> Vec<Vec<String>> {
-    let label = |item: usize, value: &String| {
-        let options =
-            question.ask.questions.get(item).map(|item| item.options.as_slice()).unwrap_or_default();
-        let option = options.iter().find(|option| option.value == *value);
-        option.map_or_else(|| value.clone(), |option| option.label.clone())
-    };
-    let picks = |(i, picks): (usize, &Vec<String>)| picks.iter().map(|pick| label(i, pick)).collect();
-    answers.iter().enumerate().map(picks).collect()
+/// Clients know options by their labels alone.
+fn labels(answers: &[ShownAnswer]) -> Vec<Vec<String>> {
+    answers.iter().map(ShownAnswer::to_texts).collect()
 }
 
 /// Nobody has answered, or the agent has not been given the answer yet.
@@ -108,7 +101,7 @@ pub fn part(question: &Question) -> Value {
                 Some(received) => received.answers.as_slice(),
                 None => outcome.and_then(|outcome| outcome.answers.as_deref()).unwrap_or_default(),
             };
-            let answers = labels(question, given);
+            let answers = labels(given);
             let count = question.ask.questions.len();
             let title = format!("Asked {count} question{}", if count == 1 { "" } else { "s" });
             json!({

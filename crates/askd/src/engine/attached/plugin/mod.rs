@@ -109,7 +109,7 @@ impl Engine {
         let adapter = self.inner.managed.settings.registry.get(agent);
         let adapter = adapter.filter(|adapter| adapter.server().is_some());
         let adapter = adapter.ok_or(EngineError::NotFound("agent with plugins"))?;
-        let codec = adapter.codec().map_err(|_| EngineError::NotFound("agent with plugins"))?;
+        let codec = adapter.conversation().map_err(|_| EngineError::NotFound("agent with plugins"))?;
         let PluginHello { link, pid, directory } = hello;
         let new = NewSource {
             kind: KIND.to_owned(),
