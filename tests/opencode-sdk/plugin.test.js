@@ -1,7 +1,7 @@
 // askd's plugin for OpenCode by itself, in Node, with a hub that is played: order and size of what it says, calls in pieces, a hub that
 // goes away, and that nothing it is given makes it fail. With the real OpenCode it is played by live_opencode_tui.
 import assert from "node:assert/strict"
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, lchownSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -10,9 +10,12 @@ import { after, test } from "node:test"
 const LIMIT = 60_000
 const source = join(import.meta.dirname, "../../crates/adapters/src/agents/opencode/plugin.js")
 const folder = mkdtempSync(join(tmpdir(), "askd-plugin-"))
-const module = join(folder, "plugin.mjs")
-writeFileSync(module, readFileSync(source, "utf8").replace('"@DATA@"', JSON.stringify(folder)))
-const { Askd } = await import(module)
+const pluginFor = async (data) => {
+  const module = join(data, "plugin.mjs")
+  writeFileSync(module, readFileSync(source, "utf8").replace('"@DATA@"', JSON.stringify(data)))
+  return (await import(module)).Askd
+}
+const Askd = await pluginFor(folder)
 const servers = []
 
 after(() => {
@@ -28,7 +31,7 @@ const until = async (what, look) => {
 }
 
 // A hub that takes everything and remembers it.
-async function playedHub() {
+async function playedHub(at = folder, short = join(at, "hub.sock")) {
   const hub = { hellos: [], said: [], sizes: [], farewells: [], calls: undefined }
   const server = createServer(async (request, response) => {
     let body = ""
@@ -48,11 +51,12 @@ async function playedHub() {
     response.writeHead(204).end()
   })
   servers.push(server)
-  await new Promise((done) => server.listen(0, "127.0.0.1", done))
+  // As the real hub does: what a killed one has left is replaced.
+  rmSync(join(at, "hub.sock"), { force: true })
+  await new Promise((done) => server.listen(short, done))
+  chmodSync(short, 0o600)
   hub.server = server
-  const url = `http://127.0.0.1:${server.address().port}`
-  writeFileSync(join(folder, "ask-token"), "may-only-ask\n")
-  writeFileSync(join(folder, "hub.json"), JSON.stringify({ url, pid: process.pid, version: "0" }))
+  writeFileSync(join(at, "ask-token"), "may-only-ask\n", { mode: 0o600 })
   return hub
 }
 
@@ -122,7 +126,6 @@ test("a hub that goes away is looked for, and found where it is then, by the sam
   await until("the first greeting", () => old.hellos.length === 1)
   old.server.close()
   old.server.closeAllConnections()
-  rmSync(join(folder, "hub.json"))
   await plugin.event(event("session.idle", { sessionID: "s" }))
   const hub = await playedHub()
   await until("the second greeting", () => hub.hellos.length === 1)
@@ -130,6 +133,58 @@ test("a hub that goes away is looked for, and found where it is then, by the sam
   hub.calls.write("data: no JSON\n\n")
   await until("a new connection after nonsense", () => hub.hellos.length === 2)
   await plugin.dispose()
+})
+
+test("a path that is too long for a socket's address is reached all the same", { skip: process.platform !== "linux" }, async () => {
+  const deep = join(folder, "d".repeat(120))
+  mkdirSync(deep, { mode: 0o700 })
+  // The played hub listens where a path is short, and is moved.
+  const hub = await playedHub(deep, join(folder, "short.sock"))
+  renameSync(join(folder, "short.sock"), join(deep, "hub.sock"))
+  const plugin = await (await pluginFor(deep))({ client, directory: "/deep" })
+  await plugin.event(event("session.idle", { sessionID: "s" }))
+  await until("the greeting", () => hub.hellos.length === 1)
+  await plugin.dispose()
+  assert.equal(hub.farewells.length, 1)
+})
+
+test("no token goes to a port, nor into a folder that others can use", async () => {
+  const seen = []
+  const thief = createServer((request, response) => (seen.push(request.headers.authorization), response.end()))
+  servers.push(thief)
+  await new Promise((done) => thief.listen(0, "127.0.0.1", done))
+  const url = `http://127.0.0.1:${thief.address().port}`
+  // Each is tried as long as the plugin needs for two attempts, and would be reached in one.
+  const tries = async (name, prepare) => {
+    const data = join(folder, name)
+    mkdirSync(data, { mode: 0o700 })
+    const hub = await playedHub(data)
+    writeFileSync(join(data, "hub.json"), JSON.stringify({ url, pid: process.pid, version: "0" }))
+    const mend = prepare(data, hub)
+    const plugin = await (await pluginFor(data))({ client, directory: `/${name}` })
+    await plugin.event(event("session.idle", { sessionID: "s" }))
+    await new Promise((done) => setTimeout(done, 300))
+    assert.deepEqual([seen, hub.hellos], [[], []], name)
+    // And it was the folder that kept it away.
+    mend()
+    await until(`the greeting after ${name}`, () => hub.hellos.length === 1)
+    await plugin.dispose()
+    assert.deepEqual(seen, [], name)
+  }
+  const mode = (wrong, right, of) => (data) => (chmodSync(of(data), wrong), () => chmodSync(of(data), right))
+  await tries("open-folder", mode(0o777, 0o700, (data) => data))
+  await tries("readable-folder", mode(0o750, 0o700, (data) => data))
+  await tries("open-socket", mode(0o666, 0o600, (data) => join(data, "hub.sock")))
+  await tries("open-token", mode(0o644, 0o600, (data) => join(data, "ask-token")))
+  await tries("gone", (data) => {
+    renameSync(join(data, "hub.sock"), join(data, "away"))
+    return () => renameSync(join(data, "away"), join(data, "hub.sock"))
+  })
+  if (process.geteuid() === 0) {
+    for (const [name, of] of [["folder-of-another", (data) => data], ["socket-of-another", (data) => join(data, "hub.sock")]]) {
+      await tries(name, (data) => (lchownSync(of(data), 65534, 65534), () => lchownSync(of(data), 0, 0)))
+    }
+  }
 })
 
 test("silent in askd's own sessions, and where OpenCode cannot be spoken to", async () => {

@@ -145,7 +145,7 @@ test("what does not fit leaves the question open, and of five answers at once on
   assert.deepEqual(replies.map(({ response }) => response.status).sort(), [200, 404, 404, 404, 404])
   const { outcome } = (await v1("GET", `/v1/questions/${requestID}`)).data
   const winner = ["A", "B", "1", "2", "3"][replies.findIndex(({ data }) => data === true)]
-  assert.deepEqual(outcome.answers, [[winner], []])
+  assert.deepEqual(outcome.answers.map(({ picks, words }) => [...picks, ...words]), [[winner], []])
 
   const other = await ask()
   const both = await Promise.all([api.question.reject({ requestID: other }), api.question.reply({ requestID: other, answers: [[], []] })])
@@ -169,7 +169,7 @@ test("directory is honoured, on the list, the answer and the stream of all folde
   assert.equal((await here.question.reply({ requestID: two.id, answers: [["Yes"]] })).response.status, 404)
   assert.equal((await here.question.reply({ requestID: one.id, answers: [["Yes"]] })).data, true)
   assert.equal((await everywhere.question.reject({ requestID: two.id })).data, true)
-  assert.deepEqual((await v1("GET", `/v1/questions/${one.id}`)).data.outcome.answers, [["Yes"]])
+  assert.deepEqual((await v1("GET", `/v1/questions/${one.id}`)).data.outcome.answers[0].picks, ["Yes"])
   assert.equal((await v1("GET", `/v1/questions/${two.id}`)).data.status, "rejected")
 })
 

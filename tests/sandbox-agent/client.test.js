@@ -91,7 +91,7 @@ test("the ACP client is asked in its stream and its answer reaches the agent", {
   assert.match(await received, /option-b/)
   assert.deepEqual(asked.map(({ method, params }) => [method, params.prompt]), [[QUESTION, "Which option?"]])
   const { data } = await v1("GET", "/questions?status=answered")
-  assert.deepEqual(data.questions[0].outcome.answers, [["option-b"]])
+  assert.deepEqual(data.questions[0].outcome.answers, [{ picks: ["option-b"], labels: ["Option B"], words: [] }])
   await acp.disconnect()
 })
 
@@ -104,7 +104,7 @@ test("the SDK's sessions work, and a question that it does not know stays open f
   await session.respondPermission((await wanted).id, "once")
   assert.equal((await allowed).stopReason, "end_turn")
   const settled = (await v1("GET", "/questions?status=answered")).data.questions[0]
-  assert.deepEqual([settled.kind, settled.outcome.answers], ["permission", [["allow-once"]]])
+  assert.deepEqual([settled.kind, settled.outcome.answers[0].picks], ["permission", ["allow-once"]])
 
   // The SDK answers what it does not know with -32601 by itself. That is recorded, and it is nobody's answer.
   const shown = first((seen) => session.onEvent(seen), ({ payload }) => payload.method === QUESTION)

@@ -1,4 +1,5 @@
-//! Agents with odd habits behind `/v1/acp`: ids that are used again, forms that are too large for the inbox.
+//! Agents with odd habits, behind `/v1/acp` and led by the hub: ids that are used again, forms that are too large for the inbox, texts
+//! that were cut.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
@@ -198,7 +199,7 @@ fn what_no_form_can_show_is_a_question_all_the_same() {
     // What is no result is refused, and the question stays open.
     for answer in ["yes", "{}", r#"{"action":"decline"}"#] {
         let (status, problem) = reply(&hub, 4, answer);
-        assert_eq!((status, &problem["code"]), (409, &json!("road_cannot_carry")), "{answer}: {problem}");
+        assert_eq!((status, &problem["code"]), (409, &json!("channel_cannot_carry")), "{answer}: {problem}");
     }
     assert_eq!(reply(&hub, 4, r#"{"action":"accept","content":{"a":"o599"}}"#).0, 200);
     assert_eq!(place.respond(&lines[5], &json!({ "action": "perhaps" })).0, 400);
@@ -391,7 +392,7 @@ fn ids_that_look_alike_are_different_ids() {
     }
     for (question, id) in questions(&hub, "answered").iter().zip(&ids) {
         assert_eq!(question["questions"][0]["question"], format!("Asked as {id}"));
-        assert_eq!(question["outcome"]["answers"], json!([[format!("to {id}")]]));
+        assert_eq!(askd_testkit::given(&question["outcome"]["answers"]), json!([[format!("to {id}")]]));
     }
     eventually("all answers", || {
         let heard = std::fs::read_to_string(&heard).unwrap_or_default();
@@ -464,4 +465,187 @@ fn any_number_is_an_id_and_the_agent_gets_its_own_spelling_back() {
             .collect()
     };
     assert_eq!(ends[0]["params"]["requestId"], json!(1.5));
+}
+
+/// An agent that asks with the id 1, and when it is answered requests a file under the same id.
+const READS_UNDER_ITS_ID: &str = r#"while IFS= read -r line; do
+  printf '%s\n' "$line" >> "$HEARD"
+  case "$line" in
+    *'"initialize"'*) printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"title":"Run?"},"options":[{"optionId":"once","name":"Allow","kind":"allow_once"}]}}' ;;
+    *'"optionId"'*) printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"fs/read_text_file","params":{"sessionId":"s","path":"/x"}}' ;;
+  esac
+done"#;
+
+#[test]
+fn the_newest_request_with_an_id_is_the_one_that_is_answered_after_a_restart_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let (script, heard) = (folder.path().join("agent.sh"), folder.path().join("heard"));
+    std::fs::write(&script, READS_UNDER_ITS_ID).unwrap();
+    let agent = format!("--agent=reader=sh {}", script.display());
+    let mut hub = acp::start(acp::builder().arg(agent).env("HEARD", &heard));
+    let place = Place::new(&hub, "reader");
+    greet(&place, "reader");
+    eventually("its question", || questions(&hub, "requested").pop());
+    let picked = json!({ "outcome": { "outcome": "selected", "optionId": "once" } });
+    assert_eq!(place.respond(&json!({ "id": 1 }), &picked), (202, Value::Null));
+    place.stream(None).until(|event| event.data.contains("fs/read_text_file"));
+    hub.kill().unwrap();
+    hub.restart().unwrap();
+    let content = json!({ "content": "hello" });
+    assert_eq!(place.respond(&json!({ "id": 1 }), &content), (202, Value::Null));
+    eventually("the file", || std::fs::read_to_string(&heard).unwrap().contains("hello").then_some(()));
+    // It has its response, and the question of the same id is not meant by another.
+    assert_eq!(place.respond(&json!({ "id": 1 }), &content).0, 404);
+    let got = std::fs::read_to_string(&heard).unwrap();
+    assert_eq!(got.matches("hello").count(), 1, "{got}");
+}
+
+/// An agent led by the hub that asks, and asks the very same again once it has its answer and a file is there.
+const ASKS_AGAIN: &str = r#"ask() {
+  printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"title":"Run ls?"},"options":[{"optionId":"once","name":"Allow","kind":"allow_once"}]}}'
+}
+while IFS= read -r line; do
+  printf '%s\n' "$line" >> "$HEARD"
+  id=$(printf '%s' "$line" | sed 's/.*"id":\("[^"]*"\).*/\1/')
+  case "$line" in
+    *'"initialize"'*) printf '{"jsonrpc":"2.0","id":%s,"method":null,"result":{"protocolVersion":1},"error":null}\n' "$id" ;;
+    *'"session/new"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"sessionId":"s"}}\n' "$id"; ask ;;
+    *'"optionId"'*) while [ ! -e "$HEARD.go" ]; do sleep 0.05; done; ask; echo asked > "$HEARD.asked" ;;
+  esac
+done"#;
+
+#[test]
+fn what_is_asked_again_while_no_hub_runs_is_a_new_question() {
+    let folder = tempfile::tempdir().unwrap();
+    let (script, heard) = (folder.path().join("agent.sh"), folder.path().join("heard"));
+    std::fs::write(&script, ASKS_AGAIN).unwrap();
+    let agent = format!("--agent=led=sh {}", script.display());
+    let mut hub = acp::start(acp::builder().arg(agent).env("HEARD", &heard));
+    let (status, session) =
+        hub.http("POST", "/v1/sessions", Some(&json!({ "agent": "led", "cwd": folder.path() }))).unwrap();
+    assert_eq!(status, 201, "{session}");
+    let first = eventually("its question", || questions(&hub, "requested").pop());
+    let id = first["id"].as_str().unwrap();
+    let reply = json!({ "answers": [["once"]] });
+    assert_eq!(hub.http("POST", &format!("/v1/questions/{id}/reply"), Some(&reply)).unwrap().0, 200);
+    eventually("the answer", || std::fs::read_to_string(&heard).unwrap().contains("optionId").then_some(()));
+    eventually("its receipt", || {
+        let (_, question) = hub.http("GET", &format!("/v1/questions/{id}"), None).unwrap();
+        (question["delivery"]["state"] == "sent").then_some(())
+    });
+    hub.kill().unwrap();
+    std::fs::write(heard.with_extension("go"), "").unwrap();
+    eventually("the same again", || heard.with_extension("asked").exists().then_some(()));
+    hub.restart().unwrap();
+    let second = eventually("the new question", || questions(&hub, "requested").pop());
+    assert_ne!(second["id"], first["id"]);
+    // The first is not confirmed by that.
+    let (_, question) = hub.http("GET", &format!("/v1/questions/{id}"), None).unwrap();
+    assert_ne!(question["delivery"]["state"], "confirmed", "{question}");
+}
+
+/// An agent led by the hub that ends its first turn once more when it is told to, in the middle of its second.
+const ENDS_TWICE: &str = r#"ask() {
+  printf '%s\n' '{"jsonrpc":"2.0","id":'"$1"',"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"title":"'"$2"'"},"options":[{"optionId":"once","name":"Allow","kind":"allow_once"}]}}'
+}
+cancelled() { printf '{"jsonrpc":"2.0","id":%s,"result":{"stopReason":"cancelled"}}\n' "$first"; }
+while IFS= read -r line; do
+  id=$(printf '%s' "$line" | sed 's/.*"id":\("[^"]*"\).*/\1/')
+  case "$line" in
+    *'"initialize"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":1}}\n' "$id" ;;
+    *'"session/new"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"sessionId":"s"}}\n' "$id" ;;
+    *'"text":"one"'*) first=$id; ask 1 First; cancelled ;;
+    *'"text":"two"'*) ask 2 Second ;;
+    *'"text":"late"'*) cancelled; ask 3 Third ;;
+  esac
+done"#;
+
+#[test]
+fn a_turn_that_ended_before_a_restart_does_not_end_the_next_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("agent.sh");
+    std::fs::write(&script, ENDS_TWICE).unwrap();
+    let mut hub = acp::start(acp::builder().arg(format!("--agent=led=sh {}", script.display())));
+    let start = json!({ "agent": "led", "cwd": folder.path(), "prompt": "one" });
+    let (status, session) = hub.http("POST", "/v1/sessions", Some(&start)).unwrap();
+    assert_eq!(status, 201, "{session}");
+    eventually("the end of the first turn", || questions(&hub, "cancelled").pop());
+    let say = |hub: &Hub, text: &str| {
+        let path = format!("/v1/sessions/{}/messages", session["id"].as_str().unwrap());
+        let (status, said) = hub.http("POST", &path, Some(&json!({ "text": text }))).unwrap();
+        assert!((200..300).contains(&status), "{said}");
+    };
+    say(&hub, "two");
+    let second = eventually("the second question", || questions(&hub, "requested").pop());
+    hub.kill().unwrap();
+    hub.restart().unwrap();
+    eventually("the session", || {
+        let (_, sources) = hub.http("GET", "/v1/sources", None).unwrap();
+        sources.to_string().contains("\"connected\"").then_some(())
+    });
+    say(&hub, "late");
+    eventually("the third question", || {
+        let open = questions(&hub, "requested");
+        let (_, known) =
+            hub.http("GET", &format!("/v1/questions/{}", second["id"].as_str().unwrap()), None).unwrap();
+        assert_eq!(known["status"], "requested", "{known}");
+        (open.len() == 2).then_some(())
+    });
+}
+
+/// Claude Code as far as it asks: two turns that use one id for their calls, and texts that were cut inside an emoji.
+const SAME_CALL: &str = r#"#!/bin/sh
+[ "$1" = --version ] && { echo '2.1.325 (Claude Code)'; exit; }
+ask() {
+  printf '%s\n' '{"type":"control_request","request_id":"'"$1"'","request":{"subtype":"can_use_tool","tool_name":"AskUserQuestion","display_name":"x","tool_use_id":"functions.AskUserQuestion:0","input":{"questions":[{"question":"'"$2"' \ud83d","header":"h","options":[{"label":"A"},{"label":"B"}]}]}}}'
+}
+printf '%s\n' '{"type":"system","subtype":"init","session_id":"S1","cwd":"/tmp"}'
+while IFS= read -r line; do
+  case "$line" in
+    *'"u-1"'*)
+      printf '%s\n' '{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"functions.AskUserQuestion:0","content":"cut \ud83d"}]},"session_id":"S1"}'
+      printf '%s\n' '{"type":"result","subtype":"success","session_id":"S1"}'
+      ask u-2 Second ;;
+    *'"role":"user"'*) ask u-1 First ;;
+  esac
+done
+"#;
+
+#[test]
+fn claude_code_may_use_the_id_of_a_call_again_and_cut_its_texts_anywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("claude");
+    std::fs::write(&program, SAME_CALL).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap_or_default());
+    let hub = acp::start(acp::builder().env("PATH", path).arg("--no-observe"));
+    let body = json!({ "agent": "claude", "cwd": folder.path(), "prompt": "hi" });
+    let (status, session) = hub.http("POST", "/v1/sessions", Some(&body)).unwrap();
+    assert_eq!(status, 201, "{session}");
+    let asked = |text: &str| {
+        eventually(text, || {
+            let open = questions(&hub, "requested");
+            let is_it = |question: &&Value| question["questions"][0]["question"] == *text;
+            open.iter().find(is_it).map(|question| question["id"].as_str().unwrap().to_owned())
+        })
+    };
+    let first = asked("First \u{fffd}");
+    let reply = json!({ "answers": [["A"]] });
+    assert_eq!(hub.http("POST", &format!("/v1/questions/{first}/reply"), Some(&reply)).unwrap().0, 200);
+    let second = asked("Second \u{fffd}");
+    assert_ne!(first, second);
+    eventually("the receipt of the first", || {
+        let (_, question) = hub.http("GET", &format!("/v1/questions/{first}"), None).unwrap();
+        (question["delivery"]["state"] == "confirmed").then_some(())
+    });
+}
+
+#[test]
+fn a_hook_whose_text_was_cut_is_heard() {
+    let hub = acp::hub();
+    let body = r#"{"hook":"0123456789abcdef0123456789abcdef","input":{"hook_event_name":"PermissionRequest","session_id":"S","cwd":"/tmp","tool_name":"AskUserQuestion","prompt_id":"p","tool_input":{"questions":[{"question":"cut \ud83d?","header":"H","options":[{"label":"A"},{"label":"B"}]}]}}}"#;
+    let (status, said) = Place::new(&hub, "").at("/v1/hooks/claude").post("?wait=0", body);
+    assert_eq!(status, 200, "{said}");
+    let open = questions(&hub, "requested").pop().unwrap();
+    assert_eq!(open["questions"][0]["question"], "cut \u{fffd}?");
 }

@@ -37,7 +37,7 @@ fn a_question_goes_to_the_stream_and_the_clients_response_to_the_agent() {
     assert_eq!((status, body), (202, Value::Null));
     assert_eq!(result(&prompted.join().unwrap())["stopReason"], "end_turn");
     let settled = question(&hub, open[0]["id"].as_str().unwrap());
-    assert_eq!(settled["outcome"]["answers"], json!([["option-a"]]));
+    assert_eq!(askd_testkit::given(&settled["outcome"]["answers"]), json!([["option-a"]]));
     eventually("the evidence", || {
         (question(&hub, open[0]["id"].as_str().unwrap())["delivery"]["state"] == "confirmed").then_some(())
     });
@@ -45,7 +45,7 @@ fn a_question_goes_to_the_stream_and_the_clients_response_to_the_agent() {
     assert!(said.data.contains("option-a"), "{said:?}");
     let resolved = place.stream(None).until(|event| event.data.contains("_askd/question_resolved")).json();
     assert_eq!(resolved["params"]["requestId"], request["id"]);
-    assert_eq!(resolved["params"]["outcome"]["answers"], json!([["option-a"]]));
+    assert_eq!(askd_testkit::given(&resolved["params"]["outcome"]["answers"]), json!([["option-a"]]));
     assert_no_hole(&stream.seen);
 }
 
@@ -83,8 +83,8 @@ fn all_three_ways_to_ask_are_answered_by_a_client_in_their_own_form() {
             "form" => {
                 assert_eq!((&outcome["status"], &outcome["mode"]), (&json!("rejected"), &json!("decline")))
             }
-            "multi" => assert_eq!(outcome["answers"][0].as_array().unwrap().len(), 2),
-            _ => assert_eq!(outcome["answers"], wanted),
+            "multi" => assert_eq!(outcome["answers"][0]["picks"].as_array().unwrap().len(), 2),
+            _ => assert_eq!(askd_testkit::given(&outcome["answers"]), wanted),
         }
     }
 }
@@ -107,7 +107,7 @@ fn an_answer_of_another_surface_reaches_the_agent_and_the_clients_late_one_is_re
     let (status, problem) =
         place.respond(&request, &json!({ "status": "answered", "answers": [["option-a"]] }));
     assert_eq!((status, problem["code"].as_str()), (409, Some("already_settled")));
-    assert_eq!(problem["question"]["outcome"]["answers"], json!([["option-b"]]));
+    assert_eq!(askd_testkit::given(&problem["question"]["outcome"]["answers"]), json!([["option-b"]]));
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn an_edited_plan_that_the_protocol_has_no_place_for_is_refused_before_anything_
     let path = format!("/v1/questions/{}/reply", open[0]["id"].as_str().unwrap());
     let edited = json!({ "answers": [["approve"]], "editedPlan": "1. Something else" });
     let (status, problem) = hub.http("POST", &path, Some(&edited)).unwrap();
-    assert_eq!((status, &problem["code"]), (409, &json!("road_cannot_carry")), "{problem}");
+    assert_eq!((status, &problem["code"]), (409, &json!("channel_cannot_carry")), "{problem}");
     assert!(problem["detail"].as_str().unwrap().contains("an edited plan"), "{problem}");
     assert_eq!(questions(&hub, "requested"), open, "it is still open, and nothing was stored");
     assert_eq!(hub.http("POST", &path, Some(&json!({ "answers": [["approve"]] }))).unwrap().0, 200);

@@ -169,7 +169,7 @@ fn an_agent_whose_holder_was_killed_is_ended_too() {
 
 #[test]
 fn an_agent_that_is_not_registered_any_more_is_attended_all_the_same() {
-    let (folder, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (folder, data) = (tempfile::tempdir().unwrap(), askd_testkit::hub::private_folder().unwrap());
     let script = r#"while IFS= read -r line; do
   printf '%s\n' "$line" >> "$HEARD"
   case "$line" in *'"initialize"'*) printf '{"jsonrpc":"2.0","id":"q","method":"_sandboxagent/session/request_question","params":{"sessionId":"s","prompt":"Which?"}}\n' ;; esac

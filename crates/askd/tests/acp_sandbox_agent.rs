@@ -66,8 +66,9 @@ fn a_client_of_sandbox_agent_v1_sees_and_answers_questions() {
     assert_eq!(resolved["type"], "question.resolved");
     assert_eq!(
         (&resolved["data"]["status"], &resolved["data"]["response"]),
-        (&json!("answered"), &json!("option-b"))
+        (&json!("answered"), &json!("Option B"))
     );
+    assert_eq!(resolved["data"]["answers"], json!([["Option B"]]));
     assert_eq!(resolved["source"], "daemon");
 
     let prompted = place.prompt(4, &session, "question");

@@ -42,7 +42,7 @@ fn what_cannot_be_started_says_why_and_nothing_is_started_by_mistake() {
 
 #[test]
 fn agents_are_registered_by_the_command_line_and_by_a_file() {
-    let data = tempfile::tempdir().unwrap();
+    let data = askd_testkit::hub::private_folder().unwrap();
     std::fs::write(data.path().join("agents"), "# mine\nfiled=nowhere-to-be-found\nboth=lost-in-the-file\n")
         .unwrap();
     let hub = acp::start(acp::builder().data(data.path()).arg("--agent=both=lost-on-the-line"));
@@ -303,5 +303,5 @@ fn what_passes_through_keeps_its_bytes() {
     let told = lines();
     assert!(told.lines().any(|line| line == content), "{told}");
     assert!(told.lines().any(|line| line == answer), "{told}");
-    assert_eq!(questions(&hub, "answered")[0]["outcome"]["answers"], json!([["B"]]));
+    assert_eq!(askd_testkit::given(&questions(&hub, "answered")[0]["outcome"]["answers"]), json!([["B"]]));
 }

@@ -61,7 +61,9 @@ fn the_line_of_an_open_question_outlives_what_the_stream_keeps() {
     let mut replay = place.stream(None);
     let answer = json!({ "status": "answered", "answers": [["option-a"]] });
     assert_eq!(place.respond(&asked.json(), &answer).0, 202);
-    assert_eq!(end_of(&mut replay, &hub, &asked.json())["outcome"]["answers"], json!([["option-a"]]));
+    let ended = end_of(&mut replay, &hub, &asked.json());
+    let answers = json!([{ "picks": ["option-a"], "labels": ["Option A"], "words": [] }]);
+    assert_eq!(ended["outcome"]["answers"], answers);
     drop(prompted);
 }
 

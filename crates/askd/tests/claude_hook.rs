@@ -76,7 +76,8 @@ fn every_sighting_of_one_call_is_one_question() -> Result<()> {
     done["tool_response"] = json!({ "questions": [], "answers": { "Which?": "B" } });
     report(&hub, "6", done.clone())?;
     let settled = show(&hub, &second["questionId"])?;
-    assert_eq!((&settled["status"], &settled["outcome"]["answers"]), (&json!("answered"), &json!([["B"]])));
+    assert_eq!(settled["status"], "answered");
+    assert_eq!(askd_testkit::given(&settled["outcome"]["answers"]), json!([["B"]]));
     assert_eq!(settled["outcome"]["by"]["surface"], "agent");
     assert_eq!(report(&hub, "5", input("PermissionRequest", None))?["state"], "over");
     assert_eq!(show(&hub, &first["questionId"])?["status"], "requested");
@@ -100,23 +101,86 @@ fn every_sighting_of_one_call_is_one_question() -> Result<()> {
     Ok(())
 }
 
+/// The hook is gone and there is no tmux: nothing can arrive, and that is said before an answer is accepted.
 #[test]
-fn an_answer_that_nobody_can_take_is_kept_as_a_text() -> Result<()> {
+fn an_answer_that_nobody_can_take_is_refused_and_its_question_stays_open() -> Result<()> {
     let hub = hub()?;
     let word = report(&hub, "1", input("PermissionRequest", None))?;
-    std::thread::sleep(Duration::from_secs(16));
-    reply(&hub, &word["questionId"], "B")?;
+    let id = &word["questionId"];
     let end = Instant::now() + PATIENCE;
-    loop {
-        let question = show(&hub, &word["questionId"])?;
-        if question["delivery"]["state"] == "failed" {
-            let detail = question["delivery"]["error"]["detail"].as_str().unwrap_or_default().to_owned();
-            assert!(detail.contains("next message") && detail.ends_with("Which? B"), "{detail}");
-            return Ok(());
+    while show(&hub, id)?["road"] != "terminal" {
+        ensure!(Instant::now() < end, "{}", show(&hub, id)?);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let path = |how: &str| format!("/v1/questions/{}/{how}", id.as_str().unwrap_or_default());
+    for (how, body) in [("reply", json!({ "answers": [["B"]] })), ("reject", json!({}))] {
+        let (status, problem) = hub.http("POST", &path(how), Some(&body))?;
+        assert_eq!((status, &problem["code"]), (409, &json!("channel_cannot_carry")), "{problem}");
+        assert!(problem["detail"].as_str().is_some_and(|detail| detail.contains("tmux")), "{problem}");
+    }
+    let (status, said) =
+        hub.http("POST", "/api/agents/s-1/answer-question", Some(&json!({ "answers": ["B"] })))?;
+    assert_eq!(status, 409, "{said}");
+    let question = show(&hub, id)?;
+    assert_eq!(
+        (&question["status"], &question["outcome"]),
+        (&json!("requested"), &Value::Null),
+        "{question}"
+    );
+    Ok(())
+}
+
+/// The hook that was expected back did not come: the answer is no outcome but a failed try, and the next answer is brought.
+#[test]
+fn an_answer_that_did_not_arrive_opens_its_question_again() -> Result<()> {
+    let mut hub = hub()?;
+    let word = report(&hub, "1", input("PermissionRequest", Some("toolu_1")))?;
+    let id = &word["questionId"];
+    reply(&hub, id, "B")?;
+    let end = Instant::now() + PATIENCE;
+    let question = loop {
+        let question = show(&hub, id)?;
+        if question["status"] == "requested" {
+            break question;
         }
         ensure!(Instant::now() < end, "{question}");
         std::thread::sleep(Duration::from_millis(50));
-    }
+    };
+    let failed = &question["failedTries"][0];
+    assert_eq!((&question["outcome"], &question["delivery"]), (&Value::Null, &Value::Null), "{question}");
+    assert_eq!(askd_testkit::given(&failed["outcome"]["answers"]), json!([["B"]]), "{question}");
+    assert!(
+        failed["delivery"]["error"]["detail"].as_str().is_some_and(|why| why.contains("no hook waits")),
+        "{question}"
+    );
+    // Everywhere, also after a crash.
+    hub.kill()?;
+    hub.restart()?;
+    let all_open = open(&hub)?;
+    assert_eq!((all_open.len(), &all_open[0]["failedTries"]), (1, &question["failedTries"]));
+    // A late receipt of the failed try is none of the question.
+    let took = format!("/v1/hooks/claude/{}/took", id.as_str().context("no id")?);
+    let hook = json!({ "hook": format!("{:0>32}", "1") });
+    let (status, said) = hub.http_as(&hub.ask_token()?, "POST", &took, Some(&hook))?;
+    assert_eq!(status, 204, "{said}");
+    assert_eq!(show(&hub, id)?["status"], "requested");
+    // The hook is back, and brings the second answer.
+    let again = || report(&hub, "1", input("PermissionRequest", Some("toolu_1")));
+    assert_eq!((&again()?["state"], &again()?["questionId"]), (&json!("open"), id));
+    reply(&hub, id, "A")?;
+    let word = again()?;
+    assert_eq!(
+        word["output"]["hookSpecificOutput"]["decision"]["updatedInput"]["answers"],
+        json!({ "Which?": "A" }),
+        "{word}"
+    );
+    let mut done = input("PostToolUse", Some("toolu_1"));
+    done["tool_response"] = json!({ "questions": questions()["questions"], "answers": { "Which?": "A" } });
+    report(&hub, "2", done)?;
+    let question = show(&hub, id)?;
+    assert_eq!(question["delivery"]["state"], "confirmed", "{question}");
+    assert_eq!(question["failedTries"].as_array().map(Vec::len), Some(1), "{question}");
+    Ok(())
 }
 
 #[test]
@@ -134,9 +198,74 @@ fn panopticon_answers_by_labels() -> Result<()> {
     let answer = |body: Value| hub.http("POST", "/api/agents/s-1/answer-question", Some(&body));
     assert_eq!(answer(json!({ "answers": ["A"], "toolId": "toolu_9" }))?.0, 404);
     assert_eq!(answer(json!({ "answers": ["A", "B"] }))?.0, 409);
+    // A dialog in which nothing is ticked is no answer.
+    let (status, refused) = answer(json!({ "answers": [] }))?;
+    assert_eq!((status, &refused["code"]), (400, &json!("invalid_request")), "{refused}");
+    assert!(refused.to_string().contains("Which?") && refused.to_string().contains("skip"), "{refused}");
+    assert_eq!(answer(json!({ "answers": [[]] }))?.0, 400);
+    assert_eq!(answer(json!({ "answers": { "What?": "A" } }))?.0, 400);
+    assert_eq!(answer(json!({ "answers": 7 }))?.0, 400);
+    assert_eq!(open(&hub)?.len(), 1, "nothing was settled");
     assert_eq!(answer(json!({ "answers": ["B"], "toolId": "toolu_1" }))?, (200, json!({ "success": true })));
-    assert_eq!(show(&hub, &word["questionId"])?["outcome"]["answers"], json!([["B"]]));
+    assert_eq!(askd_testkit::given(&show(&hub, &word["questionId"])?["outcome"]["answers"]), json!([["B"]]));
     assert_eq!(answer(json!({ "answers": ["B"] }))?.0, 404);
+    // It is settled: another answer is told by whom and with what, the same one is the same again.
+    for late in
+        [json!({ "answers": ["A"], "toolId": "toolu_1" }), json!({ "answers": [], "toolId": "toolu_1" })]
+    {
+        let (status, settled) = answer(late)?;
+        assert_eq!((status, &settled["code"]), (409, &json!("already_settled")), "{settled}");
+        assert!(settled["detail"].as_str().unwrap_or_default().contains("answered by"), "{settled}");
+        assert_eq!(
+            askd_testkit::given(&settled["question"]["outcome"]["answers"]),
+            json!([["B"]]),
+            "{settled}"
+        );
+    }
+    assert_eq!(answer(json!({ "answers": ["B"], "toolId": "toolu_1" }))?.0, 200);
+    Ok(())
+}
+
+#[test]
+fn panopticon_answers_several_items_by_lists_and_by_questions() -> Result<()> {
+    let hub = hub()?;
+    let item = |question: &str, labels: &[&str], multiple: bool| {
+        let options: Vec<Value> =
+            labels.iter().map(|label| json!({ "label": label, "description": "d" })).collect();
+        json!({ "question": question, "header": "H", "multiSelect": multiple, "options": options })
+    };
+    let all = json!([
+        item("One?", &["A", "B"], false),
+        item("Two?", &["B", "C"], true),
+        item("Three?", &["D", "E"], false)
+    ]);
+    let ask = |number: u32| -> Result<Value> {
+        let mut asks = input("PermissionRequest", None);
+        asks["session_id"] = json!(format!("s-{number}"));
+        asks["tool_input"]["questions"] = all.clone();
+        Ok(report(&hub, &number.to_string(), asks)?["questionId"].clone())
+    };
+    let answer = |number: u32, body: Value| {
+        hub.http("POST", &format!("/api/agents/s-{number}/answer-question"), Some(&body))
+    };
+    let (first, wanted) = (ask(1)?, json!([["A"], ["B", "C"], ["my own words"]]));
+    let (status, refused) = answer(1, json!({ "answers": ["D"] }))?;
+    assert!(status == 400 && refused.to_string().contains("One? / Two?"), "{refused}");
+    assert_eq!(answer(1, json!({ "answers": [["A"], ["B"]] }))?.0, 400, "a list for each item");
+    assert_eq!(answer(1, json!({ "answers": wanted.clone() }))?.0, 200);
+    let by_question = json!({ "One?": "A", "Two?": ["B", "C"], "Three?": "my own words" });
+    let second = ask(2)?;
+    assert_eq!(answer(2, json!({ "answers": by_question }))?.0, 200);
+    // Own words for one of several.
+    let third = ask(3)?;
+    assert_eq!(answer(3, json!({ "answers": ["A", "B", "C", "my own words"] }))?.0, 200);
+    for id in [first, second, third] {
+        assert_eq!(askd_testkit::given(&show(&hub, &id)?["outcome"]["answers"]), wanted);
+    }
+    let fourth = ask(4)?;
+    assert_eq!(answer(4, json!({ "answers": { "Three?": "D" } }))?.0, 400);
+    assert_eq!(answer(4, json!({ "answers": { "Three?": "D" }, "skip": true }))?.0, 200);
+    assert_eq!(askd_testkit::given(&show(&hub, &fourth)?["outcome"]["answers"]), json!([[], [], ["D"]]));
     Ok(())
 }
 
@@ -205,6 +334,120 @@ fn the_end_of_a_terminal_is_seen_by_this_hub_and_by_the_next() -> Result<()> {
     Ok(())
 }
 
+/// The same command in a PID namespace of its own, as in a container, below a program that stands for Claude Code.
+fn in_container(hook: &Command, own_proc: bool) -> Result<Child> {
+    let mut command = Command::new("unshare");
+    command.args(["--pid", "--fork", "--kill-child"]);
+    if own_proc {
+        command.arg("--mount-proc");
+    }
+    let as_root = Command::new("id").arg("-u").output()?.stdout == b"0\n";
+    if !as_root {
+        command.args(["--user", "--map-current-user"]);
+    }
+    command.args(["timeout", "600"]).arg(hook.get_program()).args(hook.get_args()).env_clear();
+    command.envs(hook.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let mut stdin = child.stdin.take().context("no stdin")?;
+    stdin.write_all(input("PermissionRequest", None).to_string().as_bytes())?;
+    Ok(child)
+}
+
+fn asked(hub: &Hub, hook: &mut Child) -> Result<Value> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        if let Some(asked) = open(hub)?.pop() {
+            return Ok(asked);
+        }
+        ensure!(hook.try_wait()?.is_none(), "the hook has ended");
+        ensure!(Instant::now() < end, "no question");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_hook_in_a_container_asks_and_the_end_of_its_agent_is_seen() -> Result<()> {
+    for own_proc in [true, false] {
+        let hub = hub()?;
+        let mut command = hub.command(["hook", "claude"]);
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("ASKD_HOOK_PATIENCE_MS", "60000");
+        let mut hook = in_container(&command, own_proc)?;
+        let question = asked(&hub, &mut hook)?;
+        // The hub knows the process by the number that it has outside.
+        let (_, sessions) = hub.http("GET", "/v1/sessions", None)?;
+        let pid = sessions["sessions"][0]["pid"].as_u64().with_context(|| sessions.to_string())?;
+        let name = std::fs::read_to_string(format!("/proc/{pid}/comm"))?;
+        assert_eq!(name.trim(), "timeout", "{sessions}");
+        reply(&hub, &question["id"], "B")?;
+        wait(&mut hook, PATIENCE)?;
+        let out = hook.wait_with_output()?;
+        let printed: Value = serde_json::from_slice(&out.stdout)?;
+        let answers = &printed["hookSpecificOutput"]["decision"]["updatedInput"]["answers"];
+        assert_eq!(*answers, json!({ "Which?": "B" }));
+
+        let mut hook = in_container(&command, own_proc)?;
+        let question = asked(&hub, &mut hook)?;
+        hook.kill()?;
+        hook.wait()?;
+        let end = Instant::now() + PATIENCE;
+        while !open(&hub)?.is_empty() {
+            ensure!(Instant::now() < end, "the question of a container that is gone is open");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        let over = show(&hub, &question["id"])?;
+        assert_eq!(over["outcome"]["cause"]["type"], "agentExited", "{over}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_question_ends_when_the_only_sign_of_its_agent_has_gone() -> Result<()> {
+    let hub = hub()?;
+    // A process of a namespace that this hub cannot see: only its hook shows that it lives, and no hook waits.
+    let body = json!({ "hook": format!("{:0>32}", 1), "pid": 7, "pidNamespace": 1, "input": input("PermissionRequest", None) });
+    let (status, word) = hub.http_as(&hub.ask_token()?, "POST", "/v1/hooks/claude", Some(&body))?;
+    ensure!(status == 200, "{word}");
+    let (_, sessions) = hub.http("GET", "/v1/sessions", None)?;
+    assert_eq!(sessions["sessions"][0]["pid"], Value::Null, "the number 7 is another process here");
+    let end = Instant::now() + 2 * PATIENCE;
+    while !open(&hub)?.is_empty() {
+        ensure!(Instant::now() < end, "the question of a container that is gone is open");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    let over = show(&hub, &word["questionId"])?;
+    assert_eq!(over["status"], "cancelled", "{over}");
+    assert_eq!(over["outcome"]["cause"]["type"], "sourceLost", "{over}");
+    let (_, sessions) = hub.http("GET", "/v1/sessions?live=true", None)?;
+    assert_eq!(sessions["sessions"], json!([]), "it is not known to live");
+    Ok(())
+}
+
+#[test]
+fn a_hook_reaches_the_hub_that_the_environment_names_with_a_token_that_may_only_ask() -> Result<()> {
+    let hub = hub()?;
+    let empty = tempfile::tempdir()?;
+    let mut command = hub.command(["hook", "claude"]);
+    command
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("ASKD_HOOK_PATIENCE_MS", "60000")
+        .env("ASKD_DATA", empty.path().join("no-hub-here"))
+        .env("ASKD_URL", &hub.url);
+    // The token of the data folder is shown to no address.
+    let ran = run(&mut command, &input("PermissionRequest", None).to_string())?;
+    assert!(ran.code == 0 && ran.stdout.is_empty() && open(&hub)?.is_empty(), "{ran:?}");
+    command.env("ASKD_TOKEN", hub.ask_token()?);
+    let mut hook = in_container(&command, true)?;
+    let question = asked(&hub, &mut hook)?;
+    reply(&hub, &question["id"], "A")?;
+    wait(&mut hook, PATIENCE)?;
+    let printed: Value = serde_json::from_slice(&hook.wait_with_output()?.stdout)?;
+    let answers = &printed["hookSpecificOutput"]["decision"]["updatedInput"]["answers"];
+    assert_eq!(*answers, json!({ "Which?": "A" }));
+    assert_eq!(show(&hub, &question["id"])?["delivery"]["state"], "sent");
+    Ok(())
+}
+
 #[test]
 fn the_hook_is_silent_where_it_has_nothing_to_say() -> Result<()> {
     let mut hub = hub()?;
@@ -227,11 +470,7 @@ fn the_hook_is_silent_where_it_has_nothing_to_say() -> Result<()> {
     let missed = checks.iter().find(|check| check["name"] == "missed questions").context("none missed")?;
     let detail = missed["detail"].as_str().context("no detail")?;
     assert!(detail.starts_with("1 in 7 days") && detail.ends_with(": Which?"), "{detail}");
-    // Something else listens where the hub was, and says nothing.
-    let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
-    let info = json!({ "url": format!("http://{}", listener.local_addr()?), "pid": std::process::id(), "version": "0" });
-    std::fs::write(hub.data.join("hub.json"), info.to_string())?;
-    silent(&hub, &asks, &[])
+    Ok(())
 }
 
 #[test]
@@ -261,9 +500,10 @@ fn installing_and_uninstalling_leave_no_trace() -> Result<()> {
     assert_eq!(again.json()?["state"], "unchanged");
     assert_eq!(std::fs::read_to_string(&user)?, installed);
     assert_eq!(askd(&["uninstall", "claude"])?.code, 0);
-    assert!(!user.exists());
+    assert!(!folder.path().join(".claude").exists());
     // A file of the user's, written in an odd way: restored to the byte, also where only its parts can tell.
     let odd = "{ \"hooks\" : {\"PreToolUse\":[ ] ,\"PermissionRequest\":[]},\n\t\"model\":\"opus\"}";
+    std::fs::create_dir(folder.path().join(".claude"))?;
     std::fs::write(&user, odd)?;
     std::fs::set_permissions(&user, std::fs::Permissions::from_mode(0o640))?;
     assert_eq!(askd(&["install", "claude"])?.code, 0);
@@ -294,6 +534,10 @@ fn a_transcript_shows_a_question_and_a_hook_that_is_slower_than_the_answer_still
     let project = config.path().join("projects/-w-app");
     std::fs::create_dir_all(&project)?;
     let hub = Hub::builder(env!("CARGO_BIN_EXE_askd")).env("CLAUDE_CONFIG_DIR", config.path()).start()?;
+    // A hook is waited for only where one is installed.
+    let settings = config.path().join("settings.json");
+    let installed = hub.run(["install", "claude", "--settings", &settings.to_string_lossy()])?;
+    ensure!(installed.code == 0, "{installed:?}");
     let path = project.join(format!("{SESSION}.jsonl"));
     let append = |line: Value| -> Result<()> {
         let mut file = std::fs::File::options().create(true).append(true).open(&path)?;
@@ -327,12 +571,19 @@ fn a_transcript_shows_a_question_and_a_hook_that_is_slower_than_the_answer_still
     append(asks("toolu_1"))?;
     let asked = until("question", &|| Ok(open(&hub)?.pop()))?;
     assert_eq!((&asked["tool"]["callId"], &asked["context"]["cwd"]), (&json!("toolu_1"), &json!("/w/app")));
-    reply(&hub, &asked["id"], "B")?;
     let mut given = input("PermissionRequest", None);
     given["session_id"] = json!(SESSION);
     given["transcript_path"] = json!(path);
-    let word = report(&hub, "1", given.clone())?;
-    assert_eq!((&word["state"], &word["questionId"]), (&json!("decided"), &asked["id"]));
+    // The answer is held until its hook has come.
+    std::thread::scope(|scope| -> Result<()> {
+        let replied = scope.spawn(|| reply(&hub, &asked["id"], "B"));
+        let word = until("decision", &|| {
+            let word = report(&hub, "1", given.clone())?;
+            Ok(Some(word).filter(|word| word["state"] == "decided"))
+        })?;
+        assert_eq!(word["questionId"], asked["id"]);
+        replied.join().map_err(|_| anyhow::anyhow!("the reply panicked"))?
+    })?;
     // A record of the request repeats the result without its structure; only the result itself is evidence.
     append(result("api-request-blob", "toolu_1", "B"))?;
     append(result("user", "toolu_1", "B"))?;
@@ -345,7 +596,7 @@ fn a_transcript_shows_a_question_and_a_hook_that_is_slower_than_the_answer_still
     append(result("user", "toolu_2", "own words"))?;
     let over = |question: Value| Some(question).filter(|question| question["status"] != "requested");
     let settled = until("end", &|| Ok(over(show(&hub, &second["id"])?)))?;
-    assert_eq!(settled["outcome"]["answers"], json!([["own words"]]));
+    assert_eq!(askd_testkit::given(&settled["outcome"]["answers"]), json!([["own words"]]));
     assert_eq!(report(&hub, "2", given)?["state"], "over");
     assert!(open(&hub)?.is_empty());
     // Another folder in its place is watched too.

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failure here is a failed test")]
 
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -92,6 +93,7 @@ fn the_demo_asks_and_goes_on_with_each_answer_and_leaves_nothing_behind() {
     assert!(demo.see("inbox: http://127.0.0.1:").contains("/#login="));
     let data = demo.see("export ASKD_DATA=").split_once('=').unwrap().1.to_owned();
     let data = Path::new(&data);
+    assert_eq!(std::fs::metadata(data).unwrap().permissions().mode() & 0o777, 0o700);
     answer(data, &["JWT"]);
     demo.see(r#"received: {"status":"answered","answers":[["jwt"]]}"#);
     answer(data, &["Logging", "Metrics, traces"]);
@@ -145,4 +147,19 @@ fn an_agent_that_is_run_shows_what_it_says_and_takes_an_answer_from_elsewhere() 
     );
     let unknown = hub.run(["run", "nobody", "--prompt", "x"]).unwrap();
     assert!(unknown.code != 0 && unknown.stderr.contains("nobody"), "{unknown:?}");
+}
+
+#[test]
+fn an_agent_that_is_run_goes_on_when_the_hub_comes_back_elsewhere() {
+    let mut hub = Hub::start(ASKD).unwrap();
+    let mut running =
+        Running::start(&mut hub.command(["run", "mock", "--prompt", "question", "--no-inline"]));
+    running.see("waiting for an answer: askd answer");
+    hub.kill().unwrap();
+    running.see("the hub is gone");
+    hub.restart_elsewhere().unwrap();
+    running.see("connected again");
+    answer(&hub.data, &["--pick", "1"]);
+    running.see("received: ");
+    assert_eq!(wait(&mut running.child, PATIENCE).unwrap().code(), Some(0), "{:#?}", running.seen);
 }

@@ -16,11 +16,10 @@ fn without_a_hub_every_command_says_how_to_start_one() {
     let commands: [&[&str]; 6] =
         [&["list"], &["show", "x"], &["answer", "x", "y"], &["watch"], &["open"], &["token", "list"]];
     for args in commands {
-        // A port that nobody listens on, instead of the default one, where the user's own hub may be.
-        let ran = run(hub.command(args).args(["--url", &hub.url]), "").unwrap();
+        let ran = hub.run(args).unwrap();
         assert!(ran.code == 3 && ran.stderr.ends_with("start it with: askd up\n"), "{args:?} gave {ran:?}");
     }
-    let doctor = run(hub.command(["doctor"]).args(["--url", &hub.url]), "").unwrap();
+    let doctor = hub.run(["doctor"]).unwrap();
     assert!(doctor.code == 3 && doctor.stdout.contains("and has ended"), "{doctor:?}");
     assert!(doctor.stdout.contains("-> start it with: askd up"), "{doctor:?}");
 }
@@ -164,7 +163,7 @@ fn the_doctor_finds_what_is_wrong() {
     }
     std::fs::set_permissions(hub.data.join("token"), std::fs::Permissions::from_mode(0o644)).unwrap();
     let open = hub.run(["doctor", "--json"]).unwrap();
-    assert_eq!((open.code, state(&open.json().unwrap(), "token file")), (0, json!("warn")));
+    assert_eq!((open.code, state(&open.json().unwrap(), "token file")), (1, json!("fail")));
     let stranger = ["doctor", "--json", "--token", "askd_wrong", "--url", &hub.url];
     let stranger = hub.run(stranger).unwrap();
     assert_eq!((stranger.code, state(&stranger.json().unwrap(), "token")), (6, json!("fail")));
@@ -177,7 +176,7 @@ fn the_doctor_tells_of_agents_that_live_on_without_a_hub() {
     assert_eq!(hub.http("POST", "/v1/sessions", Some(&start)).unwrap().0, 201);
     hub.kill().unwrap();
     let holder = hub.holders()[0];
-    let doctor = run(hub.command(["doctor"]).args(["--url", &hub.url]), "").unwrap();
+    let doctor = hub.run(["doctor"]).unwrap();
     let told = format!("goes on without a hub: holder {holder}, agent ");
     assert!(doctor.code == 3 && doctor.stdout.contains(&told), "{doctor:?}");
     assert!(doctor.stdout.contains("the next askd up takes it up again"), "{doctor:?}");

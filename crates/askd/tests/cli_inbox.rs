@@ -22,7 +22,7 @@ fn single() -> Value {
 
 fn answers(ran: &Ran) -> Value {
     assert_eq!(ran.code, 0, "{ran:?}");
-    ran.json().unwrap()["outcome"]["answers"].clone()
+    askd_testkit::given(&ran.json().unwrap()["outcome"]["answers"])
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn the_first_answer_wins_and_the_exit_code_says_so() {
     let error: Value = serde_json::from_str(&other.stderr).unwrap();
     assert_eq!((other.code, &error["exitCode"]), (5, &json!(5)));
     assert_eq!(error["problem"]["code"], json!("already_settled"));
-    assert_eq!(error["problem"]["question"]["outcome"]["answers"], json!([["JWT"]]));
+    assert_eq!(askd_testkit::given(&error["problem"]["question"]["outcome"]["answers"]), json!([["JWT"]]));
     assert_eq!(hub.run(["answer", &id]).unwrap().code, 5, "nobody is asked for what is settled");
 }
 
@@ -107,6 +107,68 @@ fn values_are_safe_whatever_is_in_them() {
     let id = ask(&hub, free);
     let ran = hub.run(["answer", "--json", "--", &id, "--not-a-flag"]).unwrap();
     assert_eq!(answers(&ran), json!([["--not-a-flag"]]));
+}
+
+#[test]
+fn a_text_that_could_be_several_options_is_not_sent_and_the_receipt_shows_labels() {
+    let hub = hub();
+    let replicas = json!({ "questions": [{ "question": "How many?", "options": [{ "label": "2 replicas", "value": "0" },
+        { "label": "4 replicas", "value": "1" }, { "label": "8 replicas", "value": "2" }] }] });
+    let id = ask(&hub, replicas.clone());
+    let piped = run(&mut hub.command(["answer", &id, "--stdin"]), "2\n").unwrap();
+    for ran in [hub.run(["answer", &id, "2"]).unwrap(), hub.run(["answer", &id, "-i", "1=2"]).unwrap(), piped]
+    {
+        assert!(
+            ran.code == 7 && ran.stderr.contains("the number of 4 replicas and the value of 8"),
+            "{ran:?}"
+        );
+    }
+    // Neither do own words become the option that has them as its value.
+    let own = hub.run(["answer", &id, "2", "--own-words"]).unwrap();
+    assert!(own.code == 7 && own.stderr.contains("8 replicas"), "{own:?}");
+    let none = hub.run(["answer", &id, "--value", "8 replicas"]).unwrap();
+    assert!(none.code == 7 && none.stderr.contains("is not one of: 0, 1, 2"), "{none:?}");
+    assert_eq!(hub.run(["show", &id, "--json"]).unwrap().json().unwrap()["status"], json!("requested"));
+    let picked = hub.run(["answer", &id, "--value", "2"]).unwrap();
+    assert!(picked.code == 0 && picked.stdout.contains(": 8 replicas\n"), "{picked:?}");
+    let outcome = hub.run(["show", &id, "--json"]).unwrap().json().unwrap()["outcome"].clone();
+    assert_eq!(outcome["answers"], json!([{ "picks": ["2"], "labels": ["8 replicas"], "words": [] }]));
+    let shown = hub.run(["show", &id]).unwrap();
+    assert!(shown.stdout.contains("3) 8 replicas [2]"), "{shown:?}");
+    for (words, wanted) in [
+        (&["--pick", "2"][..], json!({ "picks": ["1"], "labels": ["4 replicas"], "words": [] })),
+        (&["--own-words", "twelve"], json!({ "picks": [], "labels": [], "words": ["twelve"] })),
+        (
+            &["--answers", r#"[{"picks":["0"]}]"#],
+            json!({ "picks": ["0"], "labels": ["2 replicas"], "words": [] }),
+        ),
+        (
+            &["--answers", r#"[["8 replicas"]]"#],
+            json!({ "picks": ["2"], "labels": ["8 replicas"], "words": [] }),
+        ),
+    ] {
+        let id = ask(&hub, replicas.clone());
+        let args: Vec<&str> = ["answer", &id, "--json"].into_iter().chain(words.iter().copied()).collect();
+        let ran = hub.run(&args).unwrap();
+        assert_eq!(ran.code, 0, "{ran:?}");
+        assert_eq!(ran.json().unwrap()["outcome"]["answers"], json!([wanted]), "{words:?}");
+    }
+}
+
+#[test]
+fn a_secret_that_is_piped_is_not_warned_of() {
+    let hub = hub();
+    let secret = json!({ "questions": [{ "question": "Key?", "secret": true }] });
+    let warning = "a secret on the command line";
+    let id = ask(&hub, secret.clone());
+    let json = run(&mut hub.command(["answer", &id, "--answers", "-"]), r#"[["hunter2"]]"#).unwrap();
+    assert!(json.code == 0 && !json.stderr.contains(warning), "{json:?}");
+    let id = ask(&hub, secret.clone());
+    let text = run(&mut hub.command(["answer", &id, "--stdin"]), "hunter2").unwrap();
+    assert!(text.code == 0 && !text.stderr.contains(warning), "{text:?}");
+    let id = ask(&hub, secret);
+    let typed = hub.run(["answer", &id, "--answers", r#"[["hunter2"]]"#]).unwrap();
+    assert!(typed.code == 0 && typed.stderr.contains(warning), "{typed:?}");
 }
 
 #[test]
@@ -150,7 +212,20 @@ fn an_error_names_the_item_as_show_does_and_is_safe_for_a_terminal() {
     let bad = ran.stderr.chars().find(|c| *c != '\n' && (c.is_control() || *c == '\u{202e}'));
     assert_eq!((ran.code, bad), (7, None), "{ran:?}");
     let error: Value = serde_json::from_str(&ran.stderr).unwrap();
-    assert_eq!(error["problem"]["errors"][0]["field"], "answers[1][0]", "the API's own words: {error}");
+    assert_eq!(error["problem"]["errors"][0]["field"], "answers[1].words[0]", "the API's own words: {error}");
+}
+
+#[test]
+fn a_secret_is_warned_of_where_others_can_see_it_and_not_on_stdin() {
+    let hub = hub();
+    let question = json!({ "questions": [{ "question": "Key?", "secret": true }] });
+    let json = r#"[["hunter2"]]"#;
+    for (arg, warned) in [(json, true), ("-", false)] {
+        let id = ask(&hub, question.clone());
+        let ran = run(&mut hub.command(["answer", &id, "--answers", arg]), json).unwrap();
+        assert_eq!(ran.code, 0, "{ran:?}");
+        assert_eq!(ran.stderr.contains("secret on the command line"), warned, "{arg}: {ran:?}");
+    }
 }
 
 #[test]
@@ -161,6 +236,20 @@ fn a_secret_that_is_skipped_is_not_warned_of() {
         let id = ask(&hub, question.clone());
         let ran = hub.run(["answer", &id, "-i", "1=so", "-i", secret]).unwrap();
         assert_eq!((ran.code, ran.stderr.contains("can be seen by others")), (0, warned), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_conflict_does_not_tell_the_secret_that_won() {
+    let hub = hub();
+    let id = ask(&hub, json!({ "questions": [{ "question": "Key?", "secret": true }] }));
+    assert_eq!(hub.run(["answer", &id, "hunter2"]).unwrap().code, 0);
+    for words in [&["answer", &id][..], &["answer", &id, "other"], &["reject", &id]] {
+        let ran = hub.run(words).unwrap();
+        assert!(
+            ran.code == 5 && ran.stderr.contains("(secret)") && !ran.stderr.contains("hunter2"),
+            "{ran:?}"
+        );
     }
 }
 

@@ -94,6 +94,23 @@ fn no_event_is_lost_or_repeated_when_the_hub_is_killed_and_comes_back() {
 }
 
 #[test]
+fn a_hub_that_comes_back_elsewhere_is_found_and_its_old_port_learns_nothing() {
+    let mut hub = Hub::start(env!("CARGO_BIN_EXE_askd")).unwrap();
+    ask(&hub, "before");
+    let watch = Watch::start(&hub, &["--json"]);
+    assert_eq!(watch.event().2, "before");
+    let old = hub.url.trim_start_matches("http://").to_owned();
+    hub.kill().unwrap();
+    let thief = std::net::TcpListener::bind(old).unwrap();
+    thief.set_nonblocking(true).unwrap();
+    hub.restart_elsewhere().unwrap();
+    ask(&hub, "after");
+    assert_eq!(watch.event().2, "after");
+    let tried = thief.accept().map(|_| ()).map_err(|error| error.kind());
+    assert_eq!(tried, Err(std::io::ErrorKind::WouldBlock));
+}
+
+#[test]
 fn ctrl_c_ends_it_and_a_reader_that_leaves_does_no_harm() {
     let hub = Hub::start(env!("CARGO_BIN_EXE_askd")).unwrap();
     ask(&hub, "Open?");
@@ -101,6 +118,14 @@ fn ctrl_c_ends_it_and_a_reader_that_leaves_does_no_harm() {
     watch.line();
     signal(watch.child.id(), "INT").unwrap();
     assert_eq!(wait(&mut watch.child, PATIENCE).unwrap().code(), Some(130));
+
+    // As in `askd watch | head -1`: nothing more happens, and it ends.
+    let mut watch = hub.command(["watch"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(watch.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let status = wait(&mut watch, PATIENCE);
+    drop(watch.kill());
+    assert_eq!(status.unwrap().code(), Some(0));
 
     // More than a pipe holds, so that the command is still writing when its reader leaves.
     for _ in 0..100 {

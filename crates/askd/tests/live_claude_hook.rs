@@ -59,6 +59,11 @@ fn main() -> ExitCode {
         .test("conversation_resumed_in_another_terminal", &["claude"], observed::resumed)
         .test("talked_about_in_the_terminal", &["claude"], observed::talked_about)
         .test("observed_without_hooks", &["claude"], observed::without_hooks)
+        .test("asked_in_a_container", &["claude"], observed::in_container)
+        .test("waits_for_a_permission", &["claude"], || observed::waits_for_permission("claude"))
+        .test("waits_for_a_permission_2_1_328", &["claude-2.1.328"], || {
+            observed::waits_for_permission("claude-2.1.328")
+        })
         .test("asked_before_the_hub_was_there", &["claude"], || observed::asked_before("claude"))
         .test("asked_before_the_hub_was_there_2_1_120", &["claude-2.1.120"], || {
             observed::asked_before("claude-2.1.120")
@@ -96,7 +101,7 @@ async fn inbox_wins() -> Result<()> {
         ensure!(seen.text.contains(part), "{part} is not in {}", seen.text);
     }
     let question = stage.delivered(&asked, "confirmed").await?;
-    ensure!(question["outcome"]["answers"] == answers, "{question}");
+    ensure!(askd_testkit::given(&question["outcome"]["answers"]) == answers, "{question}");
     stage.shows("Thank you.").await?;
     stage.no_hook_left().await
 }
@@ -110,7 +115,7 @@ async fn terminal_wins(program: &'static str) -> Result<()> {
     ensure!(seen.text.contains("\"Which auth?\"=\"Session cookies\""), "{seen:?}");
     let settled = stage.settled(&asked).await?;
     ensure!(settled["status"] == "answered" && settled["outcome"]["by"]["surface"] == "agent", "{settled}");
-    ensure!(settled["outcome"]["answers"] == json!([["Session cookies"]]), "{settled}");
+    ensure!(askd_testkit::given(&settled["outcome"]["answers"]) == json!([["Session cookies"]]), "{settled}");
     ensure!(settled["delivery"].is_null(), "{settled}");
     stage.no_hook_left().await
 }
@@ -129,8 +134,14 @@ async fn overtaken() -> Result<()> {
     ensure!(seen.text.contains("\"Which auth?\"=\"JWT\""), "{seen:?}");
     let question = stage.delivered(&asked, "failed").await?;
     ensure!(question["delivery"]["error"]["reason"] == "overtaken", "{question}");
-    ensure!(question["outcome"]["agentReceived"]["answers"] == json!([["JWT"]]), "{question}");
-    ensure!(question["outcome"]["answers"] == json!([["Session cookies"]]), "{question}");
+    ensure!(
+        askd_testkit::given(&question["outcome"]["agentReceived"]["answers"]) == json!([["JWT"]]),
+        "{question}"
+    );
+    ensure!(
+        askd_testkit::given(&question["outcome"]["answers"]) == json!([["Session cookies"]]),
+        "{question}"
+    );
     signal(hooks[0], "CONT")?;
     stage.no_hook_left().await
 }
@@ -159,14 +170,24 @@ async fn same_instant() -> Result<()> {
     let question = told.await?;
     let (outcome, delivery) = (&question["outcome"], &question["delivery"]);
     if seen.text.contains("\"Which auth?\"=\"JWT\"") {
-        ensure!(outcome["answers"] == json!([["JWT"]]) && delivery["state"] == "confirmed", "{question}");
+        ensure!(
+            askd_testkit::given(&outcome["answers"]) == json!([["JWT"]]) && delivery["state"] == "confirmed",
+            "{question}"
+        );
     } else {
         ensure!(seen.text.contains("\"Which auth?\"=\"Session cookies\""), "{seen:?}");
         if outcome["by"]["surface"] == "agent" {
-            ensure!(answered?.0 == 409 && outcome["answers"] == json!([["Session cookies"]]), "{question}");
+            ensure!(
+                answered?.0 == 409
+                    && askd_testkit::given(&outcome["answers"]) == json!([["Session cookies"]]),
+                "{question}"
+            );
         } else {
             ensure!(delivery["error"]["reason"] == "overtaken", "{question}");
-            ensure!(outcome["agentReceived"]["answers"] == json!([["Session cookies"]]), "{question}");
+            ensure!(
+                askd_testkit::given(&outcome["agentReceived"]["answers"]) == json!([["Session cookies"]]),
+                "{question}"
+            );
         }
     }
     stage.no_hook_left().await

@@ -4,6 +4,7 @@
 #[path = "live_opencode_tui/stage.rs"]
 mod stage;
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
@@ -63,7 +64,7 @@ async fn terminal_wins() -> Result<()> {
     stage.key("2").await?;
     let settled = stage.becomes(&asked, "/status", "answered").await?;
     ensure!(settled["outcome"]["by"]["surface"] == "agent", "{settled}");
-    ensure!(settled["outcome"]["answers"] == json!([["Green"]]), "{settled}");
+    ensure!(askd_testkit::given(&settled["outcome"]["answers"]) == json!([["Green"]]), "{settled}");
     ensure!(settled["delivery"].is_null(), "{settled}");
     ensure!(stage.model_saw(1).await?.contains("\"Which colour?\"=\"Green\""));
     ensure!(stage.settle(&asked, "reply", &json!({ "answers": [["Red"]] }))? == 409);
@@ -118,7 +119,7 @@ async fn permission_in_terminal() -> Result<()> {
     stage.shows("Permission required").await?;
     stage.key("Enter").await?;
     let settled = stage.becomes(&asked, "/status", "answered").await?;
-    ensure!(settled["outcome"]["answers"] == json!([["once"]]), "{settled}");
+    ensure!(askd_testkit::given(&settled["outcome"]["answers"]) == json!([["once"]]), "{settled}");
     ensure!(settled["outcome"]["by"]["surface"] == "agent", "{settled}");
     ensure!(stage.model_saw(1).await?.contains("hi-there"));
     Ok(())
@@ -152,9 +153,13 @@ async fn hub_hangs() -> Result<()> {
     stage.install()?;
     stage.hub.kill()?;
     // It takes connections and never answers.
-    let hung = std::net::TcpListener::bind("127.0.0.1:0")?;
-    let hub =
-        json!({ "url": format!("http://{}", hung.local_addr()?), "pid": std::process::id(), "version": "0" });
+    let path = stage.hub.data.join("hub.sock");
+    std::fs::remove_file(&path)?;
+    let hung = std::os::unix::net::UnixListener::bind(&path)?;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
+    // And something listens where the killed hub's port was.
+    let thief = std::net::TcpListener::bind("127.0.0.1:0")?;
+    let hub = json!({ "url": format!("http://{}", thief.local_addr()?), "pid": std::process::id(), "version": "0" });
     std::fs::write(stage.hub.data.join("hub.json"), hub.to_string())?;
     stage.open_terminal("single", &[], &[])?;
     stage.shows(DIALOG).await?;
@@ -163,6 +168,8 @@ async fn hub_hangs() -> Result<()> {
     stage.shows("Thank you.").await?;
     hung.set_nonblocking(true)?;
     ensure!(hung.accept().is_ok(), "the plugin has not tried it");
+    thief.set_nonblocking(true)?;
+    ensure!(thief.accept().is_err(), "the plugin has tried a port");
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::fs;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -42,7 +43,7 @@ fn what_was_installed_is_taken_away_to_the_byte() -> Result<()> {
             fs::create_dir_all(path.parent().unwrap())?;
             fs::write(path, text)?;
         }
-        fs::create_dir_all(home.join("data"))?;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(home.join("data"))?;
         let before = all(&home);
         let ran = askd(&home, &["install", "opencode", "--dry-run"])?;
         ensure!(ran.code == 0 && ran.stdout.contains("+ ") && ran.stdout.contains("askd.js"), "{ran:?}");
@@ -93,7 +94,7 @@ fn what_is_not_askds_is_left_alone() -> Result<()> {
         ensure!(ran.code == 1 && ran.stderr.contains("is not askd's"), "{ran:?}");
     }
     assert_eq!(all(&config), before);
-    for words in [["install", "opencode", "--local"], ["install", "claude", "--config-dir=x"]] {
+    for words in [["install", "opencode", "--local"], ["install", "opencode", "--settings=x"]] {
         let ran = askd(&home, &words)?;
         ensure!(ran.code == 2 && ran.stderr.contains("is not for this agent"), "{ran:?}");
     }

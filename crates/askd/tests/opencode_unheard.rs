@@ -9,12 +9,13 @@ use anyhow::{Context as _, Result, ensure};
 use askd_testkit::hub::Hub;
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::State;
+use axum::extract::{Path, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
-use axum::routing::get;
+use axum::routing::{get, post};
 use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
+use tokio::sync::{Mutex, broadcast};
 
 /// Less than the 35 s after which askd makes a silent connection anew, and lists everything because of that.
 const PATIENCE: Duration = Duration::from_secs(25);
@@ -126,4 +127,148 @@ async fn a_question_of_which_no_event_came_is_found_with_the_next_event() -> Res
 #[tokio::test(flavor = "multi_thread")]
 async fn a_question_of_which_no_event_came_is_found_after_a_while_without_any() -> Result<()> {
     seen_once(None, 3).await
+}
+
+/// A server that tells what the test has it tell.
+#[derive(Clone)]
+struct Told {
+    events: broadcast::Sender<Bytes>,
+    /// What waits in it now.
+    listed: Arc<Mutex<Vec<Value>>>,
+    /// Bodies of replies to `que_1`.
+    replies: Arc<Mutex<Vec<String>>>,
+}
+
+impl Told {
+    async fn start() -> Result<(Self, String)> {
+        let server =
+            Self { events: broadcast::channel(16).0, listed: Arc::default(), replies: Arc::default() };
+        let empty = || get(async || axum::Json(json!([])));
+        let routes = Router::new()
+            .route("/global/event", get(Self::stream))
+            .route(
+                "/question",
+                get(async |State(told): State<Self>| axum::Json(json!(*told.listed.lock().await))),
+            )
+            .route("/question/que_1/reply", post(Self::replied))
+            .route("/permission", empty())
+            .route("/experimental/session", empty())
+            .route("/session/ses_1/message/{id}", get(Self::message))
+            .with_state(server.clone());
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+        let url = format!("http://{}", listener.local_addr()?);
+        tokio::spawn(async move { axum::serve(listener, routes).await });
+        Ok((server, url))
+    }
+
+    async fn stream(State(told): State<Self>) -> impl IntoResponse {
+        let next = |mut events: broadcast::Receiver<Bytes>| async move {
+            events.recv().await.ok().map(|event| (event, events))
+        };
+        let events = stream::unfold(told.events.subscribe(), next);
+        let events = stream::iter([frame("server.connected"), frame(HEARTBEAT)]).chain(events);
+        (
+            [(CONTENT_TYPE, "text/event-stream")],
+            Body::from_stream(events.map(Ok::<_, std::convert::Infallible>)),
+        )
+    }
+
+    async fn replied(State(told): State<Self>, body: String) -> impl IntoResponse {
+        told.replies.lock().await.push(body);
+        axum::Json(true)
+    }
+
+    async fn message(Path(id): Path<String>) -> impl IntoResponse {
+        let part = json!({ "id": "prt_1", "type": "tool", "sessionID": "ses_1", "messageID": id, "callID": id.replace("msg", "call"),
+            "tool": "question", "state": { "status": "running" } });
+        axum::Json(json!({ "info": {}, "parts": [part] }))
+    }
+
+    async fn ask(&self, question: &Value) -> Result<()> {
+        *self.listed.lock().await = vec![question.clone()];
+        self.tell("question.asked", question)
+    }
+
+    async fn settle(&self, picks: Value) -> Result<()> {
+        self.listed.lock().await.clear();
+        self.tell(
+            "question.replied",
+            &json!({ "sessionID": "ses_1", "requestID": "que_1", "answers": [picks] }),
+        )
+    }
+
+    fn tell(&self, kind: &str, properties: &Value) -> Result<()> {
+        let event = json!({ "payload": { "type": kind, "properties": properties } });
+        self.events.send(Bytes::from(format!("data: {event}\n\n")))?;
+        Ok(())
+    }
+}
+
+/// `que_1`, as another call asks it each time.
+fn asked(call: u8, text: &str) -> Value {
+    let item =
+        json!({ "question": text, "header": "h", "options": [{ "label": "Red" }, { "label": "Blue" }] });
+    json!({ "id": "que_1", "sessionID": "ses_1", "questions": [item],
+        "tool": { "messageID": format!("msg_{call}"), "callID": format!("call_{call}") } })
+}
+
+/// The questions of a hub, the newest first, once they have these states.
+async fn states(hub: &Hub, wanted: &[&str]) -> Result<Vec<Value>> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let (_, list) = hub.http("GET", "/v1/questions", None)?;
+        let found = list["questions"].as_array().context("no list")?;
+        if found
+            .iter()
+            .map(|question| question["status"].as_str().unwrap_or_default())
+            .eq(wanted.iter().copied())
+        {
+            return Ok(found.clone());
+        }
+        ensure!(Instant::now() < end, "not {wanted:?}: {list}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_under_the_id_of_one_that_is_over_is_shown_and_answered() -> Result<()> {
+    let (server, url) = Told::start().await?;
+    let mut hub = Hub::builder(env!("CARGO_BIN_EXE_askd")).arg("--no-observe").start()?;
+    let attach = json!({ "kind": "opencode", "url": url });
+    let (status, said) = hub.http("POST", "/v1/sources", Some(&attach))?;
+    ensure!(status < 300, "{status}: {said}");
+    let end = Instant::now() + PATIENCE;
+    while server.events.receiver_count() == 0 {
+        ensure!(Instant::now() < end, "the hub never listened");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    server.ask(&asked(1, "One?")).await?;
+    states(&hub, &["requested"]).await?;
+    server.settle(json!(["Red"])).await?;
+    states(&hub, &["answered"]).await?;
+    // Told once more, it is the same that is over.
+    server.tell("question.asked", &asked(1, "One?"))?;
+    server.ask(&asked(2, "Two?")).await?;
+    let open = states(&hub, &["requested", "answered"]).await?;
+    assert_eq!(open[0]["questions"][0]["question"], "Two?");
+    hub.kill()?;
+    while server.events.receiver_count() > 0 {
+        ensure!(Instant::now() < end + PATIENCE, "the killed hub listens");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    hub.restart()?;
+    let path = format!("/v1/questions/{}/reply", open[0]["id"].as_str().context("no id")?);
+    let (status, said) = hub.http("POST", &path, Some(&json!({ "answers": [["Blue"]] })))?;
+    ensure!(status == 200, "{status}: {said}");
+    let end = Instant::now() + PATIENCE;
+    while server.replies.lock().await.is_empty() {
+        ensure!(Instant::now() < end, "the answer never arrived");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(*server.replies.lock().await, [r#"{"answers":[["Blue"]]}"#]);
+    server.settle(json!(["Blue"])).await?;
+    let all = states(&hub, &["answered", "answered"]).await?;
+    assert_eq!(all[0]["outcome"]["answers"][0]["picks"], json!(["Blue"]));
+    assert_eq!(all[1]["outcome"]["answers"][0]["picks"], json!(["Red"]));
+    Ok(())
 }

@@ -8,6 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
@@ -75,6 +76,11 @@ impl HubBuilder {
         hub.spawn()?;
         Ok(hub)
     }
+}
+
+/// A throw-away folder that a hub takes for its data: others cannot use it.
+pub fn private_folder() -> std::io::Result<TempDir> {
+    tempfile::Builder::new().permissions(std::fs::Permissions::from_mode(0o700)).tempdir()
 }
 
 /// A running hub. It is killed when it goes out of scope.

@@ -59,6 +59,15 @@ impl Terminal {
         }
     }
 
+    /// Waits until `text` was shown so many times.
+    pub fn see_times(&self, text: &str, times: usize) {
+        let end = Instant::now() + PATIENCE;
+        while self.screen().matches(text).count() < times {
+            assert!(Instant::now() < end, "not {times} times {text:?} on the screen:\n{}", self.screen());
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     pub fn keys(&mut self, text: &str) {
         self.keys.write_all(text.as_bytes()).unwrap();
         self.keys.flush().unwrap();

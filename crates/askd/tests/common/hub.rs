@@ -1,15 +1,20 @@
-//! Starts `askd up`, finds its address and ends it.
+//! Starts `askd up`, finds its address and ends it, with all that it has started.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
-use super::{Client, Events, within};
+use super::{Client, Events, LIMIT, within};
+
+/// Between two looks at processes that are about to end.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// A hub that is about to be started.
 pub struct Starting {
@@ -107,11 +112,11 @@ impl Starting {
         let read = |name: &str| fs::read_to_string(self.data.join(name)).unwrap().trim().to_owned();
         let owner = Client::new(&url, Some(&read("token")));
         let asker = Client::new(&url, Some(&read("ask-token")));
-        Hub { url, owner, asker, data: self.data, child, _lines: lines, _folder: self.folder }
+        Hub { url, owner, asker, data: self.data, child, _lines: lines, folder: self.folder }
     }
 
     /// Starts a hub and kills it after that time, wherever it is by then.
-    pub async fn killed_after(self, life: std::time::Duration) {
+    pub async fn killed_after(self, life: Duration) {
         let mut child = self.command().stdout(Stdio::null()).spawn().unwrap();
         tokio::time::sleep(life).await;
         child.kill().await.unwrap();
@@ -141,7 +146,46 @@ fn address(line: &str) -> Option<String> {
     Some(rest[..end].trim_end_matches('/').to_owned())
 }
 
-/// A running hub. It is killed when the value goes.
+/// The processes that hold agents of this data folder.
+pub fn holders(data: &Path) -> Vec<u32> {
+    let Ok(data) = data.canonicalize() else { return Vec::new() };
+    let is_ours = |pid: &u32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let mut words = line.split(|byte| *byte == 0).map(String::from_utf8_lossy).skip(1);
+        words.next().as_deref() == Some("holder")
+            && words.next().is_some_and(|spec| Path::new(spec.as_ref()).starts_with(&data))
+    };
+    processes().into_iter().filter(is_ours).collect()
+}
+
+fn processes() -> Vec<u32> {
+    let all = fs::read_dir("/proc").into_iter().flatten().flatten();
+    all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// The processes that these have started, and all that those have.
+fn started_by(parents: &[u32]) -> Vec<u32> {
+    let parent_of = |pid: u32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse::<u32>().ok()
+    };
+    let pairs: Vec<_> = processes().into_iter().filter_map(|pid| Some((pid, parent_of(pid)?))).collect();
+    let mut family = parents.to_vec();
+    let mut at = 0;
+    while let Some(parent) = family.get(at).copied() {
+        family.extend(pairs.iter().filter(|(_, of)| *of == parent).map(|(pid, _)| *pid));
+        at += 1;
+    }
+    family.split_off(parents.len())
+}
+
+fn kill(pid: u32) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        let _ = kill_process(pid, Signal::KILL);
+    }
+}
+
+/// A running hub. When the value goes it is killed, and so are the agents that it has started, which would live on.
 pub struct Hub {
     pub url: String,
     /// With the token that may do everything.
@@ -152,7 +196,32 @@ pub struct Hub {
     child: Child,
     /// Kept open, so that the hub can go on printing.
     _lines: Lines<BufReader<ChildStdout>>,
-    _folder: Option<TempDir>,
+    folder: Option<TempDir>,
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        // Another hub goes on with a folder that is not this one's, and with its agents.
+        if self.folder.is_none() {
+            return;
+        }
+        let end = Instant::now() + LIMIT;
+        let _ = self.child.start_kill();
+        // A hub that still runs may start another agent. One that was waited for before has ended.
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < end {
+            thread::sleep(LOOK_AGAIN);
+        }
+        loop {
+            let holders = holders(&self.data);
+            if holders.is_empty() || Instant::now() > end {
+                return;
+            }
+            // Found first: an agent whose holder is gone has another parent.
+            let agents = started_by(&holders);
+            holders.into_iter().chain(agents).for_each(kill);
+            thread::sleep(LOOK_AGAIN);
+        }
+    }
 }
 
 impl Hub {
@@ -193,7 +262,7 @@ impl Hub {
         self.signal(Signal::TERM);
         assert!(self.ended().await.success());
         let mut next = Starting::on(&self.data).start().await;
-        next._folder = self._folder.take();
+        next.folder = self.folder.take();
         next
     }
 }

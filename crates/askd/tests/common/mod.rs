@@ -8,7 +8,7 @@ mod raw;
 mod sse;
 
 pub use client::{Answer, Client};
-pub use hub::{Hub, Starting};
+pub use hub::{Hub, Starting, holders};
 pub use raw::raw;
 pub use sse::{Events, Frame};
 

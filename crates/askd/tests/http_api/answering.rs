@@ -48,7 +48,7 @@ async fn answer_given_twice_keeps_the_first() {
     let id = hub.asker.ask_text("Which?").await;
     let answerer = hub.owner.token_with(&["answer"]).await.with_header("Askd-Surface", "web");
     let first = answerer.reply(&id, json!([["this"]])).await.ok(200);
-    let outcome = json!({"status": "answered", "answers": [["this"]], "notes": null,
+    let outcome = json!({"status": "answered", "answers": [{"picks": [], "labels": [], "words": ["this"]}], "notes": null,
         "by": {"surface": "web", "actor": "answer"}, "cause": null, "at": first["outcome"]["at"], "agentReceived": null});
     assert_eq!(first["outcome"], outcome);
     let settled = hub.owner.everything().await;
@@ -136,11 +136,68 @@ async fn a_plan_can_be_approved_with_edits() {
     let reply = json!({"answers": [["approve"]], "editedPlan": "# Plan\n1. do less", "nextMode": "default", "notes": ["good"]});
     let answered = hub.owner.post(&path, &reply).await.ok(200);
     for (field, value) in [
-        ("answers", json!([["approve"]])),
+        ("answers", json!([{"picks": ["approve"], "labels": ["Approve"], "words": []}])),
         ("editedPlan", json!("# Plan\n1. do less")),
         ("nextMode", json!("default")),
         ("notes", json!(["good"])),
     ] {
         assert_eq!(answered["outcome"][field], value);
     }
+}
+
+#[tokio::test]
+async fn a_body_that_may_be_left_out_may_be_null() {
+    let hub = Hub::start().await;
+    for way in ["reject", "withdraw"] {
+        for claims_json in [true, false] {
+            let path = format!("/v1/questions/{}/{way}", hub.owner.ask_text("Which?").await);
+            let ended = if claims_json {
+                hub.owner.post_bytes(&path, "null").await
+            } else {
+                let request = hub.owner.request(reqwest::Method::POST, &path).body("null");
+                crate::common::Answer::of(request).await
+            };
+            assert_ne!(ended.ok(200)["status"], "requested", "{way}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_same_answer_in_another_spelling_is_the_same_success() {
+    let hub = Hub::start().await;
+    let ask = json!({"questions": [
+        {"question": "Which?", "multiple": true, "options": [{"label": "Apples", "value": "a"}, {"label": "Pears", "value": "p"}, "Figs"]},
+        {"question": "Why?"}]});
+    let id = hub.asker.ask(&ask).await["id"].as_str().unwrap().to_owned();
+    let reply = format!("/v1/questions/{id}/reply");
+    let first = r#"{"answers": [{"picks": ["a", "p"], "words": ["caf\u00e9"]}, {"words": ["because"]}]}"#;
+    let first = hub.owner.post_bytes(&reply, first).await.ok(200);
+    let settled = hub.owner.everything().await;
+    for same in [
+        r#"{"answers": [{"picks": ["p", "a"], "words": ["café"]}, {"words": ["because"]}]}"#,
+        r#"{"answers": [{"words": ["café"], "picks": ["p", "a"]}, {"picks": [], "words": ["because"]}]}"#,
+        r#"{"answers": [{"picks": ["a"], "words": ["Pears", "café"]}, {"words": ["because"]}]}"#,
+        r#"{"answers": [["a", "p", "café"], ["because"]]}"#,
+        r#"{"answers": [["café", "Pears", "Apples"], ["because"]]}"#,
+        r#"{"answers":[["\u0061","\u0070","caf\u00e9"],["\u0062ecause"]]}"#,
+        r#"{"notes": null, "answers": [["a", "p", "café"], ["because"]]}"#,
+        r#"{"notes": [], "answers": [["a", "p", "café"], ["because"]]}"#,
+        r#"{"notes": [null, ""], "answers": [["a", "p", "café"], ["because"]], "editedPlan": null, "nextMode": null}"#,
+        "\n {\t\"answers\" : [ [\"a\", \"p\", \"café\"], [\"because\"] ] }\r\n",
+    ] {
+        assert_eq!(hub.owner.post_bytes(&reply, same).await.ok(200), first, "{same}");
+    }
+    for other in [
+        r#"{"answers": [["a", "café"], ["because"]]}"#,
+        r#"{"answers": [["a", "p", "Figs", "café"], ["because"]]}"#,
+        r#"{"answers": [["a", "p", "Café"], ["because"]]}"#,
+        r#"{"answers": [["a", "p", "cafe\u0301"], ["because"]]}"#,
+        r#"{"answers": [["a", "p", "café"], ["because "]]}"#,
+        r#"{"answers": [["a", "p", "café"], []]}"#,
+        r#"{"answers": [["a", "p", "café"], ["because"]], "notes": ["so"]}"#,
+    ] {
+        let conflict = hub.owner.post_bytes(&reply, other).await.problem(409, "already_settled");
+        assert_eq!(conflict["question"], first, "{other}");
+    }
+    assert_eq!(hub.owner.everything().await, settled, "no second event, no change");
 }

@@ -370,6 +370,30 @@ async fn a_bad_last_event_id_is_named() {
 }
 
 #[tokio::test]
+async fn a_damaged_cursor_is_refused_wherever_it_is_damaged() {
+    let (hub, _, before) = furnished().await;
+    for order in ["asc", "desc"] {
+        let page = hub.owner.get(&format!("/v1/questions?limit=1&order={order}")).await.ok(200);
+        let cursor = page["nextCursor"].as_str().unwrap();
+        // Its last letters are the place in the list, and another place is a good cursor.
+        let place = cursor.len() - cursor.chars().rev().take_while(char::is_ascii_digit).count();
+        let mut damaged =
+            vec![format!("{cursor}-1"), format!("{cursor}%20"), format!("%2B{cursor}"), cursor.repeat(2)];
+        damaged.extend((1..place).map(|end| cursor[..end].to_owned()));
+        damaged.extend((0..place).map(|at| format!("{}!{}", &cursor[..at], &cursor[at + 1..])));
+        damaged.extend((0..place).map(|at| format!("{}{}", &cursor[..at], &cursor[at + 1..])));
+        damaged.extend(
+            ["-1", "1.5", "99999999999999999999", "x"].map(|end| format!("{}{end}", &cursor[..place])),
+        );
+        for cursor in damaged {
+            let path = format!("/v1/questions?limit=1&order={order}&cursor={cursor}");
+            hub.owner.get(&path).await.problem(400, "invalid_cursor");
+        }
+    }
+    assert_eq!(hub.owner.everything().await, before);
+}
+
+#[tokio::test]
 async fn a_cursor_of_another_store_is_refused() {
     let (hub, _, before) = furnished().await;
     let (other, _, _) = furnished().await;

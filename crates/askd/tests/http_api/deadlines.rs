@@ -22,7 +22,7 @@ async fn a_deadline_that_passes_ends_the_question_and_tells_the_asker() {
     let later = hub.asker.ask(&ask_until(&in_millis(3_600_000))).await;
     let expired = hub.asker.post("/v1/questions?wait=60", &ask_until(&in_millis(700))).await.ok(201);
     assert_eq!(expired["status"], "expired");
-    assert_eq!(expired["outcome"]["answers"], json!(null), "no answer is invented");
+    assert_eq!(askd_testkit::given(&expired["outcome"]["answers"]), json!(null), "no answer is invented");
     assert_eq!(expired["outcome"]["cause"], json!({"type": "deadlinePassed"}));
     assert_eq!(expired["outcome"]["by"], json!({"surface": "hub", "actor": null}));
     let id = expired["id"].as_str().unwrap();
@@ -42,6 +42,26 @@ async fn a_deadline_in_the_past_expires_at_once() {
     }
     let far = hub.asker.ask(&ask_until("9999-12-30T00:00:00Z")).await;
     assert_eq!(far["status"], "requested");
+}
+
+/// The clock of the deadlines never comes in time here: the answer does, at the same moment.
+#[tokio::test]
+async fn an_answer_that_comes_past_the_deadline_is_refused() {
+    let hub = Hub::start().await;
+    for what in ["reply", "reject", "withdraw"] {
+        for _ in 0..10 {
+            let asked = hub.asker.ask(&ask_until(&in_millis(0))).await;
+            let id = asked["id"].as_str().unwrap();
+            let (client, body) = match what {
+                "reply" => (&hub.owner, json!({"answers": [["late"]]})),
+                "reject" => (&hub.owner, json!({"mode": "decline"})),
+                _ => (&hub.asker, json!({"reason": "late"})),
+            };
+            let refused = client.post(&format!("/v1/questions/{id}/{what}"), &body).await;
+            let problem = refused.problem(409, "already_settled");
+            assert_eq!(problem["question"]["status"], "expired");
+        }
+    }
 }
 
 #[tokio::test]

@@ -94,3 +94,46 @@ mod crowding {
         waiting.await.unwrap().ok(200);
     }
 }
+
+mod overtaken {
+    use serde_json::json;
+
+    use askd_core::Timestamp;
+    use askd_store::Retention;
+
+    use super::InProcess;
+    use crate::common::{Frame, within};
+
+    /// Far more than the sockets hold, so that the hub waits for the reader in the middle.
+    const QUESTIONS: usize = 100;
+    const TEXT_BYTES: usize = 200_000;
+
+    #[tokio::test]
+    async fn a_connected_reader_that_the_retention_overtakes_is_told() {
+        let hub = InProcess::start(1, 1).await;
+        for _ in 0..QUESTIONS {
+            let ask = json!({"questions": [{"question": "x".repeat(TEXT_BYTES)}]});
+            let asked = hub.owner.ask(&ask).await;
+            hub.owner.reply(asked["id"].as_str().unwrap(), json!([["x"]])).await.ok(200);
+        }
+        let mut slow = hub.owner.events("?after=0").await;
+        assert_eq!(slow.next().await.0, 1);
+        let later = Timestamp::from_millis(i64::MAX / 2);
+        let all = Retention { settled_before: Some(later), ..Retention::default() };
+        assert_eq!(hub.engine.store().prune(all).await.unwrap(), QUESTIONS as u64);
+        let last = hub.owner.ask_text("after all that").await;
+        let mut told = None;
+        loop {
+            match within("what comes next", slow.frame()).await.unwrap() {
+                Frame::Event { id: None, kind, data } => {
+                    assert_eq!(kind, "log.trimmed");
+                    assert_eq!(data["through"], 2 * QUESTIONS as u64);
+                    told = data["after"].as_u64();
+                }
+                Frame::Event { data, .. } if data["question"]["id"] == last => break,
+                Frame::Event { .. } | Frame::Comment(_) => {}
+            }
+        }
+        assert!(told.is_some_and(|after| after < 2 * QUESTIONS as u64), "{told:?}");
+    }
+}

@@ -42,6 +42,24 @@ async fn a_login_gives_no_more_rights_than_its_maker_has() {
 }
 
 #[tokio::test]
+async fn what_a_token_asked_for_ends_with_it() {
+    let hub = Hub::start().await;
+    let made = hub.owner.post("/v1/tokens", &json!({"name": "lost", "rights": ["read"]})).await.ok(201);
+    let lost = hub.owner.with_token(made["token"].as_str());
+    let nobody = hub.owner.with_token(None);
+    let log_in =
+        async |code: &serde_json::Value| nobody.post("/v1/login", &json!({"code": code["code"]})).await;
+    let kept = lost.post_empty("/v1/login-codes").await.ok(201);
+    let token = log_in(&lost.post_empty("/v1/login-codes").await.ok(201)).await.ok(200);
+    let of_owner = hub.owner.post_empty("/v1/login-codes").await.ok(201);
+    hub.owner.delete(&format!("/v1/tokens/{}", made["id"].as_str().unwrap())).await.ok(204);
+    log_in(&kept).await.problem(401, "invalid_code");
+    let unused = hub.owner.with_token(token["token"].as_str());
+    unused.get("/v1/questions").await.problem(401, "unauthorized");
+    log_in(&of_owner).await.ok(200);
+}
+
+#[tokio::test]
 async fn the_page_needs_no_token_and_lets_no_other_page_in() {
     let hub = Hub::start().await;
     let page = hub.owner.with_token(None).get("/").await;

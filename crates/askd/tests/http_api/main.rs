@@ -22,6 +22,8 @@ mod idempotency;
 #[cfg(test)]
 mod in_process;
 #[cfg(test)]
+mod late;
+#[cfg(test)]
 mod limits;
 #[cfg(test)]
 mod listing;
@@ -37,5 +39,7 @@ mod shutdown;
 mod sources;
 #[cfg(test)]
 mod stream;
+#[cfg(test)]
+mod vanishing;
 #[cfg(test)]
 mod waiting;

@@ -36,11 +36,15 @@ async fn a_secret_answer_is_for_its_asker_alone() {
     let mut stream = hub.events("?after=0").await;
     let answerer = hub.owner.token_with(&["answer"]).await.with_header("Idempotency-Key", "k");
     let said = answerer.reply(id, json!([[SECRET], ["db1"]])).await.ok(200);
-    assert_eq!(said["outcome"]["answers"], json!([[], ["db1"]]), "not even who gave it gets it back");
+    assert_eq!(
+        askd_testkit::given(&said["outcome"]["answers"]),
+        json!([[], ["db1"]]),
+        "not even who gave it gets it back"
+    );
     assert_eq!(said["outcome"]["withheld"], json!([0]));
 
     let shown = hub.asker.question(id).await;
-    assert_eq!(shown["outcome"]["answers"], json!([[SECRET], ["db1"]]));
+    assert_eq!(askd_testkit::given(&shown["outcome"]["answers"]), json!([[SECRET], ["db1"]]));
     assert!(shown["outcome"].get("withheld").is_none());
 
     let found = hub.owner.get(&format!("/v1/questions?text={SECRET}")).await.ok(200);
@@ -72,7 +76,7 @@ async fn a_secret_answer_is_for_its_asker_alone() {
 
     let hub = hub.restarted().await;
     assert_eq!(
-        hub.asker.question(id).await["outcome"]["answers"],
+        askd_testkit::given(&hub.asker.question(id).await["outcome"]["answers"]),
         json!([[SECRET], ["db1"]]),
         "a restart keeps it"
     );
@@ -88,7 +92,7 @@ async fn the_asker_that_waits_is_told_the_secret() {
     let waiting = tokio::spawn(async move { asker.post("/v1/questions?wait=60", &ask).await });
     let (_, event) = hub.events("?after=0").await.next().await;
     hub.owner.reply(event["question"]["id"].as_str().unwrap(), json!([[SECRET]])).await.ok(200);
-    assert_eq!(waiting.await.unwrap().ok(201)["outcome"]["answers"], json!([[SECRET]]));
+    assert_eq!(askd_testkit::given(&waiting.await.unwrap().ok(201)["outcome"]["answers"]), json!([[SECRET]]));
 }
 
 #[tokio::test]

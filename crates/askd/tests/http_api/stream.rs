@@ -154,3 +154,51 @@ async fn many_readers_see_the_same_events() {
     }
     tokio::time::sleep(Duration::ZERO).await;
 }
+
+/// Bytes of a stream until they hold `wanted`.
+async fn until_seen(stream: &mut reqwest::Response, wanted: &str) {
+    let mut seen = String::new();
+    within(wanted, async {
+        while !seen.contains(wanted) {
+            let chunk = stream.chunk().await.unwrap().unwrap_or_else(|| panic!("it ended after {seen}"));
+            seen.push_str(&String::from_utf8_lossy(&chunk));
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_filtered_stream_beside_a_busy_log_lives_and_ends_with_its_token() {
+    let hub = Hub::start().await;
+    let made = hub.owner.post("/v1/tokens", &json!({"name": "reader", "rights": ["read"]})).await.ok(201);
+    let reader = hub.owner.with_token(made["token"].as_str());
+    let started = json!({"agent": "mock", "cwd": "/tmp", "prompt": "hello"});
+    let session = hub.owner.post("/v1/sessions", &started).await.ok(201)["id"].as_str().unwrap().to_owned();
+    let of_session = format!("/v1/sessions/{session}/events/sse");
+    let mut streams = Vec::new();
+    for (path, beat) in [
+        ("/v1/events?agent=none", "still here"),
+        (of_session.as_str(), "still here"),
+        ("/opencode/event?directory=/nowhere", "server.heartbeat"),
+    ] {
+        let response = reader.request(reqwest::Method::GET, path).send().await.unwrap();
+        assert_eq!(response.status(), 200, "{path}");
+        streams.push((response, beat));
+    }
+    let client = hub.owner.clone();
+    let busy = tokio::spawn(async move {
+        loop {
+            client.ask_text("busy?").await;
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    });
+    for (stream, beat) in &mut streams {
+        until_seen(stream, beat).await;
+    }
+    hub.owner.delete(&format!("/v1/tokens/{}", made["id"].as_str().unwrap())).await.ok(204);
+    for (stream, _) in &mut streams {
+        within("the stream to end", async { while stream.chunk().await.unwrap().is_some() {} }).await;
+    }
+    busy.abort();
+    hub.owner.delete(&format!("/v1/sessions/{session}")).await.ok(204);
+}

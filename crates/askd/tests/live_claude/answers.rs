@@ -62,7 +62,7 @@ pub fn own_words_like_labels() {
     let (stage, session, id) = asked(&claude, "multi-select");
     let words = json!([["Logging, 日本 🦀"]]);
     stage.answer(&id, &words);
-    assert_eq!(stage.confirmed(&id)["outcome"]["answers"], words);
+    assert_eq!(askd_testkit::given(&stage.confirmed(&id)["outcome"]["answers"]), words);
     assert!(claude.told(1).0.contains("\"Which of these?\"=\"Logging, 日本 🦀\""), "{:?}", claude.told(1));
     for (count, label) in [(2, "Metrics, traces"), (3, "say \"hi\"")] {
         let id = say(&stage, &session, "multi-select");

@@ -58,10 +58,32 @@ pub fn sent_as_message() {
     assert!(problem["detail"].as_str().unwrap().ends_with("Which auth? Session cookies"), "{problem}");
     let mut request = claude.request("talk");
     request["args"] = json!(["--resume", native]);
-    let again = stage.start(&request);
-    eventually("the resumed conversation", || {
-        (stage.session(&again)["nativeId"] == native.as_str()).then_some(())
+    let resume = || {
+        let again = stage.start(&request);
+        eventually("the resumed conversation", || {
+            (stage.session(&again)["nativeId"] == native.as_str()).then_some(())
+        });
+        again
+    };
+    let [one, other] = [resume(), resume()];
+    let (status, problem) = early(&id);
+    assert_eq!(status, 409, "two go on with it: {problem}");
+    assert_eq!(stage.hub.http("DELETE", &format!("/v1/sessions/{one}"), None).unwrap().0, 204);
+    // This one dies too, and its holder, which stands still, cannot tell yet.
+    let of_other = |holder: &&serde_json::Value| holder["sessionId"] == other.as_str();
+    let holder = pid(&stage.holders().iter().find(of_other).unwrap()["holderPid"]);
+    signal(holder, "STOP").unwrap();
+    signal(pid(&stage.session(&other)["pid"]), "KILL").unwrap();
+    let before = stage.question(&id)["delivery"].clone();
+    let (status, problem) = std::thread::scope(|scope| {
+        let sending = scope.spawn(|| early(&id));
+        eventually("the wish at the hub", || (early(&id).0 == 409).then_some(()));
+        signal(holder, "CONT").unwrap();
+        sending.join().unwrap()
     });
+    assert_eq!(status, 409, "its agent is dead: {problem}");
+    assert_eq!(stage.question(&id)["delivery"], before, "it was not said, and can be said again");
+    let again = resume();
     let data = stage.hub.data.to_string_lossy().into_owned();
     let sent = stage.hub.run(["--data", &data, "answer", &id, "--as-message"]).unwrap();
     assert_eq!(

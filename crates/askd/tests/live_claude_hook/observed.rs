@@ -31,7 +31,7 @@ pub async fn without_hooks() -> Result<()> {
     stage.model_saw("AskUserQuestion").await?;
     let settled = stage.settled(&asked).await?;
     ensure!(settled["outcome"]["by"]["surface"] == "agent", "{settled}");
-    ensure!(settled["outcome"]["answers"] == json!([["Session cookies"]]), "{settled}");
+    ensure!(askd_testkit::given(&settled["outcome"]["answers"]) == json!([["Session cookies"]]), "{settled}");
     let all =
         until("one question", || Ok(stage.questions("")?.as_array().map(Vec::len).filter(|n| *n == 1))).await;
     all.map(drop)
@@ -93,6 +93,50 @@ pub async fn asked_before(program: &'static str) -> Result<()> {
     stage.key("2").await?;
     let settled = stage.settled(&asked).await?;
     ensure!(settled["outcome"]["by"]["surface"] == "agent", "{settled}");
-    ensure!(settled["outcome"]["answers"] == json!([["Session cookies"]]), "{settled}");
+    ensure!(askd_testkit::given(&settled["outcome"]["answers"]) == json!([["Session cookies"]]), "{settled}");
     Ok(())
+}
+
+/// A container's Claude Code: its hook waits, its answer arrives, and its end is seen by the number that its process has outside.
+pub async fn in_container() -> Result<()> {
+    let mut stage = Stage::prepare(asks(&[question("Which auth?")])).await?;
+    stage.install()?;
+    stage.open_container().await?;
+    let asked = stage.asked().await?;
+    stage.shows("Enter to select").await?;
+    ensure!(stage.question(&asked)?["road"] == "hook", "{}", stage.question(&asked)?);
+    stage.reply(&asked, json!({ "answers": [["Session cookies"]] }))?;
+    let seen = stage.model_saw("AskUserQuestion").await?;
+    ensure!(seen.text.contains("\"Which auth?\"=\"Session cookies\""), "{seen:?}");
+    stage.delivered(&asked, "confirmed").await?;
+    let live = |stage: &Stage| -> Result<Vec<serde_json::Value>> {
+        let (_, list) = stage.hub.http("GET", "/v1/sessions?live=true", None)?;
+        Ok(list["sessions"].as_array().cloned().unwrap_or_default())
+    };
+    let sessions = live(&stage)?;
+    ensure!(sessions.len() == 1 && sessions[0]["pid"].as_u64().is_some_and(|pid| pid > 1), "{sessions:?}");
+    stage.close_terminal()?;
+    until("the end of the session", || Ok(live(&stage)?.is_empty().then_some(()))).await
+}
+
+/// A terminal that has asked nothing is listed with what it does; a permission that it waits for is no question here, and is told.
+pub async fn waits_for_permission(program: &'static str) -> Result<()> {
+    let call =
+        json!({ "name": "Bash", "args": { "command": "touch made-here", "description": "Make a file" } });
+    let turns = json!([{ "text": "I make a file.", "calls": [call] }, { "text": "Made." }]);
+    let mut stage = Stage::prepare(turns).await?.with(program);
+    stage.open_terminal(&["--permission-mode", "default"]).await?;
+    stage.shows("Do you want to proceed?").await?;
+    let activity = |stage: &Stage, state: &str| -> Result<Option<serde_json::Value>> {
+        let (_, list) = stage.hub.http("GET", "/v1/sessions?live=true", None)?;
+        Ok(Some(list["sessions"][0]["activity"].clone()).filter(|now| now["state"] == state))
+    };
+    let waiting = until("a session that waits", || activity(&stage, "waiting")).await?;
+    ensure!(waiting["waitingFor"] == "permission prompt", "{waiting}");
+    ensure!(stage.questions("")?.as_array().is_some_and(Vec::is_empty), "a question was raised");
+    let inbox = stage.hub.run(["list"])?;
+    ensure!(inbox.stderr.contains("waits in its own terminal for: permission prompt"), "{inbox:?}");
+    stage.key("1").await?;
+    stage.shows("Made.").await?;
+    until("a session that is idle", || activity(&stage, "idle")).await.map(drop)
 }

@@ -31,7 +31,7 @@ pub async fn answered(program: &'static str) -> Result<()> {
         ensure!(seen.text.contains(part), "{part} is not in {}", seen.text);
     }
     let question = stage.delivered(&asked, "confirmed").await?;
-    ensure!(question["outcome"]["answers"] == answers, "{question}");
+    ensure!(askd_testkit::given(&question["outcome"]["answers"]) == answers, "{question}");
     stage.no_hook_left().await
 }
 
@@ -57,7 +57,7 @@ pub async fn plan_unchanged() -> Result<()> {
     stage.shows("Would you like to proceed?").await?;
     let changed = json!({ "answers": [["approve"]], "editedPlan": "# Plan\n\n1. Do B\n" });
     let (status, problem) = stage.try_end(&asked, "reply", &changed)?;
-    ensure!(status == 409 && problem["code"] == "road_cannot_carry", "{status}: {problem}");
+    ensure!(status == 409 && problem["code"] == "channel_cannot_carry", "{status}: {problem}");
     ensure!(stage.question(&asked)?["status"] == "requested", "it was settled");
     stage.reply(&asked, json!({ "answers": [["approve"]] }))?;
     let seen = stage.model_saw("ExitPlanMode").await?;
@@ -112,12 +112,12 @@ pub async fn four_by_four() -> Result<()> {
         ensure!((0..4).all(|k| shown["options"][k]["label"] == label(i, k)), "{shown}");
     }
     let all: Vec<Value> = (0..4).map(|k| label(0, k)).collect();
-    let answers = json!([all, [label(1, 0)], [], [label(3, 2), label(3, 1)]]);
+    let answers = json!([all, [label(1, 0)], [], [label(3, 1), label(3, 2)]]);
     stage.reply(&asked, json!({ "answers": answers }))?;
     let seen = stage.model_saw("AskUserQuestion").await?;
     // It knew all picks as its own labels.
     ensure!(seen.text.starts_with("Your questions have been answered: "), "{seen:?}");
     let question = stage.delivered(&asked, "confirmed").await?;
-    ensure!(question["outcome"]["answers"] == answers, "{question}");
+    ensure!(askd_testkit::given(&question["outcome"]["answers"]) == answers, "{question}");
     stage.no_hook_left().await
 }

@@ -123,13 +123,43 @@ impl Stage {
     }
 
     pub async fn open_terminal(&mut self, args: &[&str]) -> Result<()> {
+        self.open_terminal_with(args, &[]).await
+    }
+
+    /// The same with more in its environment.
+    pub async fn open_terminal_with(&mut self, args: &[&str], more: &[(&str, &str)]) -> Result<()> {
         // A new one each time: the server of a closed one may just be ending.
         self.terminal = Terminal::new();
+        self.open_in(&self.terminal, args, more)
+    }
+
+    /// A second terminal beside the first one.
+    pub fn open_beside(&self, args: &[&str]) -> Result<Terminal> {
+        let terminal = Terminal::new();
+        self.open_in(&terminal, args, &[])?;
+        Ok(terminal)
+    }
+
+    fn open_in(&self, terminal: &Terminal, args: &[&str], more: &[(&str, &str)]) -> Result<()> {
         let mut env = self.env.env();
+        env.extend(more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         // The machine of the tests may be busy with all the others.
         env.push(("ASKD_HOOK_PATIENCE_MS".to_owned(), "10000".to_owned()));
         let args = [args, &["SCENARIO:it go"]].concat();
-        self.terminal.open(self.env.cwd(), &env, &required(self.program)?, &args)
+        terminal.open(self.env.cwd(), &env, &required(self.program)?, &args)
+    }
+
+    /// The same in a PID namespace of its own, as in a container that shares the folders of this machine.
+    pub async fn open_container(&mut self) -> Result<()> {
+        self.terminal = Terminal::new();
+        let mut env = self.env.env();
+        env.push(("ASKD_HOOK_PATIENCE_MS".to_owned(), "10000".to_owned()));
+        let claude = required(self.program)?.to_string_lossy().into_owned();
+        let alone = ["--pid", "--fork", "--kill-child", "--mount-proc"];
+        let is_root = std::process::Command::new("id").arg("-u").output()?.stdout == b"0\n";
+        let mapped: &[&str] = if is_root { &[] } else { &["--user", "--map-current-user"] };
+        let args = [&alone[..], mapped, &[&claude, "SCENARIO:it go"]].concat();
+        self.terminal.open(self.env.cwd(), &env, std::path::Path::new("unshare"), &args)
     }
 
     pub fn tmux(&self, args: &[&str]) -> Result<String> {

@@ -15,7 +15,7 @@ const A_WHILE: Duration = Duration::from_millis(300);
 /// The outcome is there, and the agent got it once.
 fn expect_once(stage: &Stage, cast: &dyn Cast, session: &str, id: &str, pick: &str) {
     let settled = stage.confirmed(id);
-    assert_eq!(settled["outcome"]["answers"], json!([[pick]]));
+    assert_eq!(askd_testkit::given(&settled["outcome"]["answers"]), json!([[pick]]));
     expect_seen(stage, cast, session, &[pick]);
     std::thread::sleep(A_WHILE);
     let seen = cast.saw(stage, session);

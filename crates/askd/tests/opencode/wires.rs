@@ -84,7 +84,7 @@ pub async fn cut() -> Result<()> {
     stage.last_result(2).await?;
     proxy.set(Wire::Whole);
     let answered = stage.until(&new, "what was answered there meanwhile", "/status", "answered").await?;
-    ensure!(answered["outcome"]["answers"] == json!([["Red"]]), "{answered}");
+    ensure!(askd_testkit::given(&answered["outcome"]["answers"]) == json!([["Red"]]), "{answered}");
     ensure!(answered["outcome"]["by"]["surface"] == "agent", "{answered}");
     Ok(())
 }

@@ -16,8 +16,8 @@ pub struct CacheError {
     cache: PathBuf,
 }
 
-/// The path of an installed program: `claude`, `claude-2.0.76`, `claude-2.1.120`, `opencode`, `codex`,
-/// `claude-agent-acp`, `codex-acp` or `node`.
+/// The path of an installed program: `claude`, `claude-2.0.76`, `claude-2.1.120`, `claude-2.1.328`,
+/// `opencode`, `codex`, `claude-agent-acp`, `codex-acp` or `node`.
 pub fn program(name: &str) -> Option<PathBuf> {
     let lock = fs::read(repository().join("tests/agents/package-lock.json")).ok()?;
     program_in(&cache(), &lock, name).ok().flatten()
