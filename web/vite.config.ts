@@ -14,7 +14,7 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^askd$/, replacement: sdk("index.ts") },
-      { find: /^askd\/text$/, replacement: sdk("text.ts") },
+      { find: /^askd\/(keys|sight|text)$/, replacement: sdk("$1.ts") },
     ],
   },
   build: {

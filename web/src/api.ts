@@ -1,8 +1,8 @@
 /** The hub as the inbox uses it: the published TypeScript client, and nothing beside it. */
 
-import { AskdClient, AskdError, ConnectionError, type QuestionFilter } from "askd";
+import { AskdClient, AskdError, ConnectionError, type QuestionFilter, UnauthorizedError } from "askd";
 
-export { AlreadySettledError, AskdClient, AskdError, ForbiddenError, InvalidRequestError, NotFoundError, UnauthorizedError } from "askd";
+export { AlreadySettledError, AskdClient, AskdError, ForbiddenError, InvalidRequestError, NotFoundError, UnauthorizedError, answerTexts } from "askd";
 export type * from "askd";
 
 /** What the history asks for. */
@@ -24,6 +24,11 @@ export const PATIENCE_MS = 15_000;
 /** Whether nobody knows if the request arrived. */
 export function isUnreachable(error: unknown): boolean {
   return error instanceof ConnectionError || (error instanceof DOMException && error.name === "TimeoutError");
+}
+
+/** Whether the hub itself said that it does not know the token. Another program on its port says nothing about it. */
+export function isLoggedOut(error: unknown): boolean {
+  return error instanceof UnauthorizedError && error.problem !== null;
 }
 
 /** An error in words for a person. */

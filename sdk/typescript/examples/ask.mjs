@@ -17,7 +17,9 @@ const result = await askd.ask({
 
 switch (result.status) {
   case "answered":
-    console.log(`deploying to ${result.answers[0]?.join(", ") || "nowhere: it was skipped"}`);
+    // A program goes by the values of the picks, and by the person's own words.
+    const target = result.answers.flatMap(({ picks, words }) => [...picks, ...words]).join(", ");
+    console.log(`deploying to ${target || "nowhere: it was skipped"}`);
     break;
   case "rejected":
     console.log(`not deploying: ${result.reason ?? "declined"}`);

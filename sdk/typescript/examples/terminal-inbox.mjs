@@ -40,7 +40,7 @@ async function answer(question) {
     const line = await nextLine();
     if (line === undefined) return;
     const picked = item.options[Number(line) - 1];
-    answers.push(picked ? [picked.value] : line === "" ? [] : [line]);
+    answers.push(picked ? { picks: [picked.value] } : { words: line === "" ? [] : [line] });
   }
   typed = null;
   try {

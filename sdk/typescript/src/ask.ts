@@ -9,7 +9,7 @@ import { orAborted, untilReached } from "./backoff.js";
 import { isRetryable } from "./errors.js";
 import type { Http } from "./http.js";
 import { endOf, type Questions, timeUntil } from "./questions.js";
-import type { Answers, AskInput, Cause, Outcome, Question, RejectMode } from "./types.js";
+import type { AskInput, Cause, Outcome, Question, RejectMode, ShownAnswer } from "./types.js";
 
 /** An ask that does not wait for the outcome still tries this long: a connection that broke while nobody used it is no reason to give up. */
 const SHORTEST_TRY_MS = 1_000;
@@ -37,8 +37,8 @@ export interface AskOptions {
 
 export interface Answered {
   status: "answered";
-  /** One array per item. An empty one was skipped, unless `outcome.withheld` has its index: a secret that can no longer be read. */
-  answers: Answers;
+  /** One for each item. An empty one was skipped, unless `outcome.withheld` has its index: a secret that can no longer be read. */
+  answers: ShownAnswer[];
   /** One per item. */
   notes: (string | null)[];
   editedPlan: string | null;

@@ -181,7 +181,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Exchange a log-in code for a token. Needs no token. */
+        /** Exchange a log-in code for a token. Needs no token. The token lasts from its first use on, which must come within five minutes. */
         post: operations["logIn"];
         delete?: never;
         options?: never;
@@ -340,8 +340,9 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Send an answer that did not reach its agent as the next message of its conversation: the call that asked is gone, and its session, or
-         *     one that took the conversation up again, is managed by askd. Otherwise 409, with the answer as a text to send by hand.
+         * Send an answer that did not reach its agent as the next message of its conversation: the call that asked is gone, and askd leads its
+         *     session, or the one session that it started to go on with the conversation. Otherwise 409, with the answer as a text to send by hand;
+         *     409 too where the agent could not be told, and then it can be sent again.
          */
         post: operations["sendAnswerAsMessage"];
         delete?: never;
@@ -570,6 +571,21 @@ export interface components {
             programs: string[];
             questions: components["schemas"]["Claim"];
         };
+        /** @description What an agent in a terminal does now, by its own word. */
+        Activity: {
+            since?: components["schemas"]["Timestamp"] | null;
+            state: components["schemas"]["ActivityState"];
+            /** @description What it waits for, in the agent's own words, such as `permission prompt`. */
+            waitingFor?: string | null;
+        };
+        /** @enum {string} */
+        ActivityState: "idle" | "working" | "waiting";
+        AgentAnswer: {
+            answers: components["schemas"]["Answers"];
+            /** @description Whether items without an answer are skipped. Unless given, each item must have one. */
+            skip?: boolean;
+            toolId?: string | null;
+        };
         AgentList: {
             agents: components["schemas"]["AgentListing"][];
         };
@@ -581,7 +597,7 @@ export interface components {
         };
         /** @description What the agent got instead of the answer that askd had accepted. */
         AgentReceived: {
-            answers: string[][];
+            answers: components["schemas"]["ShownAnswer"][];
             /** @description By which way it got it, such as `terminal`. */
             via: string;
         };
@@ -590,6 +606,10 @@ export interface components {
          * @enum {string}
          */
         AnswerRoad: "hook" | "keys" | "terminal";
+        /** @description Labels or own words. */
+        Answers: string[] | string[][] | {
+            [key: string]: components["schemas"]["Texts"];
+        };
         /** @description What was asked. It never changes after it is stored. */
         Ask: {
             agent: string;
@@ -645,7 +665,7 @@ export interface components {
             surface: components["schemas"]["Surface"];
         };
         /** @enum {string} */
-        Capability: "askAndAnswer" | "multiSelect" | "severalItems" | "freeText" | "notes" | "secret" | "form" | "link" | "plan" | "planEdits" | "permission" | "decline" | "cancelReject" | "interrupt" | "withdrawn" | "answeredElsewhere" | "twoOpenAtOnce" | "severalSessions" | "hubKilledWhileOpen" | "hubKilledAfterAnswer" | "duplicateInput" | "malformed" | "unknownMessages" | "agentExit" | "oversized" | "slowReader" | "hubKilledLive";
+        Capability: "askAndAnswer" | "multiSelect" | "severalItems" | "freeText" | "notes" | "secret" | "form" | "link" | "plan" | "planEdits" | "permission" | "decline" | "cancelReject" | "interrupt" | "withdrawn" | "answeredElsewhere" | "twoOpenAtOnce" | "severalSessions" | "hubKilledWhileOpen" | "hubKilledAfterAnswer" | "duplicateInput" | "malformed" | "unknownMessages" | "idUsedAgain" | "oddBytes" | "agentExit" | "oversized" | "slowReader" | "hubKilledLive";
         /** @description One line of an agent's table. */
         CapabilityClaim: {
             capability: components["schemas"]["Capability"];
@@ -670,6 +690,10 @@ export interface components {
             stderr: string[];
             /** @enum {string} */
             type: "agentExited";
+        } | {
+            detail?: string | null;
+            /** @enum {string} */
+            type: "agentTimedOut";
         } | {
             detail?: string | null;
             /** @enum {string} */
@@ -777,6 +801,17 @@ export interface components {
         EventType: "question.requested" | "question.resolved" | "question.delivered" | "question.updated" | "session.started" | "session.ended";
         /** @enum {string} */
         FailReason: "overtaken" | "unknown" | "unconfirmed" | "agentGone" | "refused" | "sentAsMessage";
+        /** @description An outcome that did not get to its agent and decided nothing there: its question was opened again. */
+        FailedTry: {
+            /** @description Its way to the agent; `error` says why it did not get there. */
+            delivery: components["schemas"]["Delivery"];
+            /**
+             * Format: int32
+             * @description 1 for the first one of its question.
+             */
+            number: number;
+            outcome: components["schemas"]["Outcome"];
+        };
         /** @description One thing wrong with one field of a request. */
         FieldError: {
             /** @description What, for programs. */
@@ -788,11 +823,6 @@ export interface components {
             /** @description What, for people. */
             message: string;
         };
-        FlatAnswer: {
-            /** @description Labels, or own words, of all items in order. */
-            answers: string[];
-            toolId?: string | null;
-        };
         /** @description A program of an agent on this machine. */
         FoundProgram: {
             path: string;
@@ -801,6 +831,8 @@ export interface components {
             /** @description Filled in by whoever has asked the program. */
             version?: string | null;
         };
+        /** @description What a client sends for one item. */
+        GivenAnswer: components["schemas"]["ItemAnswer"] | string[];
         Health: {
             status: string;
             version: string;
@@ -829,6 +861,16 @@ export interface components {
              * @description The process of Claude Code, where the hook knows it.
              */
             pid?: number | null;
+            /**
+             * Format: int64
+             * @description The PID namespace in which `pid` is counted, by the number in `/proc/PID/ns/pid`; the hub's own unless given.
+             */
+            pidNamespace?: number | null;
+            /**
+             * Format: int64
+             * @description After how many milliseconds Claude Code goes on without an answer, where that is set.
+             */
+            timesOutMs?: number | null;
         };
         /** @description What a waiting hook is told. */
         HookWord: {
@@ -869,9 +911,16 @@ export interface components {
             /** @description The link of an item with `input: url`. */
             url?: string | null;
         };
+        /** @description The answer to one item. */
+        ItemAnswer: {
+            /** @description Values of options; once read, in the order of the options. */
+            picks?: string[];
+            /** @description Own words. What is exactly an option's label is that option. */
+            words?: string[];
+        };
         ItemInput: {
             bounds?: components["schemas"]["Bounds"];
-            /** @description Whether own words are allowed; true unless given. */
+            /** @description Whether own words are allowed; unless given, true except in a plan or a permission. */
             custom?: boolean | null;
             default?: string[] | null;
             header?: string | null;
@@ -880,6 +929,7 @@ export interface components {
             multiple?: boolean;
             options?: components["schemas"]["ChoiceInput"][];
             question: string;
+            /** @description Whether it must be answered. What decides in a plan or a permission always must. */
             required?: boolean;
             secret?: boolean;
             url?: string | null;
@@ -910,8 +960,8 @@ export interface components {
         OrderName: "desc" | "asc";
         Outcome: {
             agentReceived?: components["schemas"]["AgentReceived"] | null;
-            /** @description One array per item, in order; absent when nobody answered. */
-            answers?: string[][] | null;
+            /** @description One for each item, in order; absent when nobody answered. */
+            answers?: components["schemas"]["ShownAnswer"][] | null;
             at: components["schemas"]["Timestamp"];
             by: components["schemas"]["By"];
             cause?: components["schemas"]["Cause"] | null;
@@ -921,7 +971,7 @@ export interface components {
             notes?: (string | null)[] | null;
             reason?: string | null;
             status: components["schemas"]["Status"];
-            /** @description Items whose answers are secret and therefore shown as empty arrays here. */
+            /** @description Items whose answers are secret and therefore empty here. */
             withheld?: number[];
         };
         PendingItem: {
@@ -1010,8 +1060,11 @@ export interface components {
             type: string;
         };
         Question: components["schemas"]["Ask"] & {
+            agentTimesOutAt?: components["schemas"]["Timestamp"] | null;
             createdAt: components["schemas"]["Timestamp"];
             delivery?: components["schemas"]["Delivery"] | null;
+            /** @description Outcomes that did not get to the agent while its call waited on, oldest first; of many the newest. */
+            failedTries?: components["schemas"]["FailedTry"][];
             id: components["schemas"]["QuestionId"];
             outcome?: components["schemas"]["Outcome"] | null;
             road?: components["schemas"]["AnswerRoad"] | null;
@@ -1020,7 +1073,7 @@ export interface components {
             status: components["schemas"]["Status"];
         };
         QuestionEventData: {
-            /** @description All answers, one array per item. */
+            /** @description All answers, one array of labels and own words per item. */
             answers?: string[][] | null;
             /** @description The labels of the first item's options. */
             options: string[];
@@ -1029,7 +1082,7 @@ export interface components {
             question_id: string;
             /** @description All items. */
             questions: Record<string, never>[];
-            /** @description What was answered first. */
+            /** @description What was answered first: a label, or own words. */
             response?: string | null;
             status: string;
         };
@@ -1045,7 +1098,7 @@ export interface components {
             seq: number;
         };
         QuestionReplyRequest: {
-            /** @description One array per item, in order. */
+            /** @description One array per item, in order: labels of options (a label comes before another option's value), or own words. */
             answers: string[][];
         };
         /**
@@ -1065,8 +1118,8 @@ export interface components {
         };
         /** @description What a person or program sends to answer. */
         Reply: {
-            /** @description One array per item, in order: values or labels of options, or own words; empty is "skipped". */
-            answers: string[][];
+            /** @description One for each item, in order; an empty one is "skipped". */
+            answers: components["schemas"]["GivenAnswer"][];
             /** @description The plan as the person changed it. */
             editedPlan?: string | null;
             nextMode?: string | null;
@@ -1090,6 +1143,7 @@ export interface components {
         };
         /** @description One conversation of one agent, seen through a source. */
         Session: {
+            activity?: components["schemas"]["Activity"] | null;
             agent: string;
             cwd?: string | null;
             end?: components["schemas"]["Cause"] | null;
@@ -1130,6 +1184,14 @@ export interface components {
         };
         SessionList: {
             sessions: components["schemas"]["Session"][];
+        };
+        /** @description The answer to one item as everybody may read it. */
+        ShownAnswer: {
+            /** @description What these options are called, one for each pick. */
+            labels: string[];
+            /** @description Values of options, in the order of the options. */
+            picks: string[];
+            words: string[];
         };
         /** @description A place that questions come from. */
         Source: {
@@ -1174,6 +1236,7 @@ export interface components {
         Taken: {
             success: boolean;
         };
+        Texts: string | string[];
         /** Format: date-time */
         Timestamp: string;
         Token: {
@@ -1347,7 +1410,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["FlatAnswer"];
+                "application/json": components["schemas"]["AgentAnswer"];
             };
         };
         responses: {

@@ -18,5 +18,6 @@ export type { EventOptions } from "./events.js";
 export type { Agents, Sessions, Sources, Tokens } from "./resources.js";
 export type { Connection, FollowOptions } from "./stream.js";
 export type { TranscriptOptions } from "./transcript.js";
+export { answerTexts } from "./types.js";
 export type * from "./types.js";
 export type { OpenListener, OpenState, WatchOptions } from "./watch.js";

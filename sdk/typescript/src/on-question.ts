@@ -72,7 +72,7 @@ export function onQuestion(
       }
     }
   };
-  // A question that has left the state was settled and never comes back: nothing older needs to be remembered.
+  // A question that has left the state was settled. It comes back only where its answer did not arrive: then it is asked anew.
   let open = new Set<string>();
   let turn = Promise.resolve();
   const stop = watchOpen(

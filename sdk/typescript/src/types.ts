@@ -29,6 +29,10 @@ export type AskInput = Schemas["AskInput"];
 export type ItemInput = Schemas["ItemInput"];
 export type ChoiceInput = Schemas["ChoiceInput"];
 export type Reply = Schemas["Reply"];
+/** The answer to one item: values of options, and own words. */
+export type ItemAnswer = Schemas["ItemAnswer"];
+/** The same as outcomes have it, with the label of each pick. */
+export type ShownAnswer = Schemas["ShownAnswer"];
 export type Rejection = Schemas["Rejection"];
 export type QuestionPage = Schemas["QuestionList"];
 export type Session = Schemas["Session"];
@@ -47,8 +51,16 @@ export type Health = Schemas["Health"];
 export type Problem = Schemas["Problem"];
 export type FieldError = Schemas["FieldError"];
 
-/** One array per item, in order: values or labels of options, or own words; an empty one skips its item. */
+/**
+ * One for each item, in order: `{picks, words}`, or an array of texts, each the value or the label of one option, or own words. A text that
+ * could be two options is refused. An empty one skips its item.
+ */
 export type Answers = Reply["answers"];
+
+/** What a person reads of an answer: the labels of what was picked, then own words. */
+export function answerTexts({ labels, words }: ShownAnswer): string[] {
+  return [...labels, ...words];
+}
 
 /** Which events or questions to hear of. */
 export interface EventFilter {

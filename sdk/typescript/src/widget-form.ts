@@ -4,15 +4,17 @@
  * In: a question. Out: elements, and what was given once a button is pressed. Nothing is sent by anything else.
  */
 
+import { type Key, keyEffect, type KeyFocus, type KeyState } from "./keys.js";
 import { clean } from "./safe-text.js";
-import type { FieldError, Question, RejectMode } from "./types.js";
+import { Sight } from "./sight.js";
+import type { FieldError, ItemAnswer, Question, RejectMode } from "./types.js";
 import { button, element } from "./widget-dom.js";
 import { ItemField } from "./widget-item.js";
 import { PlanField } from "./widget-plan.js";
 import { bodyView } from "./widget-text.js";
 
 export type Given =
-  | { answers: string[][]; notes?: (string | null)[]; editedPlan?: string; nextMode?: string }
+  | { answers: ItemAnswer[]; notes?: (string | null)[]; editedPlan?: string; nextMode?: string }
   | { mode: RejectMode; reason?: string };
 
 const EFFECTS: Record<RejectMode, [verb: string, effect: string]> = {
@@ -21,14 +23,27 @@ const EFFECTS: Record<RejectMode, [verb: string, effect: string]> = {
   interrupt: ["Stop the turn", "The agent stops what it is doing now and waits for your next message."],
 };
 
+/** Why a plan cannot be approved yet. */
+const READ_FIRST = "Read the plan to its end first.";
+const PICKED = "Approval is picked. Enter sends it.";
+const LEFT = "You left your own words. Submit or Ctrl Enter sends them.";
+
 export class QuestionForm {
   readonly root: HTMLFormElement;
   readonly #plan: PlanField | null;
   readonly #items: ItemField[];
   readonly #problem = element("p", { class: "problem", role: "alert", hidden: true });
-  readonly #submit = element("button", { type: "submit", class: "primary", part: "submit" });
+  readonly #submit = element("button", { type: "button", class: "primary", part: "submit" });
+  readonly #hint = element("span", { class: "soft", role: "status" });
   readonly #reason = element("textarea", { rows: "2" });
+  readonly #sight = new Sight(() => this.#look());
+  #ways: HTMLDetailsElement | null = null;
   #pointedAt = false;
+  /** Approval of the plan was picked by its key; the next Enter sends it. */
+  #chosen = false;
+  /** Own words were left by Escape: they may be half written, so the next Enter does not send them. */
+  #left = false;
+  #busy = false;
   #sent = false;
 
   constructor(
@@ -43,31 +58,149 @@ export class QuestionForm {
       this.#plan?.root ?? (question.body ? bodyView(question.body) : null),
       ...this.#items.map(({ root }) => root),
       this.#problem,
-      element("div", { class: "buttons" }, this.#submit, this.#plan?.edit),
+      element("div", { class: "buttons" }, this.#submit, this.#plan?.edit, this.#hint),
       this.#refusal(),
     );
     this.#forget();
-    this.root.addEventListener("submit", (event) => {
-      event.preventDefault();
-      this.#try();
-    });
+    this.root.addEventListener("submit", (event) => event.preventDefault());
     this.root.addEventListener("input", () => this.#forget());
+    this.root.addEventListener("keydown", (event) => this.#key(event));
+    this.#submit.addEventListener("click", (event) => this.#act("click", event));
+    this.root.addEventListener("focusin", (event) => {
+      if (isTyped(event.composedPath()[0])) this.#left = false;
+    });
+  }
+
+  /** The form was just put into the document. */
+  shown(): void {
+    this.#sight.show(this.root, this.question.kind === "plan");
+    this.#watch();
+    this.#look();
+  }
+
+  /** The form has left the document. */
+  gone(): void {
+    this.#sight.stop();
+  }
+
+  /** The question's text: the first thing to read, and nothing that a key acts on. */
+  get text(): HTMLElement | null {
+    return this.root.querySelector<HTMLElement>(".question");
+  }
+
+  #watch(): void {
+    const end = this.#plan ? this.#plan.end : this.root.querySelector(".end");
+    if (end) this.#sight.watch(end);
+  }
+
+  #look(): void {
+    const unread = this.#sight.ready && !this.#sight.isPlanRead;
+    if (unread) this.#hint.textContent = READ_FIRST;
+    else if (this.#chosen) this.#hint.textContent = PICKED;
+    else if (this.#hint.textContent === READ_FIRST || this.#hint.textContent === PICKED) this.#hint.textContent = "";
+    const isStage = this.#state() === "skipping" || this.#state() === "asked";
+    const rests = this.#busy || !this.#sight.ready || !this.#sight.isPlanRead || (isStage && !this.#sight.steady);
+    this.#submit.setAttribute("aria-disabled", String(rests));
+  }
+
+  #state(): KeyState {
+    if (this.#busy) return "sending";
+    if (this.#ways?.open && this.#ways.contains(activeIn(this.root))) return "refusing";
+    // Editing a plan is not approving it.
+    if (this.#plan) return this.#chosen ? "picked" : "open";
+    if (!this.#items.some((item) => item.hasOwn())) return this.#pointedAt ? "skipping" : "open";
+    if (this.#items.every((item) => item.isAnswered)) return this.#left ? "left" : "picked";
+    return this.#pointedAt ? "asked" : "partial";
+  }
+
+  #key(event: KeyboardEvent): void {
+    if (event.defaultPrevented || event.altKey || event.isComposing) return;
+    const target = event.composedPath()[0];
+    const modified = event.ctrlKey || event.metaKey;
+    if (modified && event.key !== "Enter") return;
+    const option = /^[1-9]$/.test(event.key) ? Number(event.key) - 1 : null;
+    let key: Key = "x";
+    if (event.key === "Enter") key = event.repeat ? "held Enter" : modified ? "Ctrl+Enter" : "Enter";
+    else if (option !== null) key = "1";
+    else if (event.key === "s" || event.key === "Escape") key = event.key;
+    if (key === "x") return;
+    if (this.#act(key, event, focusOf(target, this.#submit), option ?? 0)) event.preventDefault();
+  }
+
+  /** Does what the table of keys says, and returns whether the key was the question's. */
+  #act(key: Key, event: Event, focus?: KeyFocus, option = 0): boolean {
+    const state = this.#state();
+    const plan = this.#sight.plan ?? (this.#plan ? "fits" : undefined);
+    const effect = keyEffect({ state, key, plan, focus, since: this.#sight.since(event.timeStamp, state, key) });
+    if (effect === "send" && (this.#plan || state !== "open")) this.#try();
+    else if (effect === "say" || effect === "send") this.#say(state);
+    else if (effect === "pick") this.#pick(event, option);
+    else if (effect === "refuse" && this.#ways) {
+      this.#ways.open = true;
+      this.#reason.focus();
+    } else if (effect === "back") return this.#leave(event.composedPath()[0]);
+    return effect !== "none";
+  }
+
+  /** Leaves a field, so that keys act on the question again. It sends nothing. */
+  #leave(field: EventTarget | undefined): boolean {
+    // What is being written there is no answer, and Enter must not make one of it.
+    if (field === this.#reason || !isTyped(field)) return false;
+    this.text?.focus({ preventScroll: true });
+    // After the focus has moved: leaving a field is a change of it, too.
+    this.#left = this.#items.some((item) => item.isOwnWords(field));
+    return true;
+  }
+
+  #pick(event: Event, option: number): void {
+    this.#left = false;
+    if (!this.#plan) {
+      const target = event.composedPath()[0];
+      const item = this.#items.find(({ root }) => target instanceof Node && root.contains(target)) ?? this.#items[0];
+      item?.pick(option);
+    } else if (option === 0) {
+      this.#chosen = true;
+      this.#look();
+      // Never the button that approves, where Space, which scrolls elsewhere, would be a click; and without a scroll, because picking
+      // approval is not reading the plan.
+      const focus = focusOf(event.composedPath()[0], this.#submit);
+      if (focus !== undefined && focus !== "send") this.text?.focus({ preventScroll: true });
+    }
   }
 
   #try(): void {
-    if (this.#plan) return this.give(this.#plan.answer());
-    const answers = this.#items.map((item) => item.answer());
-    const empty = this.#items.filter((_, i) => answers[i]?.length === 0);
-    const required = empty.filter(({ item }) => item.required);
-    if (required.length > 0 || (empty.length > 0 && !this.#pointedAt)) {
-      for (const item of empty) item.complain(item.item.required ? "This needs an answer." : "Not answered yet.");
-      this.#pointedAt = required.length === 0;
-      if (this.#pointedAt) this.#submit.textContent = "Submit without the rest";
-      empty[0]?.focus();
-      return;
+    if (this.#plan) {
+      if (this.#reason.value.trim() !== "") return this.complain("You wrote feedback. Send it back, or delete it to approve.", []);
+      return this.give(this.#plan.answer());
     }
+    const answers = this.#items.map((item) => item.answer());
     const notes = this.#items.map((item) => item.note());
     this.give(notes.some((note) => note !== null) ? { answers, notes } : { answers });
+  }
+
+  /** Says what is missing. Nothing is sent. */
+  #say(state: KeyState): void {
+    // A pick from before the plan was read does not wait for the next Enter.
+    this.#chosen = false;
+    if (state === "refusing" || !this.#sight.isPlanRead) return this.#look();
+    if (this.#plan) {
+      this.#hint.textContent = "Press 1, then Enter, to approve.";
+      return;
+    }
+    if (state === "left") {
+      this.#hint.textContent = LEFT;
+      return;
+    }
+    const empty = this.#items.filter((item) => !item.isAnswered);
+    const required = empty.filter(({ item }) => item.required);
+    for (const item of empty) item.complain(item.item.required ? "This needs an answer." : "Not answered yet.");
+    const first = !this.#pointedAt;
+    this.#pointedAt = required.length === 0;
+    if (this.#pointedAt) {
+      this.#submit.textContent = empty.length > 0 ? "Submit without the rest" : "Submit what is suggested";
+      if (first) this.#sight.stage();
+    }
+    empty[0]?.focus();
   }
 
   /** Not answering says what each way does to the agent before it does it. */
@@ -85,14 +218,18 @@ export class QuestionForm {
       return element("div", { class: "way" }, button(name, refuse, { part: "reject" }), element("p", { class: "soft" }, effect));
     });
     const summary = element("summary", {}, this.#plan ? "Send back with feedback…" : "Do not answer…");
-    return element("details", { part: "refusal" }, summary, element("label", {}, element("span", { class: "soft" }, label), this.#reason), ...ways);
+    this.#ways = element("details", { part: "refusal" }, summary, element("label", {}, element("span", { class: "soft" }, label), this.#reason), ...ways);
+    return this.#ways;
   }
 
   #forget(): void {
     this.#problem.hidden = true;
-    this.#pointedAt = false;
+    this.#pointedAt = this.#chosen = this.#left = false;
     for (const item of this.#items) item.complain(null);
     this.#submit.textContent = this.#plan ? this.#plan.approval : "Submit";
+    this.#hint.textContent = "";
+    this.#watch();
+    this.#look();
   }
 
   complain(message: string, errors: FieldError[]): void {
@@ -102,6 +239,7 @@ export class QuestionForm {
   }
 
   busy(busy: boolean): void {
+    this.#busy = busy;
     for (const one of this.root.querySelectorAll("button")) one.disabled = busy;
   }
 
@@ -116,6 +254,26 @@ export class QuestionForm {
     const words = [...this.#items.map((item) => item.typed()), this.#plan?.typed() ?? "", this.#reason.value.trim()];
     return words.filter(Boolean).join("\n\n");
   }
+}
+
+/** Where the focus is, in the words of the table of keys. */
+function focusOf(target: EventTarget | undefined, submit: HTMLElement): KeyFocus | undefined {
+  if (target === submit) return "send";
+  if (target instanceof HTMLTextAreaElement) return "lines";
+  if (target instanceof HTMLInputElement) return target.type === "radio" || target.type === "checkbox" ? "option" : "line";
+  const isControl = target instanceof HTMLElement && target.closest("button, a, summary, select") !== null;
+  return isControl ? "control" : undefined;
+}
+
+/** Whether it is a field that is typed into. */
+function isTyped(target: EventTarget | undefined): target is HTMLElement {
+  const focus = target instanceof HTMLElement ? focusOf(target, target.ownerDocument.body) : undefined;
+  return focus === "line" || focus === "lines";
+}
+
+function activeIn(root: HTMLElement): Element | null {
+  const tree = root.getRootNode();
+  return tree instanceof ShadowRoot || tree instanceof Document ? tree.activeElement : null;
 }
 
 function isPlan(question: Question): boolean {

@@ -2,7 +2,7 @@
 
 import { looksLikeMarkdown } from "./markdown.js";
 import { clean, safeLink } from "./safe-text.js";
-import type { Choice, Input, Item } from "./types.js";
+import type { Choice, Input, Item, ItemAnswer } from "./types.js";
 import { button, element } from "./widget-dom.js";
 import { markdown, scrolled } from "./widget-text.js";
 
@@ -40,7 +40,7 @@ export class ItemField {
       "div",
       { id: `${name}-name`, class: "head" },
       item.header ? element("span", { class: "header" }, clean(item.header)) : null,
-      element("div", { class: "question" }, markdown(item.question)),
+      element("div", { class: "question", tabindex: "-1" }, markdown(item.question)),
     );
     const hint = hintOf(item);
     // A single field has its name itself.
@@ -60,10 +60,12 @@ export class ItemField {
 
   #option(option: Choice, name: string): HTMLElement {
     const box = element("input", { type: this.item.multiple ? "checkbox" : "radio", name });
-    box.checked = (this.item.default ?? []).some((text) => text === option.value || text === option.label);
     this.#picks.set(box, option);
     for (const event of ["focus", "change"]) box.addEventListener(event, () => this.#peek(option));
-    const words = element("span", { class: "words" }, element("span", { class: "label" }, clean(option.label)));
+    // Nothing is picked before the person picks: what the asker suggests is only marked.
+    const suggested = (this.item.default ?? []).some((text) => text === option.value || text === option.label);
+    const label = element("span", { class: "label" }, clean(option.label), suggested ? element("span", { class: "soft" }, " (suggested)") : null);
+    const words = element("span", { class: "words" }, label);
     if (option.description) words.append(element("span", { class: "soft" }, clean(option.description)));
     return element("label", { class: "option" }, box, words);
   }
@@ -99,16 +101,43 @@ export class ItemField {
     this.#preview.hidden = false;
   }
 
-  answer(): string[] {
+  /** Values of options and own words apart: the widget never leaves it to the hub which of them a text is. */
+  answer(): Required<ItemAnswer> {
     const picks = [...this.#picks].filter(([box]) => box.checked).map(([, { value }]) => value);
+    return { picks, words: this.#ownWords() };
+  }
+
+  get isAnswered(): boolean {
+    const { picks, words } = this.answer();
+    return picks.length + words.length > 0;
+  }
+
+  #ownWords(): string[] {
     const words = this.#words?.value ?? "";
-    if (words.trim() === "" || (this.#other && !this.#other.checked)) return picks;
-    // What nobody touched goes back as it came, whatever the field made of it.
+    if (words.trim() === "" || (this.#other && !this.#other.checked)) return [];
+    // What the person did not touch goes back as it came, whatever the field made of it.
     if (words === this.#untouched) return defaultValues(this.item);
     if (isList(this.item)) return words.split("\n").map((line) => line.trim()).filter((line) => line !== "");
     if (this.item.input === "datetime" && !Number.isNaN(Date.parse(words))) return [new Date(words).toISOString()];
-    if (this.item.secret) return [words];
-    return picks.includes(words.trim()) ? picks : [...picks, words.trim()];
+    return [this.item.secret ? words : words.trim()];
+  }
+
+  /** Whether the person himself picked or wrote something. */
+  hasOwn(): boolean {
+    if (this.item.options.length === 0) return this.#words?.value !== this.#untouched;
+    const words = this.#other?.checked === true && (this.#words?.value ?? "").trim() !== "";
+    return words || [...this.#picks.keys()].some(({ checked }) => checked);
+  }
+
+  isOwnWords(field: EventTarget): boolean {
+    return field === this.#words;
+  }
+
+  /** Picks an option by its key, and gives it the focus. */
+  pick(index: number): void {
+    const box = [...this.#picks.keys()][index];
+    box?.focus();
+    if (box && (this.item.multiple || !box.checked)) box.click();
   }
 
   note(): string | null {
@@ -170,8 +199,12 @@ function field(item: Item): HTMLInputElement | HTMLTextAreaElement | HTMLSelectE
   if (isList(item)) return Object.assign(element("textarea", { rows: "4" }), { value: text });
   const value = item.input === "datetime" ? localTime(text) : text;
   if (item.input === "boolean") {
-    const choice = (text: string, label: string) => element("option", { value: text, selected: value === text }, label);
-    return element("select", {}, choice("", ""), choice("true", "Yes"), choice("false", "No"));
+    const choice = (text: string, label: string) => element("option", { value: text }, value === text ? `${label} (suggested)` : label);
+    return element("select", {}, element("option", { value: "" }), choice("true", "Yes"), choice("false", "No"));
+  }
+  if (item.secret && item.input === "multiline") {
+    // A key of several lines keeps them: a password field would make spaces of them.
+    return Object.assign(element("textarea", { rows: "5", class: "masked", autocomplete: "off", spellcheck: "false" }), { value });
   }
   if (!item.secret && (item.input == null || item.input === "multiline")) {
     return Object.assign(element("textarea", { rows: "2" }), { value });

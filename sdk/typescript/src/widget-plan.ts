@@ -1,7 +1,7 @@
 /** A plan in the widget: rendered, or as text to change before it is approved, and the mode that the agent goes on in. */
 
 import { clean } from "./safe-text.js";
-import type { Question } from "./types.js";
+import type { ItemAnswer, Question } from "./types.js";
 import { button, element } from "./widget-dom.js";
 import { bodyView, markdown } from "./widget-text.js";
 
@@ -27,8 +27,8 @@ export class PlanField {
     this.root = element(
       "div",
       { class: "item" },
-      element("div", { class: "question" }, markdown(questions[0]?.question ?? "")),
-      this.#body,
+      element("div", { class: "question", tabindex: "-1" }, markdown(questions[0]?.question ?? "")),
+      this.#body ?? element("div", { class: "end" }),
       this.#text,
       this.#mode ? element("label", { class: "mode" }, element("span", { class: "soft" }, "Then go on in mode"), this.#mode) : null,
     );
@@ -49,12 +49,20 @@ export class PlanField {
 
   /** What the button that approves says. */
   get approval(): string {
-    return this.#editing ? "Approve with edits" : "Approve";
+    const only = this.question.questions[0]?.options[0];
+    const label = only && only.value !== "approve" ? clean(only.label) : "Approve";
+    return this.#editing ? `${label} with edits` : label;
   }
 
-  answer(): { answers: string[][]; editedPlan?: string; nextMode?: string } {
+  /** What must be on the screen for the plan to be read: its end, or the field in which it is edited. */
+  get end(): Element | null {
+    return this.#editing ? this.#text : this.root.querySelector(".end");
+  }
+
+  answer(): { answers: ItemAnswer[]; editedPlan?: string; nextMode?: string } {
     return {
-      answers: this.question.questions.map(() => ["approve"]),
+      // The only option of a plan is the one that approves it, whatever its value.
+      answers: this.question.questions.map(({ options }) => ({ picks: options.slice(0, 1).map(({ value }) => value), words: [] })),
       ...(this.#editing ? { editedPlan: this.#text.value } : {}),
       ...(this.#mode?.value ? { nextMode: this.#mode.value } : {}),
     };

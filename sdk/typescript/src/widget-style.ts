@@ -1,6 +1,11 @@
 /** How the widget looks. Every colour and length is a variable that the page around it may set. */
 
 export const STYLE = `
+.end { display: block; height: 1px; }
+.masked { -webkit-text-security: disc; }
+.question:focus { outline: none; }
+button[aria-disabled="true"] { opacity: 0.6; cursor: default; }
+
 :host {
   --gap: var(--askd-gap, 0.75rem);
   --radius: var(--askd-radius, 10px);

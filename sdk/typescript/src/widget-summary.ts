@@ -1,12 +1,13 @@
 /** A question that has ended, in few words: what was given, by whom, and whether the agent has it. */
 
-import type { Cause, Question, RejectMode } from "./types.js";
+import { answerTexts, type Cause, type Question, type RejectMode } from "./types.js";
 import { clean } from "./safe-text.js";
 import { element } from "./widget-dom.js";
 
 const CAUSES: Record<Cause["type"], string> = {
   agentWithdrew: "The agent took its question back.",
   agentExited: "The agent's process ended.",
+  agentTimedOut: "The agent's own time-out was over: it went on without an answer.",
   turnAborted: "The turn that asked was aborted.",
   sessionEnded: "The conversation was ended.",
   sourceLost: "The agent can no longer be reached.",
@@ -20,10 +21,9 @@ export function summary(question: Question, typed: string): HTMLElement {
   const { outcome, delivery } = question;
   const waiting = delivery?.state === "queued" || delivery?.state === "sent";
   const lines: Node[] = [element("p", { class: "state", role: "status" }, title(question, waiting))];
-  (outcome?.answers ?? []).forEach((values, i) => {
+  (outcome?.answers ?? []).forEach((answer, i) => {
     const item = question.questions[i];
-    const labels = values.map((value) => item?.options.find((option) => option.value === value)?.label ?? value);
-    const given = outcome?.withheld?.includes(i) ? "kept secret" : labels.map(clean).join(", ") || "not answered";
+    const given = outcome?.withheld?.includes(i) ? "kept secret" : answerTexts(answer).map(clean).join(", ") || "not answered";
     lines.push(element("p", {}, element("span", { class: "soft" }, `${clean(item?.header ?? item?.question ?? "")} `), element("strong", {}, given)));
     const note = outcome?.notes?.[i];
     if (note) lines.push(element("p", { class: "soft" }, `Note: ${clean(note)}`));
@@ -33,7 +33,7 @@ export function summary(question: Question, typed: string): HTMLElement {
   if (outcome?.reason) lines.push(element("p", {}, clean(outcome.reason)));
   if (outcome?.cause) lines.push(element("p", { class: "soft" }, CAUSES[outcome.cause.type] ?? ""));
   if (outcome?.agentReceived) {
-    const got = outcome.agentReceived.answers.map((values) => values.map(clean).join(", ")).join("; ");
+    const got = outcome.agentReceived.answers.map((answer) => answerTexts(answer).map(clean).join(", ")).join("; ");
     lines.push(element("p", { class: "problem" }, `The agent had taken another answer first: ${got}`));
   } else if (delivery?.state === "failed") {
     lines.push(element("p", { class: "problem" }, `Not delivered: ${clean(delivery.error?.detail ?? delivery.error?.reason ?? "")}`));

@@ -59,8 +59,10 @@ export function scrolled(name: "pre" | "div", label: string, ...children: (Node 
 
 /** Whole, never cut. */
 export function bodyView({ format, text }: Body): HTMLElement {
-  if (format === "markdown") return element("div", { class: "body" }, markdown(text));
-  if (format !== "diff") return scrolled("pre", format === "command" ? "Command" : "Text", clean(text));
+  // Whoever sees this has the whole text behind him.
+  const end = element("span", { class: "end" });
+  if (format === "markdown") return element("div", { class: "body" }, markdown(text), end);
+  if (format !== "diff") return scrolled("pre", format === "command" ? "Command" : "Text", clean(text), end);
   const lines = clean(text).split("\n");
-  return scrolled("pre", "Changes", ...lines.map((line) => element("span", { class: `line ${diffTone(line)}` }, `${line}\n`)));
+  return scrolled("pre", "Changes", ...lines.map((line) => element("span", { class: `line ${diffTone(line)}` }, `${line}\n`)), end);
 }

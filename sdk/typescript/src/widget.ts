@@ -49,6 +49,13 @@ export class AskdQuestionElement extends Base {
     return (this.getAttribute("state") as WidgetState | null) ?? "hidden";
   }
 
+  /** The focus goes to the question's text: never to a button, where the next Enter would act. */
+  override focus(options?: FocusOptions): void {
+    const text = this.#question?.status === "requested" ? this.#form?.text : null;
+    if (text) text.focus(options);
+    else super.focus(options);
+  }
+
   connectedCallback(): void {
     if (!this.shadowRoot) {
       const root = this.attachShadow({ mode: "open", delegatesFocus: true });
@@ -77,6 +84,7 @@ export class AskdQuestionElement extends Base {
       this.#stop?.abort();
       if (!this.isConnected) return;
       this.#stop = new AbortController();
+      this.#form?.gone();
       this.#question = this.#form = null;
       this.#show("hidden");
       void this.#follow(this.#stop.signal);
@@ -133,22 +141,28 @@ export class AskdQuestionElement extends Base {
   }
 
   #take(question: Question): void {
-    const before = this.#question;
+    const [before, was] = [this.#question, this.state];
     // The response and the stream race each other; an older view must not win.
-    if (before && progress(question) < progress(before)) return;
+    if (before && isOlder(question, before)) return;
     this.#question = question;
     if (question.status === "requested") {
-      if (before) return;
+      if (before && tries(question) === tries(before)) return;
+      // Opened again: the same answer is another try, not the same request.
+      this.#key = null;
+      this.#form?.gone();
       this.#form = new QuestionForm(question, (given) => void this.#send(given));
       this.#show("asking", this.#form.root);
+      this.#form.shown();
       this.#tell("askd-asked");
       return;
     }
+    this.#form?.gone();
     const travelling = question.delivery?.state === "queued" || question.delivery?.state === "sent";
     const state = travelling ? "waiting" : "settled";
     this.#show(state, summary(question, this.#form?.typed() ?? ""));
     if (before?.status === "requested") this.#tell("askd-accepted");
-    if (state === "settled") this.#tell("askd-settled");
+    // The response and the stream both tell it.
+    if (state === "settled" && was !== "settled") this.#tell("askd-settled");
   }
 
   async #send(given: Given): Promise<void> {
@@ -162,9 +176,12 @@ export class AskdQuestionElement extends Base {
         "answers" in given
           ? await hub.questions.reply(question.id, given.answers, { notes: given.notes, editedPlan: given.editedPlan, nextMode: given.nextMode, idempotencyKey })
           : await hub.questions.reject(question.id, { ...given, idempotencyKey });
+      // Another question may have taken this one's place meanwhile: the response is not about that one.
+      if (this.#form !== form) return;
       form.sent();
       this.#take(settled);
     } catch (error) {
+      if (this.#form !== form) return;
       if (error instanceof AlreadySettledError) return this.#take(error.question);
       this.setAttribute("state", "asking");
       form.busy(false);
@@ -200,6 +217,16 @@ export class AskdQuestionElement extends Base {
 function progress({ status, delivery }: Question): number {
   if (status === "requested") return -1;
   return delivery ? { queued: 1, sent: 2, confirmed: 3, failed: 3 }[delivery.state] : 0;
+}
+
+/** How often it was opened again because an answer did not arrive. */
+function tries({ failedTries }: Question): number {
+  return failedTries?.at(-1)?.number ?? 0;
+}
+
+function isOlder(question: Question, known: Question): boolean {
+  if (tries(question) !== tries(known)) return tries(question) < tries(known);
+  return progress(question) < progress(known);
 }
 
 function messageOf(error: unknown): string {

@@ -35,7 +35,7 @@ test("an_answer_resolves_the_ask", async () => {
   const result = await promise;
   assert.equal(result.status, "answered");
   assert.ok(result.status === "answered");
-  assert.deepEqual(result.answers, [["b"]]);
+  assert.deepEqual(result.answers, [{ picks: ["b"], labels: ["Bee"], words: [] }]);
   assert.deepEqual(result.notes, [null]);
   assert.deepEqual([result.editedPlan, result.nextMode], [null, null]);
   assert.equal(result.outcome.by.actor, "owner");
@@ -67,9 +67,9 @@ test("a_secret_answer_reaches_its_asker_and_nobody_else", async () => {
   await client.replyQuestion(id, [["hunter2"]]);
   const result = await promise;
   assert.ok(result.status === "answered");
-  assert.deepEqual(result.answers, [["hunter2"]]);
+  assert.deepEqual(result.answers, [{ picks: [], labels: [], words: ["hunter2"] }]);
   const seen = await client.questions.get(id);
-  assert.deepEqual([seen.outcome?.answers, seen.outcome?.withheld], [[[]], [0]]);
+  assert.deepEqual([seen.outcome?.answers, seen.outcome?.withheld], [[{ picks: [], labels: [], words: [] }], [0]]);
 });
 
 test("a_wait_that_is_over_leaves_the_question_open", async () => {

@@ -111,7 +111,7 @@ test("it_asks_answers_and_follows_in_a_page_of_another_origin", async () => {
       "ok",
       true,
       "answered",
-      [["Blue"]],
+      [{ picks: ["Blue"], labels: ["Blue"], words: [] }],
       { surface: "web", actor: "browser" },
       "browser",
       ["question.requested", "question.resolved"],

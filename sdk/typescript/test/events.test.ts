@@ -62,7 +62,7 @@ test("events_are_typed_and_carry_the_question", async () => {
       requested.question.status === "requested" &&
       requested.question.seq === start + 1,
   );
-  assert.ok(resolved?.type === "question.resolved" && resolved.question.outcome?.answers?.[0]?.[0] === "A");
+  assert.ok(resolved?.type === "question.resolved" && resolved.question.outcome?.answers?.[0]?.picks[0] === "A");
 });
 
 test("without_a_cursor_the_stream_starts_now", async () => {

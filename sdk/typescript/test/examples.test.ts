@@ -72,7 +72,7 @@ test("terminal-inbox", async () => {
   await example.says("2. Blue");
   example.child.stdin?.write("2\nZoe\n");
   await example.says("answered");
-  assert.deepEqual((await client.questions.get(first)).outcome?.answers, [["Blue"], ["Zoe"]]);
+  assert.deepEqual((await client.questions.get(first)).outcome?.answers, [{ picks: ["Blue"], labels: ["Blue"], words: [] }, { picks: [], labels: [], words: ["Zoe"] }]);
   assert.deepEqual((await client.questions.get(first)).outcome?.by.surface, "terminal");
   const second = await askedId(client, ask("Too slow?"));
   await example.says("Too slow?");
@@ -96,7 +96,7 @@ test("terminal-inbox_is_safe_from_agents_text_asks_again_and_ends_with_its_input
   await eventually(() => example.output.split("1. A").length === 3);
   example.child.stdin?.write("1\n");
   await example.says("answered");
-  assert.deepEqual((await client.questions.get(id)).outcome?.answers, [["a"]]);
+  assert.deepEqual((await client.questions.get(id)).outcome?.answers, [{ picks: ["a"], labels: [`A${evil}`], words: [] }]);
   // What is typed while nothing is asked does not answer what is asked next.
   example.child.stdin?.write("1\n");
   await example.says("nothing is asked");

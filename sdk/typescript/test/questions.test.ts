@@ -30,7 +30,7 @@ test("a_reply_is_stored_with_who_and_where", async () => {
   const id = await askedId(client);
   const question = await client.replyQuestion(id, [["Bee"]], { notes: ["because"] });
   assert.equal(question.status, "answered");
-  assert.deepEqual(question.outcome?.answers, [["b"]]);
+  assert.deepEqual(question.outcome?.answers, [{ picks: ["b"], labels: ["Bee"], words: [] }]);
   assert.deepEqual(question.outcome?.notes, ["because"]);
   assert.deepEqual(question.outcome?.by, { surface: "terminal", actor: "owner" });
   assert.deepEqual(await client.questions.get(id), question);
@@ -58,7 +58,7 @@ test("the_same_answer_again_succeeds_and_another_one_names_the_winner", async ()
   assert.equal(error.code, "already_settled");
   assert.equal(error.status, 409);
   assert.equal(error.question.id, id);
-  assert.deepEqual(error.outcome.answers, [["A"]]);
+  assert.deepEqual(error.outcome.answers, [{ picks: ["A"], labels: ["A"], words: [] }]);
   assert.deepEqual(error.by, { surface: "terminal", actor: "owner" });
   assert.ok((await failure(client.rejectQuestion(id))) instanceof AlreadySettledError);
 });
@@ -211,10 +211,10 @@ test("hostile_text_comes_back_as_it_went", async () => {
   const id = await askedId(client, { questions: [{ question: text, header: text }] });
   const question = await client.replyQuestion(id, [[text]], { notes: [text] });
   assert.equal(question.questions[0]?.question, text);
-  assert.deepEqual(question.outcome?.answers, [[text]]);
+  assert.deepEqual(question.outcome?.answers, [{ picks: [], labels: [], words: [text] }]);
   const page = await client.questions.list({ limit: 1 }).page();
   for await (const event of client.events({ after: page.seq - 1 })) {
-    assert.ok("question" in event && event.question.outcome?.answers?.[0]?.[0] === text);
+    assert.ok("question" in event && event.question.outcome?.answers?.[0]?.words[0] === text);
     break;
   }
 });

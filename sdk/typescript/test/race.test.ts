@@ -40,7 +40,7 @@ test("of_two_repliers_one_wins_and_the_other_learns_who", async () => {
     assert.ok(error instanceof AlreadySettledError);
     assert.deepEqual(error.outcome, winner);
     assert.deepEqual(error.by, { surface: winner?.by.actor === "ann" ? "web" : "cli", actor: winner?.by.actor });
-    assert.deepEqual(error.outcome.answers, [[names.get(error.by.actor ?? "")]]);
+    assert.deepEqual(error.outcome.answers?.[0]?.picks, [names.get(error.by.actor ?? "")]);
     assert.match(error.message, new RegExp(`answered by ${error.by.actor}`));
     winners.add(error.by.actor ?? "");
   }

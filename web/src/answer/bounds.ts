@@ -45,7 +45,7 @@ export function pickWords(item: Item): string {
 
 /** What is wrong, and with which value of a list. */
 export function errorWords(item: Item, { field, message }: FieldError): string {
-  const index = isList(item) ? /\]\[(\d+)\]$/.exec(field)?.[1] : undefined;
+  const index = isList(item) ? /(?:\]|\.words)\[(\d+)\]$/.exec(field)?.[1] : undefined;
   return index === undefined ? clean(message) : `Value ${Number(index) + 1}: ${clean(message)}`;
 }
 

@@ -4,8 +4,13 @@
  * In: a question and a draft. Out: the reply to send, what is missing, what was typed and must not be lost.
  */
 
-import type { Choice, FieldError, Item, Question, Reply } from "../api.ts";
+import type { Choice, FieldError, Item, ItemAnswer, Question, Reply } from "../api.ts";
 import { toLocalInput } from "../text/time.ts";
+
+/** What one item is answered with: values of options, and own words. The page never leaves it to the hub which of them a text is. */
+export type Given = Required<ItemAnswer>;
+/** A reply that says so for each item. */
+export type ExplicitReply = Omit<Reply, "answers"> & { answers: Given[] };
 
 export interface ItemDraft {
   /** Values of picked options. */
@@ -33,17 +38,26 @@ export function emptyDraft(question: Question): Draft {
 function emptyItem(item: Item): ItemDraft {
   const draft: ItemDraft = { picks: [], otherOn: false, other: "", note: "" };
   if (isField(item)) return { ...draft, other: defaultText(item) };
-  for (const text of item.default ?? []) {
-    const option = item.options.find(({ value, label }) => value === text || label === text);
-    if (option) {
-      if (!draft.picks.includes(option.value)) draft.picks.push(option.value);
-    } else if (item.custom) {
-      draft.other = text;
-      draft.otherOn = true;
-    }
-  }
-  if (!item.multiple && draft.picks.length > 1) draft.picks.length = 1;
-  return draft;
+  // Nothing is picked before the person picks: suggested words stand in their field, and are sent only if he picks them.
+  const words = (item.default ?? []).find((text) => !item.options.some((option) => isNamed(option, text)));
+  return { ...draft, other: item.custom ? (words ?? "") : "" };
+}
+
+function isNamed({ value, label }: Choice, text: string): boolean {
+  return value === text || label === text;
+}
+
+/** Whether the asker suggests this option. */
+export function isSuggested(item: Item, option: Choice): boolean {
+  return (item.default ?? []).some((text) => isNamed(option, text));
+}
+
+/** Whether the person himself picked or wrote something of the answer. */
+export function hasOwn(question: Question, draft: Draft): boolean {
+  return question.questions.some((item, i) => {
+    const { picks, otherOn, other } = itemDraft(draft, i);
+    return isField(item) ? other !== emptyItem(item).other : picks.length > 0 || (otherOn && other.trim() !== "");
+  });
 }
 
 /** Whether an item is a typed field and not a list to pick from. */
@@ -62,19 +76,25 @@ function defaultValues(item: Item): string[] {
 }
 
 function defaultText(item: Item): string {
+  // Yes and No are options: what is suggested is marked and not picked.
+  if (item.input === "boolean" && !isList(item)) return "";
   const text = defaultValues(item).join("\n");
   return item.input === "datetime" && !isList(item) ? toLocalInput(text) : text;
 }
 
-export function answerOf(item: Item, draft: ItemDraft): string[] {
-  if (isField(item)) return fieldAnswer(item, draft.other);
+export function answerOf(item: Item, draft: ItemDraft): Given {
+  if (isField(item)) return { picks: [], words: fieldWords(item, draft.other) };
   const picks = item.options.map(({ value }) => value).filter((value) => draft.picks.includes(value));
   const other = draft.other.trim();
-  if (item.custom && draft.otherOn && other !== "" && !picks.includes(other)) picks.push(other);
-  return picks;
+  return { picks, words: item.custom && draft.otherOn && other !== "" ? [other] : [] };
 }
 
-function fieldAnswer(item: Item, text: string): string[] {
+export function isAnswered(item: Item, draft: ItemDraft): boolean {
+  const { picks, words } = answerOf(item, draft);
+  return picks.length + words.length > 0;
+}
+
+function fieldWords(item: Item, text: string): string[] {
   if (text.trim() === "") return [];
   // What nobody touched goes back as it came, whatever the field made of it.
   if (text === defaultText(item)) return defaultValues(item);
@@ -87,8 +107,8 @@ function fieldAnswer(item: Item, text: string): string[] {
   return [multiline || item.secret ? text : text.trim()];
 }
 
-export function toReply(question: Question, draft: Draft): Reply {
-  const reply: Reply = { answers: question.questions.map((item, i) => answerOf(item, itemDraft(draft, i))) };
+export function toReply(question: Question, draft: Draft): ExplicitReply {
+  const reply: ExplicitReply = { answers: question.questions.map((item, i) => answerOf(item, itemDraft(draft, i))) };
   const notes = draft.items.map(({ note }) => (note.trim() === "" ? null : note.trim()));
   if (notes.some((note) => note !== null)) reply.notes = notes;
   if (draft.nextMode !== "") reply.nextMode = draft.nextMode;
@@ -101,7 +121,7 @@ export function itemDraft(draft: Draft, index: number): ItemDraft {
 
 /** The items that have no answer yet. */
 export function unanswered(question: Question, draft: Draft): number[] {
-  return question.questions.flatMap((item, i) => (answerOf(item, itemDraft(draft, i)).length === 0 ? [i] : []));
+  return question.questions.flatMap((item, i) => (isAnswered(item, itemDraft(draft, i)) ? [] : [i]));
 }
 
 /** What the hub would refuse for certain, said before it is asked; all other rules are the hub's. */
@@ -139,11 +159,6 @@ export function typedText(question: Question, draft: Draft): string {
   if (draft.editedPlan !== null && draft.editedPlan !== question.body?.text) lines.push(draft.editedPlan);
   if (draft.reason.trim() !== "") lines.push(draft.reason.trim());
   return lines.join("\n\n");
-}
-
-/** Whether the draft differs from an untouched one. */
-export function isTouched(question: Question, draft: Draft): boolean {
-  return JSON.stringify(draft) !== JSON.stringify(emptyDraft(question));
 }
 
 /** The draft without what must not be written to the browser's storage. */

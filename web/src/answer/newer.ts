@@ -10,6 +10,12 @@ function progress({ status, delivery }: Question): number {
   return delivery ? RANK[delivery.state] : 0;
 }
 
+/** A question that was opened again after an answer that did not arrive has one try more. */
+function tries({ failedTries }: Question): number {
+  return failedTries?.at(-1)?.number ?? 0;
+}
+
 export function isOlder(question: Question, known: Question): boolean {
+  if (tries(question) !== tries(known)) return tries(question) < tries(known);
   return progress(question) < progress(known);
 }

@@ -16,20 +16,38 @@ export class Transcript {
   failure = $state("");
   readonly #stop = new AbortController();
   #batch: TranscriptEntry[] = [];
+  /** The number of the newest entry that was read. */
+  #newest = 0;
 
   constructor(
     private readonly hub: AskdClient,
     private readonly session: string,
   ) {}
 
+  /** Reads on while the page can be seen: a hidden tab must not hold one of the few connections that a browser opens to a host. */
   async follow(): Promise<void> {
-    try {
-      for await (const entry of this.hub.sessions.transcript(this.session, { signal: this.#stop.signal })) {
-        if (entry.voice === "trimmed") this.trimmed = true;
-        else this.#add(entry);
+    while (!this.#stop.signal.aborted) {
+      if (document.hidden) await new Promise((seen) => document.addEventListener("visibilitychange", seen, { once: true }));
+      const pause = new AbortController();
+      const hide = (): void => {
+        if (document.hidden) pause.abort();
+      };
+      document.addEventListener("visibilitychange", hide);
+      const signal = AbortSignal.any([this.#stop.signal, pause.signal]);
+      try {
+        for await (const entry of this.hub.sessions.transcript(this.session, { after: this.#newest, signal })) {
+          this.#newest = entry.voice === "trimmed" ? entry.through : entry.number;
+          if (entry.voice === "trimmed") this.trimmed = true;
+          else this.#add(entry);
+        }
+        if (!pause.signal.aborted) return;
+      } catch (error) {
+        if (signal.aborted) continue;
+        this.failure = words(error);
+        return;
+      } finally {
+        document.removeEventListener("visibilitychange", hide);
       }
-    } catch (error) {
-      if (!this.#stop.signal.aborted) this.failure = words(error);
     }
   }
 

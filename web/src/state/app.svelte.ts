@@ -8,7 +8,7 @@ import { access } from "./access.svelte.ts";
 import { announcer } from "./announce.svelte.ts";
 import { Form } from "./form.svelte.ts";
 import { Inbox } from "./inbox.svelte.ts";
-import { announceAsked, withdraw } from "./notify.ts";
+import { announceAsked, withdraw, withdrawAllBut } from "./notify.ts";
 
 export class AppState {
   readonly inbox: Inbox;
@@ -21,26 +21,45 @@ export class AppState {
 
   constructor(readonly hub: AskdClient) {
     this.inbox = new Inbox(hub, {
-      asked: (question) => {
+      asked: (question, leads) => {
         announcer.say(`New question from ${agentName(question.agent)}: ${headline(question)}`);
-        announceAsked(question);
+        if (leads) announceAsked(question);
       },
       settled: (question) => {
         withdraw(question.id);
         const form = this.#forms.get(question.id);
-        if (form?.onScreen && !form.endedAsWanted(question)) this.keysRest = true;
+        // While an answer is on its way, only the hub's word to it tells whose outcome this is.
+        if (form?.onScreen && form.phase !== "sending" && !form.endedAsWanted(question)) this.keysRest = true;
       },
-      refused: (reason) => access.leave(reason),
+      loggedOut: (reason) => access.leave(reason),
+      listed: (open) => withdrawAllBut(open),
     });
   }
 
   form(question: Question): Form {
     let form = this.#forms.get(question.id);
     if (!form) {
-      form = new Form(question, (settled) => this.inbox.take(settled));
+      const made = new Form(
+        question,
+        (settled) => this.inbox.take(settled),
+        () => {
+          if (made.onScreen) this.keysRest = true;
+        },
+      );
+      form = made;
       this.#forms.set(question.id, form);
     }
     return form;
+  }
+
+  /** Shows what other tabs of this browser store as drafts. */
+  followDrafts(): () => void {
+    const changed = ({ key }: StorageEvent): void => {
+      const id = /^askd\.draft\.(.+)$/.exec(key ?? "")?.[1];
+      if (id) this.#forms.get(id)?.follow();
+    };
+    addEventListener("storage", changed);
+    return () => removeEventListener("storage", changed);
   }
 
   /** The open question after this one, for going on without the list. */

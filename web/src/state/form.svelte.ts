@@ -3,10 +3,10 @@
  * the question itself, as the hub returned it, does that.
  */
 
-import { AlreadySettledError, type AskdClient, type FieldError, InvalidRequestError, isUnreachable, PATIENCE_MS, type Question, type RejectMode, type Reply, words } from "../api.ts";
-import { type Draft, isField, requiredMissing, toReply, typedText, unanswered } from "../answer/draft.ts";
+import { AlreadySettledError, type AskdClient, type FieldError, InvalidRequestError, isUnreachable, PATIENCE_MS, type Question, type RejectMode, words } from "../api.ts";
+import { type Draft, type ExplicitReply, isField, requiredMissing, toReply, typedText, unanswered } from "../answer/draft.ts";
 import { isOurs, type Sent } from "../answer/rescue.ts";
-import { dropDraft, loadDraft, saveDraft } from "./drafts.ts";
+import { KeptDraft } from "./drafts.ts";
 
 export type Phase = "editing" | "sending" | "failed";
 
@@ -19,6 +19,8 @@ export class Form {
   failure = $state("");
   /** Items that were pointed at; a second Submit sends them empty. */
   pointedAt = $state.raw<number[]>([]);
+  /** Own words were left by Escape: they may be half written, so the next Enter does not send them. */
+  left = $state(false);
   /** The item that keys act on; one past the last is the review. */
   active = $state(0);
   rejecting = $state(false);
@@ -28,17 +30,30 @@ export class Form {
   lost = $state(false);
   /** Whether a person can see it. */
   onScreen = false;
+  /** The hub took what was sent from here. */
+  #accepted = $state(false);
+  /** What a person had typed when the answer was sent. */
+  #sentWords = "";
+  readonly #kept: KeptDraft;
   #key: { text: string; key: string } | null = null;
 
   constructor(
     readonly question: Question,
     private readonly took: (question: Question) => void,
+    /** Called when the hub took another answer than the one that was sent from here. */
+    private readonly lostTo: () => void,
   ) {
-    this.draft = loadDraft(question);
+    this.#kept = new KeptDraft(question);
+    this.draft = this.#kept.load();
   }
 
   save(): void {
-    saveDraft(this.question, this.draft);
+    this.#kept.save(this.draft);
+  }
+
+  /** Another tab has stored a draft: it is shown here too, unless something was changed here since. */
+  follow(): void {
+    if (!this.#kept.isChanged(this.draft)) this.draft = this.#kept.load();
   }
 
   typed(): string {
@@ -51,6 +66,7 @@ export class Form {
 
   /** Something was changed: what was pointed at may no longer be true. */
   touched(): void {
+    this.left = false;
     if (this.errors.length > 0) this.errors = [];
     if (this.pointedAt.length > 0) this.pointedAt = [];
     if (this.phase === "failed") {
@@ -59,25 +75,25 @@ export class Form {
     }
   }
 
-  /** Sends the answer, or points at what is missing and returns the item to look at. */
-  async submit(hub: AskdClient): Promise<number | null> {
-    if (this.phase === "sending") return null;
+  /** Points at what is missing, and returns the item to look at. Nothing is sent. */
+  say(): number | null {
     const missing = requiredMissing(this.question, this.draft);
-    if (missing.length > 0) {
-      this.errors = missing;
-      return missing[0]?.item ?? null;
-    }
+    this.errors = missing;
+    if (missing.length > 0) return missing[0]?.item ?? null;
     const empty = unanswered(this.question, this.draft);
-    if (empty.some((index) => !this.pointedAt.includes(index))) {
-      this.pointedAt = empty;
-      return empty[0] ?? null;
-    }
-    await this.#send(hub, { reply: toReply(this.question, this.draft) });
-    return null;
+    // Where every field holds what the asker suggested, the person has still to say that he wants it.
+    this.pointedAt = empty.length > 0 ? empty : this.question.questions.map((_, i) => i);
+    return this.pointedAt[0] ?? null;
   }
 
+  async submit(hub: AskdClient): Promise<void> {
+    await this.#send(hub, { reply: toReply(this.question, this.draft) });
+  }
+
+  /** Picks the only option of a plan. */
   async approve(hub: AskdClient, edited: boolean): Promise<void> {
-    const reply: Reply = { ...toReply(this.question, this.draft), answers: this.question.questions.map(() => ["approve"]) };
+    const answers = this.question.questions.map(({ options }) => ({ picks: options.slice(0, 1).map(({ value }) => value), words: [] }));
+    const reply: ExplicitReply = { ...toReply(this.question, this.draft), answers };
     if (edited && this.draft.editedPlan !== null) reply.editedPlan = this.draft.editedPlan;
     await this.#send(hub, { reply });
   }
@@ -93,6 +109,8 @@ export class Form {
     this.failure = "";
     this.errors = [];
     this.sent = sent;
+    this.#accepted = false;
+    this.#sentWords = this.typed();
     const key = this.#keyFor(JSON.stringify(sent));
     try {
       const options = { idempotencyKey: key, signal: AbortSignal.timeout(PATIENCE_MS) };
@@ -100,6 +118,9 @@ export class Form {
         ? await hub.questions.reply(this.question.id, sent.reply.answers, { ...replyOptions(sent.reply), ...options })
         : await hub.questions.reject(this.question.id, { ...sent.rejection, ...options });
       this.phase = "editing";
+      this.#accepted = true;
+      // If it does not arrive, the question is opened again, and the same answer is another request.
+      this.#key = null;
       this.took(settled);
     } catch (error) {
       this.#failed(error);
@@ -111,6 +132,7 @@ export class Form {
       this.phase = "editing";
       this.lost = true;
       this.took(error.question);
+      this.lostTo();
       return;
     }
     this.phase = "failed";
@@ -130,24 +152,26 @@ export class Form {
     return this.#key.key;
   }
 
-  /** Whether the question ended as this browser wanted. */
+  /** Whether the question ended as this person wanted: by the hub's word to what was sent, or where that was lost, by the outcome. */
   endedAsWanted(question: Question): boolean {
-    return isOurs(question, this.sent);
+    if (this.lost) return false;
+    return this.#accepted || isOurs(question, this.sent);
   }
 
-  /** Whether typed words would be lost with the form, because the question ended otherwise. */
+  /** Whether typed words would be lost with the form: the question ended otherwise, or they were typed after the answer was sent. */
   needsRescue(question: Question): boolean {
-    return !this.rescueDismissed && !this.endedAsWanted(question) && this.typed() !== "";
+    const words = this.typed();
+    return !this.rescueDismissed && words !== "" && !(this.endedAsWanted(question) && words === this.#sentWords);
   }
 
   /** The question has ended: a draft whose words are sent, or that has none, has done its work. */
   settle(question: Question): void {
-    if (this.endedAsWanted(question) || this.typed() === "") dropDraft(question.id);
+    if (this.phase !== "sending" && !this.needsRescue(question)) this.#kept.drop();
   }
 
   dismissRescue(): void {
     this.rescueDismissed = true;
-    dropDraft(this.question.id);
+    this.#kept.drop();
   }
 
   get hasOnlyFields(): boolean {
@@ -160,6 +184,6 @@ function randomKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-function replyOptions({ notes, editedPlan, nextMode }: Reply): { notes?: (string | null)[]; editedPlan?: string; nextMode?: string } {
+function replyOptions({ notes, editedPlan, nextMode }: ExplicitReply): { notes?: (string | null)[]; editedPlan?: string; nextMode?: string } {
   return { ...(notes ? { notes } : {}), ...(editedPlan != null ? { editedPlan } : {}), ...(nextMode ? { nextMode } : {}) };
 }

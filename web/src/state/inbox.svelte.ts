@@ -7,21 +7,27 @@
 import { SvelteMap } from "svelte/reactivity";
 
 import { isOlder } from "../answer/newer.ts";
-import { type AskdClient, type AskdEvent, NotFoundError, type OpenState, type Question, words } from "../api.ts";
+import { type AskdClient, type AskdEvent, NotFoundError, type Question } from "../api.ts";
+import { followTogether, type News } from "./together.ts";
 
 export type Light = "connecting" | "live" | "offline";
 
-const LIGHTS = { connecting: "connecting", live: "live", lost: "offline", stopped: "offline" } as const;
+const LIGHTS = { connecting: "connecting", live: "live", lost: "offline" } as const;
 
 export interface Listener {
-  asked(question: Question): void;
+  /** `leads` in one tab of the browser only. */
+  asked(question: Question, leads: boolean): void;
   settled(question: Question): void;
-  refused(reason: string): void;
+  /** The ids of all open questions, after a list. */
+  listed(open: ReadonlySet<string>): void;
+  loggedOut(reason: string): void;
 }
 
 export class Inbox {
   light = $state<Light>("connecting");
   loaded = $state(false);
+  /** Why the hub is not heard, where it is more than a lost connection. */
+  trouble = $state("");
   /** Grows whenever sources or sessions may have changed, for pages that list them. */
   sessionsChanged = $state(0);
   readonly #known = new SvelteMap<string, Question>();
@@ -52,55 +58,50 @@ export class Inbox {
     if (before?.status === "requested" && question.status !== "requested") this.listener.settled(question);
   }
 
-  /** Follows the hub until the returned function is called. The browser's word about its network comes before any time-out. */
+  /** Follows the hub until the returned function is called. */
   follow(): () => void {
-    let stop = this.#watch();
-    const offline = (): void => {
-      stop();
-      this.light = "offline";
-    };
-    const online = (): void => {
-      stop();
-      stop = this.#watch();
-    };
-    addEventListener("offline", offline);
-    addEventListener("online", online);
-    return () => {
-      removeEventListener("offline", offline);
-      removeEventListener("online", online);
-      stop();
-    };
-  }
-
-  #watch(): () => void {
-    return this.hub.watchOpen((state, events) => {
-      if (events.length > 0) this.#apply(events);
-      else this.#compare(state);
-      // A list that was just read is as good as news; "connecting" is only said before the first one.
-      if (state.connection !== "connecting" || !this.loaded) this.light = LIGHTS[state.connection];
-      if (state.seq !== null) this.loaded = true;
-      if (state.connection === "stopped") this.listener.refused(words(state.error));
+    return followTogether(this.hub, {
+      hear: (news, leads) => this.#hear(news, leads),
+      loggedOut: (reason) => this.listener.loggedOut(reason),
     });
   }
 
-  #apply(events: AskdEvent[]): void {
+  #hear({ open, events, connection, trouble }: News, leads: boolean): void {
+    if (open) this.#compare(open, leads);
+    this.#apply(events, leads);
+    // A list that was just read is as good as news; "connecting" is only said before the first one.
+    if (connection !== "connecting" || !this.loaded) this.light = LIGHTS[connection];
+    this.trouble = trouble;
+    if (open) this.loaded = true;
+  }
+
+  #apply(events: AskdEvent[], leads: boolean): void {
+    const unseen = new Set<string>();
     for (const event of events) {
       if ("session" in event) this.sessionsChanged += 1;
       if (!("question" in event)) continue;
-      const unseen = !this.#known.has(event.question.id);
+      const before = this.#known.get(event.question.id);
+      const isNew = before ? before.status !== "requested" : event.type === "question.requested";
+      // A question is opened again when its answer could not be delivered.
+      if (isNew && event.question.status === "requested") unseen.add(event.question.id);
       this.take(event.question);
-      if (unseen && event.type === "question.requested") this.listener.asked(event.question);
+    }
+    // What was asked and has ended in the same breath is told to nobody.
+    for (const id of unseen) {
+      const question = this.#known.get(id);
+      if (question?.status === "requested") this.listener.asked(question, leads);
     }
   }
 
   /** After a list: what we believed to be open and the hub does not list was settled, or is gone. What was asked while we heard nothing is told by its newest. */
-  #compare(state: OpenState): void {
-    if (state.seq === null) return;
-    const newest = [...state.questions.values()].filter(({ id }) => !this.#known.has(id)).sort((a, b) => a.seq - b.seq).at(-1);
-    for (const question of state.questions.values()) this.take(question);
-    if (newest && this.loaded) this.listener.asked(newest);
+  #compare(open: Question[], leads: boolean): void {
+    const ids = new Set(open.map(({ id }) => id));
+    const newest = open.filter(({ id }) => !this.#known.has(id)).sort((a, b) => a.seq - b.seq).at(-1);
+    for (const question of open) this.take(question);
+    if (newest && this.loaded) this.listener.asked(newest, leads);
+    if (leads) this.listener.listed(ids);
     for (const { id, status } of [...this.#known.values()]) {
-      if (status === "requested" && !state.questions.has(id)) void this.#look(id);
+      if (status === "requested" && !ids.has(id)) void this.#look(id);
     }
   }
 

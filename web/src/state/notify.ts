@@ -7,6 +7,8 @@ import { address } from "./route.svelte.ts";
 
 /** Shown without a service worker; kept so that they can be closed. */
 const shown = new Map<string, Notification>();
+/** Being shown now: a question that ends meanwhile is withdrawn afterwards. */
+const showing = new Map<string, Promise<void>>();
 
 export function canNotify(): boolean {
   return "Notification" in globalThis;
@@ -23,7 +25,10 @@ export function announceAsked(question: Question): void {
   // A person who looks at the inbox sees it there.
   if (!document.hidden && document.hasFocus()) return;
   if (settings.sound) chime();
-  if (settings.notify && canNotify() && Notification.permission === "granted") void show(question);
+  if (settings.notify && canNotify() && Notification.permission === "granted") {
+    const done = show(question).catch(() => undefined).finally(() => showing.delete(question.id));
+    showing.set(question.id, done);
+  }
 }
 
 async function show(question: Question): Promise<void> {
@@ -47,11 +52,23 @@ async function show(question: Question): Promise<void> {
 
 /** The question ended: a notification about it would be a lie. */
 export function withdraw(id: string): void {
-  shown.get(id)?.close();
-  shown.delete(id);
-  void navigator.serviceWorker?.getRegistration().then(async (registration) => {
-    for (const notification of (await registration?.getNotifications({ tag: id })) ?? []) notification.close();
-  });
+  void close((tag) => tag === id, [showing.get(id)]);
+}
+
+/** Of the notifications that are there, also of an earlier visit, only those of open questions stay. */
+export function withdrawAllBut(open: ReadonlySet<string>): void {
+  void close((tag) => tag.startsWith("que_") && !open.has(tag), [...showing.values()]);
+}
+
+async function close(isEnded: (tag: string) => boolean, first: (Promise<void> | undefined)[]): Promise<void> {
+  await Promise.all(first);
+  for (const [id, notification] of shown) {
+    if (!isEnded(id)) continue;
+    notification.close();
+    shown.delete(id);
+  }
+  const registration = await navigator.serviceWorker?.getRegistration();
+  for (const notification of (await registration?.getNotifications()) ?? []) if (isEnded(notification.tag)) notification.close();
 }
 
 /** Two soft tones, made here so that nothing has to be loaded. */

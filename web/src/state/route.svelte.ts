@@ -12,7 +12,16 @@ export interface Route {
 export function parseRoute(hash: string): Route {
   const [first = "", second] = hash.replace(/^#\/?/, "").split("/");
   const page = PAGES.find((name) => name === first) ?? "inbox";
-  return { page, id: second ? decodeURIComponent(second) : null };
+  return { page, id: second ? decoded(second) : null };
+}
+
+/** An address that a person has mistyped is an id that the hub does not know. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 export function address(page: Page, id: string | null = null): string {
@@ -28,8 +37,10 @@ class Router {
     });
   }
 
+  /** The page is there at once: the next key, which may come before the browser tells of the new address, acts on it. */
   go(page: Page, id: string | null = null): void {
     location.hash = address(page, id);
+    this.current = parseRoute(location.hash);
   }
 }
 

@@ -3,6 +3,9 @@
 import type { Cause, Outcome, Question, RejectMode, Status, Surface } from "../api.ts";
 import { clean, firstWords } from "./clean.ts";
 
+/** Why a plan cannot be approved yet. */
+export const READ_FIRST = "Read the plan to its end first.";
+
 const AGENTS: Record<string, string> = {
   claude: "Claude Code",
   opencode: "OpenCode",
@@ -88,6 +91,8 @@ export function causeWords(cause: Cause, agent: string): string {
       const how = cause.signal != null ? `by signal ${cause.signal}` : `with code ${cause.code ?? "unknown"}`;
       return `${name}'s process ended ${how}. Nobody is left to take an answer.`;
     }
+    case "agentTimedOut":
+      return withDetail(`${name}'s own time-out was over, and it went on without an answer`, cause.detail);
     case "turnAborted":
       return withDetail("The turn that asked was aborted", cause.detail);
     case "sessionEnded":

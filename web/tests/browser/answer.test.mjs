@@ -5,7 +5,8 @@ import { test } from "node:test";
 
 import { shot } from "./browser.mjs";
 import { AUTH, DIFF, FEATURES, FORM, LAYOUT, PERMISSION, PLAN } from "./samples.mjs";
-import { becomes, hub, someone, stage, startMock, until } from "./stage.mjs";
+import { texts } from "./hub.mjs";
+import { becomes, hub, ready, someone, stage, startMock, until } from "./stage.mjs";
 
 stage();
 
@@ -25,7 +26,7 @@ test("a question appears live and is answered by mouse; the answer is shown as a
   await page.getByRole("button", { name: "Submit" }).click();
   await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
   const { answers, by } = await outcome(id);
-  assert.deepEqual(answers, [["Sessions"]]);
+  assert.deepEqual(texts(answers), [["Sessions"]]);
   assert.equal(by.surface, "web");
   await becomes(() => page.title(), "askd");
   await shot(page, "accepted");
@@ -60,7 +61,7 @@ test("several items in one panel, with Other, notes and a pointer at what is mis
   await page.getByRole("button", { name: /^Submit/ }).click();
   await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
   const { answers, notes } = await outcome(id);
-  assert.deepEqual(answers, [["Dark mode", "Analytics", "Offline mode"], ["Fly"], ["Plog"]]);
+  assert.deepEqual(texts(answers), [["Dark mode", "Analytics", "Offline mode"], ["Fly"], ["Plog"]]);
   assert.deepEqual(notes, ["dark first", null, null]);
 });
 
@@ -86,7 +87,7 @@ test("previews stand beside the options, whole; many items are tabs with a revie
   assert.equal((await hub.question(id)).status, "requested");
   await page.getByRole("button", { name: /^Submit/ }).click();
   await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
-  assert.deepEqual((await outcome(id)).answers, [["Command palette"], ["Warm"]]);
+  assert.deepEqual(texts((await outcome(id)).answers), [["Command palette"], ["Warm"]]);
 });
 
 test("a plan is approved with edits in the wanted mode, or sent back with feedback", async () => {
@@ -99,7 +100,7 @@ test("a plan is approved with edits in the wanted mode, or sent back with feedba
   await page.getByRole("button", { name: /Approve with edits/ }).click();
   await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
   const approved = await outcome(first.id);
-  assert.deepEqual(approved.answers, [["approve"]]);
+  assert.deepEqual(texts(approved.answers), [["approve"]]);
   assert.match(approved.editedPlan, /4\. Log out everywhere$/);
   assert.equal(approved.nextMode, "acceptEdits");
   await page.getByRole("button", { name: /Next question/ }).click();
@@ -167,7 +168,7 @@ test("a form has typed fields, says what is wrong beside them and keeps secrets 
   await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
   await page.getByText("kept secret").waitFor();
   const { answers } = (await hub.question(id)).outcome;
-  assert.deepEqual(answers, [["build-1"], ["8443"], ["true"], ["2026-12-01"], ["hunter2"], ["opened"], []], "the asker reads the secret");
+  assert.deepEqual(texts(answers), [["build-1"], ["8443"], ["true"], ["2026-12-01"], ["hunter2"], ["opened"], []], "the asker reads the secret");
 });
 
 test("lists take one value a line, each is checked by its type, and what nobody touched goes back as it came", async () => {
@@ -184,6 +185,8 @@ test("lists take one value a line, each is checked by its type, and what nobody 
   const page = await someone();
   await page.getByText("At least 2, one a line. Each: a whole number.").waitFor();
   await page.getByText("Pick 2 to 3.").waitFor();
+  assert.equal(await page.getByRole("checkbox", { checked: true }).count(), 0, "what is suggested is not picked");
+  for (const name of [/^x/, /^y/]) await page.getByRole("checkbox", { name }).check();
   const ports = page.getByRole("textbox", { name: /Which ports/ });
   await ports.fill("80\nx");
   await shot(page, "lists");
@@ -192,7 +195,7 @@ test("lists take one value a line, each is checked by its type, and what nobody 
   await ports.fill("80\n443");
   await page.getByRole("button", { name: /^Submit/ }).click();
   await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
-  assert.deepEqual((await outcome(id)).answers, [["80", "443"], ["a.txt", "b.txt"], [at], ["x", "y"]]);
+  assert.deepEqual(texts((await outcome(id)).answers), [["80", "443"], ["a.txt", "b.txt"], [at], ["x", "y"]]);
 });
 
 test("what need not be answered can be unpicked by a second click; what must be answered stays picked", async () => {
@@ -222,7 +225,7 @@ test("what need not be answered can be unpicked by a second click; what must be 
   await page.getByText("1 of 3 are not answered.").waitFor();
   await page.getByRole("button", { name: /^Submit/ }).click();
   await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
-  assert.deepEqual((await outcome(id)).answers, [["false"], [], ["Left"]]);
+  assert.deepEqual(texts((await outcome(id)).answers), [["false"], [], ["Left"]]);
 });
 
 test("a call that was cancelled elsewhere, or a turn that was stopped, is called so", async () => {
@@ -261,7 +264,7 @@ test("both submit at the same moment: exactly one outcome, and the loser sees th
   await two.getByRole("radio", { name: /Sessions/ }).check();
   await Promise.all([one, two].map((page) => page.evaluate(() => document.querySelector("[data-submit]")?.click())));
   await one.getByRole("heading", { name: /accepted|Answered by/ }).waitFor();
-  const [winner] = (await outcome(id)).answers[0];
+  const [winner] = (await outcome(id)).answers[0].picks;
   const [won, lost] = winner === "JWT" ? [one, two] : [two, one];
   await won.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
   await lost.getByRole("heading", { name: /^Answered by/ }).waitFor();
@@ -302,10 +305,11 @@ test("whoever types on after his question has ended answers nothing else by it",
   await page.keyboard.press("Escape");
   await page.keyboard.press("Enter");
   await page.getByRole("radio", { name: "Yes, once" }).waitFor();
+  await ready(page);
   await page.keyboard.press("1");
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
-  assert.deepEqual((await outcome(permission.id)).answers, [["allow_once"]]);
+  assert.deepEqual(texts((await outcome(permission.id)).answers), [["allow_once"]]);
 });
 
 test("the loser of a race is told so and is not moved on by the same Enter; a click goes on", async () => {
@@ -316,7 +320,7 @@ test("the loser of a race is told so and is not moved on by the same Enter; a cl
     await route.continue();
   });
   await page.goto(`${hub.url}/#/inbox/${first.id}`);
-  await page.getByRole("radio", { name: "Yes, once" }).waitFor();
+  await ready(page);
   await page.keyboard.press("1");
   await page.keyboard.down("Enter");
   await page.getByText("What you sent came second and was not taken.").waitFor();
@@ -333,6 +337,7 @@ test("an Enter that is held submits once: it neither skips what is missing nor g
   const [first, second] = [await hub.ask(AUTH), await hub.ask(AUTH)];
   const page = await someone();
   await page.goto(`${hub.url}/#/inbox/${first.id}`);
+  await ready(page);
   await page.getByRole("button", { name: /^Submit/ }).focus();
   for (let i = 0; i < 4; i += 1) await page.keyboard.down("Enter");
   await page.getByText("Nothing is answered yet.").waitFor();
@@ -362,7 +367,7 @@ test("offline in the middle of an answer: the words stay, the error is said, and
   assert.equal(await page.getByRole("textbox", { name: "Other: your own answer" }).inputValue(), "Passkeys");
   await page.getByRole("button", { name: /^Submit/ }).click();
   await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
-  assert.deepEqual((await outcome(id)).answers, [["Passkeys"]]);
+  assert.deepEqual(texts((await outcome(id)).answers), [["Passkeys"]]);
 });
 
 test("the answer arrived but its receipt was lost: sending again succeeds, and the page never claims what it does not know", async () => {
@@ -381,7 +386,7 @@ test("the answer arrived but its receipt was lost: sending again succeeds, and t
   // Either the stream tells that it was taken, or the person sends again; both end in the truth.
   await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
   await until(() => lost, "the lost receipt");
-  assert.deepEqual((await outcome(id)).answers, [["JWT"]]);
+  assert.deepEqual(texts((await outcome(id)).answers), [["JWT"]]);
 });
 
 test("the hub is killed and restarted while a form is open: the light tells, the draft stays, the answer is taken", async () => {
@@ -402,7 +407,7 @@ test("the hub is killed and restarted while a form is open: the light tells, the
   assert.equal(await page.locator("textarea[data-field]").inputValue(), "Plog");
   await page.getByRole("button", { name: /^Submit/ }).click();
   await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
-  assert.deepEqual((await outcome(id)).answers, [["i18n"], ["Own server"], ["Plog"]]);
+  assert.deepEqual(texts((await outcome(id)).answers), [["i18n"], ["Own server"], ["Plog"]]);
 });
 
 test("a question that is withdrawn or expires says so and offers what was typed", async () => {
@@ -429,4 +434,19 @@ test("where an answer would be typed into a terminal, the page says so before", 
   });
   await page.reload();
   await page.getByText("your answer will be typed into the agent’s dialog").waitFor();
+});
+
+test("own words that are an option's hidden value are refused beside the field, and own words that are a label are that option", async () => {
+  const { id } = await hub.ask({ questions: [{ question: "When?", options: [{ label: "One week", value: "1" }, { label: "Delete them now", value: "2" }] }] });
+  const page = await someone();
+  const request = page.waitForRequest(/reply$/);
+  await page.getByRole("textbox", { name: "Other: your own answer" }).fill("2");
+  await page.getByRole("button", { name: /^Submit/ }).click();
+  assert.deepEqual((await request).postDataJSON().answers, [{ picks: [], words: ["2"] }]);
+  await page.locator("article .errors", { hasText: "Delete them now" }).waitFor();
+  assert.equal((await hub.question(id)).status, "requested");
+  await page.getByRole("textbox", { name: "Other: your own answer" }).fill("One week");
+  await page.getByRole("button", { name: /^Submit/ }).click();
+  await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
+  assert.deepEqual((await outcome(id)).answers, [{ picks: ["1"], labels: ["One week"], words: [] }]);
 });

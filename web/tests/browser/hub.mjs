@@ -9,6 +9,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
+/** What was given for each item: values of picks, then own words. */
+export const texts = (answers) => answers.map(({ picks, words }) => [...picks, ...words]);
+
 const BUILT = fileURLToPath(new URL("../../../target/debug/askd", import.meta.url));
 export const BINARY = process.env.ASKD_BIN ?? BUILT;
 /** A debug binary on a busy machine; a healthy one needs a tenth of it. */

@@ -41,7 +41,7 @@ function watchDesktop(page) {
       const close = () => (window.desktop = window.desktop.filter((one) => one.close !== close));
       window.desktop.push({ title, body: options.body, tag: options.tag, close });
     };
-    ServiceWorkerRegistration.prototype.getNotifications = async ({ tag }) => window.desktop.filter((one) => one.tag === tag);
+    ServiceWorkerRegistration.prototype.getNotifications = async ({ tag } = {}) => window.desktop.filter((one) => tag === undefined || one.tag === tag);
   });
 }
 

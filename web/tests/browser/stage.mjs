@@ -60,6 +60,25 @@ export async function until(look, what) {
   }
 }
 
+/** The question on the screen takes input: its first half second is over. */
+export function ready(page) {
+  return page.locator("article[data-ready]").waitFor();
+}
+
+/** The answers that a page has tried to send, also those that no hub took. */
+export function sending(page) {
+  const sent = [];
+  page.on("request", (request) => {
+    if (/\/(reply|reject)$/.test(request.url())) sent.push(request.url());
+  });
+  return sent;
+}
+
+/** Whatever a key set off has happened: what it sends is on its way. */
+export function quiet(page) {
+  return page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)))));
+}
+
 /** What a page comes to: `read` until it gives what is wanted, and the difference if it never does. */
 export async function becomes(read, wanted) {
   let seen;

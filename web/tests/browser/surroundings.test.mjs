@@ -5,7 +5,8 @@ import { test } from "node:test";
 
 import { shot, violations, whyNotInstallable } from "./browser.mjs";
 import { AUTH, DIFF, FEATURES, FORM, LAYOUT, PERMISSION, PLAN } from "./samples.mjs";
-import { becomes, hub, someone, stage, startMock, until } from "./stage.mjs";
+import { texts } from "./hub.mjs";
+import { becomes, hub, ready, someone, stage, startMock, until } from "./stage.mjs";
 
 const PHONE = { viewport: { width: 360, height: 720 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 };
 
@@ -42,6 +43,7 @@ test("500 open questions load at once, stay few in the page, scroll to the end a
   const last = await page.locator("[data-id]").last().getAttribute("data-id");
   await page.locator(`[data-id="${last}"]`).click();
   await page.locator("article").getByText(asked.find(({ id }) => id === last).questions[0].question).waitFor();
+  await ready(page);
   await page.keyboard.press("1");
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: /^Submit/ }).click();
@@ -85,7 +87,7 @@ test("hostile text is shown as text: no script, handler, javascript link, foreig
   await page.getByRole("button", { name: /^Next/ }).click();
   await page.getByRole("button", { name: /^Submit/ }).click();
   await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
-  assert.deepEqual((await hub.question(id)).outcome.answers, [[evil], ["opened"]], "the answer carries the agent's own bytes");
+  assert.deepEqual(texts((await hub.question(id)).outcome.answers), [[evil], ["opened"]], "the answer carries the agent's own bytes");
 });
 
 test("the list is grouped by project, by agent or not at all, and says who asks from where", async () => {
@@ -130,7 +132,7 @@ test("keys alone: choose, move, write, submit and go on, with focus never stolen
   const press = async (...keys) => {
     for (const key of keys) await page.keyboard.press(key);
   };
-  await page.getByRole("checkbox", { name: /Dark mode/ }).waitFor();
+  await ready(page);
   await press("1", "3", "l", "2", "l");
   await page.keyboard.type("Plog 1 j k o");
   const before = await page.evaluate(() => document.activeElement.tagName);
@@ -145,27 +147,30 @@ test("keys alone: choose, move, write, submit and go on, with focus never stolen
   await press("Control+Enter");
   await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
   const given = (await hub.question(first.id)).outcome;
-  assert.deepEqual(given.answers, [["Dark mode", "Analytics"], ["Own server"], ["Plog 1 j k o"]]);
+  assert.deepEqual(texts(given.answers), [["Dark mode", "Analytics"], ["Own server"], ["Plog 1 j k o"]]);
   assert.deepEqual(given.notes, [null, "mine", null]);
 
   await press("Enter");
   await page.locator("article").getByText("Which auth method should we use?").waitFor();
+  await ready(page);
   await press("j", "j", "k", "o");
   await page.keyboard.type("Passkeys");
   await press("Enter");
   await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
-  assert.deepEqual((await hub.question(second.id)).outcome.answers, [["Passkeys"]]);
+  assert.deepEqual(texts((await hub.question(second.id)).outcome.answers), [["Passkeys"]]);
 
   await press("Enter");
   await page.getByRole("heading", { name: "Claude Code has a plan" }).waitFor();
+  await ready(page);
   await press("s");
   await page.locator("article textarea:focus").waitFor();
   await page.keyboard.type("no");
-  await press("Escape", "Escape");
-  assert.equal((await hub.question(third.id)).status, "requested");
-  await press("Enter");
+  await press("Escape", "Enter", "Escape", "Enter");
+  assert.equal((await hub.question(third.id)).status, "requested", "neither sent back nor approved");
+  await becomes(() => page.getByRole("button", { name: /^Approve/ }).getAttribute("aria-disabled"), "false");
+  await press("1", "Enter");
   await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
-  assert.deepEqual((await hub.question(third.id)).outcome.answers, [["approve"]]);
+  assert.deepEqual(texts((await hub.question(third.id)).outcome.answers), [["approve"]]);
 
   await press("?");
   await page.getByRole("dialog").waitFor();
@@ -179,13 +184,14 @@ test("keys alone: choose, move, write, submit and go on, with focus never stolen
   const letters = await hub.ask({ questions: [{ question: "Which of many?", options: Array.from({ length: 12 }, (_, i) => `Way ${i + 1}`) }] });
   await page.goto(`${hub.url}/#/inbox/${letters.id}`);
   await page.getByRole("radio", { name: "Way 12" }).waitFor();
+  await ready(page);
   await press("b");
   // After 9 come letters.
   await becomes(() => page.getByRole("radio", { name: "Way 11" }).isChecked(), true);
   await page.locator("[data-id]").first().focus();
   await press("j", "Enter");
   // Enter goes from the list into the question.
-  await page.locator("[data-option]:focus").waitFor();
+  await page.locator("article [data-text]:focus").waitFor();
 });
 
 test("a phone of 360 px: everything fits, targets are large, and the list and the question take turns", async () => {
@@ -236,7 +242,7 @@ test("a phone shows the whole of a long question: nothing is cut, and every line
   for (const [i, sample] of long.entries()) {
     const { id } = await hub.ask(sample);
     await page.goto(`${hub.url}/#/inbox/${id}`);
-    await page.locator("article [data-submit]").waitFor();
+    await ready(page);
     const boxes = await page.locator("article, article section.body, article pre").evaluateAll((all) => all.map((one) => [one.clientHeight, one.scrollHeight]));
     for (const [shown, whole] of boxes) assert.ok(shown >= whole, `question ${i} shows ${shown} of ${whole} px`);
     const last = page.locator("article pre, article .rendered li, article [data-option], article [data-field]").last();
@@ -257,6 +263,7 @@ test("another question is read from its beginning, however far the one before wa
   const page = await someone();
   const scrolled = () => page.locator(".inbox > .main").evaluate((box) => box.scrollTop);
   await page.goto(`${hub.url}/#/inbox/${long.id}`);
+  await page.locator("article [data-end]").scrollIntoViewIfNeeded();
   await page.getByRole("button", { name: /^Approve/ }).click();
   await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
   await until(async () => (await scrolled()) > 0, "the outcome below the plan");
@@ -316,7 +323,7 @@ test("an agent that took another answer first: the page says what it got, and th
       json: {
         ...settled,
         sessionId: "ses_01M7FC76XEEDRBXYEGGZSWPBKH",
-        outcome: { ...settled.outcome, agentReceived: { answers: [["Sessions"]], via: "terminal" } },
+        outcome: { ...settled.outcome, agentReceived: { answers: [{ picks: ["Sessions"], labels: ["Sessions"], words: [] }], via: "terminal" } },
         delivery: { state: "failed", attempts: 1, error: { reason: "overtaken", detail: null }, at: settled.outcome.at },
       },
     }),

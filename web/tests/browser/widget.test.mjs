@@ -8,8 +8,9 @@ import { after, before, beforeEach, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 import { shot, violations } from "./browser.mjs";
-import { AUTH, DIFF, FEATURES, FORM, LAYOUT, PLAN } from "./samples.mjs";
-import { becomes, hub, stage, startMock, stranger, until } from "./stage.mjs";
+import { AUTH, DIFF, FEATURES, FORM, LAYOUT, PERMISSION, PLAN } from "./samples.mjs";
+import { texts } from "./hub.mjs";
+import { becomes, hub, quiet, sending, stage, startMock, stranger, until } from "./stage.mjs";
 
 const SDK = fileURLToPath(new URL("../../../sdk/typescript/", import.meta.url));
 const TSC = fileURLToPath(new URL("../../node_modules/typescript/bin/tsc", import.meta.url));
@@ -45,9 +46,9 @@ test("found by call id: hidden, then the form, then a compact summary, from anot
   assert.deepEqual(await violations(page, "askd-question"), []);
   await page.getByRole("button", { name: "Submit" }).click();
   await page.getByText("Answered by").waitFor();
-  await page.getByText('The chat goes on: answered [["JWT"]]').waitFor();
+  await page.getByText('The chat goes on: answered [{"picks":["JWT"],"labels":["JWT"],"words":[]}]').waitFor();
   await reached("settled");
-  assert.deepEqual((await hub.question(id)).outcome.answers, [["JWT"]]);
+  assert.deepEqual(texts((await hub.question(id)).outcome.answers), [["JWT"]]);
   await shot(page, "widget-summary");
   assert.deepEqual(await violations(page, "askd-question"), []);
 });
@@ -91,7 +92,7 @@ test("several items with one Submit: check boxes, Other, a note, own words", asy
   await page.getByRole("button", { name: "Submit" }).click();
   await reached("settled");
   const { answers, notes } = (await hub.question(id)).outcome;
-  assert.deepEqual(answers, [["Dark mode", "Offline mode"], ["Fly"], ["Plog"]]);
+  assert.deepEqual(texts(answers), [["Dark mode", "Offline mode"], ["Fly"], ["Plog"]]);
   assert.deepEqual(notes, ["dark first", null, null]);
 });
 
@@ -129,7 +130,7 @@ test("lists take one value a line, and what nobody touched goes back as it came"
   await page.getByLabel("Which ports?").fill("80\n443\n");
   await page.getByRole("button", { name: "Submit" }).click();
   await reached("settled");
-  assert.deepEqual((await hub.question(id)).outcome.answers, [["80", "443"], ["a.txt", "b.txt"], [at]]);
+  assert.deepEqual(texts((await hub.question(id)).outcome.answers), [["80", "443"], ["a.txt", "b.txt"], [at]]);
   const other = await hub.ask({ ...AUTH, rejectModes: ["cancel"] });
   await open({ question: other.id });
   await page.getByRole("button", { name: "Submit" }).waitFor();
@@ -166,6 +167,11 @@ test("a plan is rendered, approved with edits in the wanted mode, or sent back w
   await page.getByRole("button", { name: "Edit first" }).click();
   const editor = page.getByRole("textbox", { name: "The plan, as you want it" });
   await editor.fill(`${await editor.inputValue()}\n4. Log out everywhere`);
+  // Its last line must be on the screen.
+  await editor.evaluate((one) => {
+    one.scrollTop = one.scrollHeight;
+    one.scrollIntoView({ block: "end" });
+  });
   await page.getByRole("combobox", { name: "Then go on in mode" }).selectOption("acceptEdits");
   await page.getByRole("button", { name: "Approve with edits" }).click();
   await page.getByText("Approved with edits").waitFor();
@@ -207,4 +213,207 @@ test("the page's variables are its theme, and an origin that the hub does not al
   await open({ question: id }, origin.replace("127.0.0.1", "localhost"));
   await reached("failed");
   assert.equal(await submit.count(), 0);
+});
+
+/** The question of the widget takes input: its first half second is over. */
+const awake = () => page.waitForFunction(() => document.querySelector("askd-question").shadowRoot.querySelector('[part="submit"]')?.inert === false);
+
+test("a plan of 60 lines is not approved by widget.focus() and Enters, nor by a click at once, but after its end was seen", async () => {
+  const { id } = await hub.ask({ ...PLAN, body: { format: "markdown", text: Array.from({ length: 60 }, (_, i) => `${i + 1}. step`).join("\n") } });
+  const sent = sending(page);
+  // What a chat does for a new question: it gives it the focus. And a hand that clicks where Approve comes up.
+  await page.addInitScript(() =>
+    addEventListener("askd-asked", ({ target }) => {
+      target.focus();
+      setTimeout(() => target.shadowRoot.querySelector('[part="submit"]').click(), 30);
+    }),
+  );
+  await open({ question: id });
+  await page.locator("askd-question .question:focus").waitFor();
+  for (const gap of [60, 250, 600, 1500]) {
+    await page.keyboard.press("Enter");
+    await page.waitForTimeout(gap);
+  }
+  for (let i = 0; i < 6; i += 1) await page.keyboard.down("Enter");
+  await page.keyboard.up("Enter");
+  await page.keyboard.press("1");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Approve" }).click({ force: true });
+  await page.getByText("Read the plan to its end first.").waitFor();
+  await quiet(page);
+  assert.deepEqual([(await hub.question(id)).status, sent], ["requested", []]);
+  await page.locator("askd-question .end").scrollIntoViewIfNeeded();
+  await page.getByText("Read the plan to its end first.").waitFor({ state: "detached" });
+  await widget().evaluate((one) => one.focus());
+  await page.keyboard.press("Enter");
+  await page.getByText("Press 1, then Enter, to approve.").waitFor();
+  await page.keyboard.press("1");
+  await page.keyboard.press("Enter");
+  await reached("settled");
+  assert.deepEqual(texts((await hub.question(id)).outcome.answers), [["approve"]]);
+});
+
+test("in the widget nothing is pre-selected, a second click of the same movement sends nothing, and 2 and Enter send the second option", async () => {
+  const { id } = await hub.ask({ ...AUTH, questions: [{ ...AUTH.questions[0], default: ["JWT"] }] });
+  const sent = sending(page);
+  await open({ question: id });
+  await awake();
+  await page.getByText("(suggested)").waitFor();
+  assert.equal(await page.getByRole("radio", { checked: true }).count(), 0);
+  await page.getByRole("button", { name: "Submit" }).dblclick();
+  await page.getByText("Not answered yet.").waitFor();
+  await page.keyboard.press("Enter");
+  await quiet(page);
+  assert.deepEqual([(await hub.question(id)).status, sent], ["requested", []]);
+  await widget().evaluate((one) => one.focus());
+  await page.keyboard.press("2");
+  await page.keyboard.press("Enter");
+  await reached("settled");
+  assert.deepEqual(texts((await hub.question(id)).outcome.answers), [["Sessions"]]);
+});
+
+test("a response that comes when another question has taken the place of its own says nothing about that one", async () => {
+  const [first, second] = [await hub.ask(AUTH), await hub.ask(PERMISSION)];
+  await open({ question: first.id });
+  await awake();
+  let release;
+  const held = new Promise((go) => (release = go));
+  await page.route("**/reply", async (route) => {
+    const response = await route.fetch();
+    await held;
+    await route.fulfill({ response });
+  });
+  await page.getByRole("radio", { name: /JWT/ }).check();
+  const answered = page.waitForResponse(/reply$/);
+  await page.getByRole("button", { name: "Submit" }).click();
+  await until(async () => (await hub.question(first.id)).status === "answered", "the answer at the hub");
+  await widget().evaluate((one, id) => one.setAttribute("question-id", id), second.id);
+  await page.getByText("May I run this command?").waitFor();
+  release();
+  await answered;
+  await quiet(page);
+  await reached("asking");
+  await page.getByRole("radio", { name: "Yes, once" }).check();
+  await page.getByRole("button", { name: "Submit" }).click();
+  await reached("settled");
+  assert.deepEqual(texts((await hub.question(second.id)).outcome.answers), [["allow_once"]]);
+});
+
+test("a secret choice keeps its picks beside own words, and a plan's own option is the one that is sent", async () => {
+  const secret = await hub.ask({ questions: [{ question: "scopes?", multiple: true, secret: true, options: ["read", "write", "admin"] }] });
+  await open({ question: secret.id });
+  await page.getByRole("checkbox", { name: "read" }).check();
+  await page.getByRole("textbox", { name: "Other: your own answer" }).fill("deploy");
+  const request = page.waitForRequest(/reply$/);
+  await page.getByRole("button", { name: "Submit" }).click();
+  assert.deepEqual((await request).postDataJSON().answers, [{ picks: ["read"], words: ["deploy"] }]);
+  await reached("settled");
+  const plan = await hub.ask({ ...PLAN, body: { format: "markdown", text: "# P" }, questions: [{ question: "ok?", custom: false, options: [{ label: "Proceed", value: "proceed" }] }] });
+  await open({ question: plan.id });
+  await page.getByRole("button", { name: "Proceed" }).click();
+  await reached("settled");
+  assert.deepEqual(texts((await hub.question(plan.id)).outcome.answers), [["proceed"]]);
+});
+
+test("in the widget, too, own words that are an option's hidden value are refused beside the field, and a label is that option", async () => {
+  const { id } = await hub.ask({ questions: [{ question: "When?", options: [{ label: "One week", value: "1" }, { label: "Delete them now", value: "2" }] }] });
+  await open({ question: id });
+  await awake();
+  const request = page.waitForRequest(/reply$/);
+  await page.getByRole("textbox", { name: "Other: your own answer" }).fill("2");
+  await page.getByRole("button", { name: "Submit" }).click();
+  assert.deepEqual((await request).postDataJSON().answers, [{ picks: [], words: ["2"] }]);
+  await page.locator('askd-question [part="item"] .problem', { hasText: "Delete them now" }).waitFor();
+  assert.equal((await hub.question(id)).status, "requested");
+  await page.getByRole("textbox", { name: "Other: your own answer" }).fill("One week");
+  await page.getByRole("button", { name: "Submit" }).click();
+  await reached("settled");
+  assert.deepEqual((await hub.question(id)).outcome.answers, [{ picks: ["1"], labels: ["One week"], words: [] }]);
+});
+
+const submit = () => page.locator('askd-question [part="submit"]');
+const hideWidget = (hidden) => page.evaluate((hidden) => (document.querySelector("askd-question").style.display = hidden ? "none" : ""), hidden);
+
+test("a widget that was hidden when its question came takes no input when it is shown, nor one that was hidden meanwhile", async () => {
+  const asked = await hub.ask(AUTH);
+  const sent = sending(page);
+  await page.addInitScript(() => {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync("askd-question:not(.up) { display: none }");
+    document.adoptedStyleSheets = [sheet];
+  });
+  await open({ question: asked.id });
+  await reached("asking");
+  // Long enough for a question that is drawn.
+  await page.waitForTimeout(1100);
+  await widget().evaluate(async (one) => {
+    one.classList.add("up");
+    await new Promise((next) => requestAnimationFrame(next));
+    one.shadowRoot.querySelector("input[type=radio]").click();
+    one.shadowRoot.querySelector('[part="submit"]').click();
+  });
+  await quiet(page);
+  assert.deepEqual([(await hub.question(asked.id)).status, sent], ["requested", []]);
+  await becomes(() => submit().getAttribute("aria-disabled"), "false");
+  await hideWidget(true);
+  await becomes(() => submit().getAttribute("aria-disabled"), "true");
+  await widget().evaluate(async (one) => {
+    one.style.display = "";
+    await new Promise((next) => requestAnimationFrame(next));
+    one.focus();
+    for (const key of ["1", "Enter"]) one.shadowRoot.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, composed: true }));
+  });
+  await quiet(page);
+  assert.deepEqual([(await hub.question(asked.id)).status, sent], ["requested", []]);
+  await becomes(() => submit().getAttribute("aria-disabled"), "false");
+  await widget().evaluate((one) => one.focus());
+  await page.keyboard.press("1");
+  await page.keyboard.press("Enter");
+  await reached("settled");
+});
+
+test("a short plan of a widget that was hidden is not approved by a click when it is shown", async () => {
+  const plan = await hub.ask({ ...PLAN, body: { format: "markdown", text: "1. one" } });
+  const sent = sending(page);
+  await open({ question: plan.id });
+  await becomes(() => submit().getAttribute("aria-disabled"), "false");
+  await hideWidget(true);
+  await becomes(() => submit().getAttribute("aria-disabled"), "true");
+  await widget().evaluate(async (one) => {
+    one.style.display = "";
+    for (let i = 0; i < 2; i += 1) await new Promise((next) => requestAnimationFrame(next));
+    one.shadowRoot.querySelector('[part="submit"]').click();
+  });
+  await quiet(page);
+  assert.deepEqual([(await hub.question(plan.id)).status, sent], ["requested", []]);
+  await becomes(() => submit().getAttribute("aria-disabled"), "false");
+  await submit().click();
+  await reached("settled");
+});
+
+test("in the widget editing a plan approves nothing, 1 puts no focus on Approve, and own words left by Escape are not sent by Enter", async () => {
+  const [plan, asked] = [await hub.ask({ ...PLAN, body: { format: "markdown", text: "1. one" } }), await hub.ask(AUTH)];
+  const sent = sending(page);
+  await open({ question: plan.id });
+  await becomes(() => submit().getAttribute("aria-disabled"), "false");
+  await page.getByRole("button", { name: "Edit first" }).click();
+  await page.keyboard.press("x");
+  await widget().evaluate((one) => one.focus());
+  await page.keyboard.press("Enter");
+  await page.getByText("Press 1, then Enter, to approve.").waitFor();
+  await page.keyboard.press("1");
+  await page.getByText("Approval is picked. Enter sends it.").waitFor();
+  await page.keyboard.press(" ");
+  await quiet(page);
+  assert.deepEqual([(await hub.question(plan.id)).status, sent], ["requested", []]);
+  await open({ question: asked.id });
+  await awake();
+  await page.getByRole("textbox", { name: "Other: your own answer" }).focus();
+  await page.keyboard.type("half an ans");
+  for (const key of ["Escape", "Enter", "Enter"]) await page.keyboard.press(key);
+  await page.getByText("You left your own words.").waitFor();
+  await quiet(page);
+  assert.deepEqual([(await hub.question(asked.id)).status, sent], ["requested", []]);
+  await page.getByRole("textbox", { name: "Other: your own answer" }).press("Enter");
+  await reached("settled");
 });
