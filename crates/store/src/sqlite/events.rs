@@ -47,7 +47,8 @@ pub(super) fn insert(
         "INSERT INTO events (seq, kind, at, question_id, session_id, detail) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
     let (question, session) = (question.map(QuestionId::as_str), session.map(SessionId::as_str));
     let EventHead { seq, kind, at } = head;
-    tx.write(sql, params![seq, kind.as_str(), at.millis(), question, session, detail])
+    tx.change(sql, params![seq, kind.as_str(), at.millis(), question, session, detail])?;
+    Ok(())
 }
 
 /// The newest number ever given; a number is not given again, whatever the retention deletes.
@@ -90,19 +91,19 @@ impl EventLog for SqliteStore {
     }
 
     fn newest(&self) -> Seq {
-        self.memory.tail.newest()
+        self.tails.log.newest()
     }
 
     fn watch(&self) -> watch::Receiver<Seq> {
-        self.memory.tail.watch()
+        self.tails.log.watch()
     }
 
     async fn events_after(&self, after: Seq) -> StoreResult<Vec<Arc<LoggedEvent>>> {
-        if let Some(page) = self.memory.tail.page(after) {
+        if let Some(page) = self.tails.log.page(after) {
             return Ok(page);
         }
         // Not beyond what is published, so that no cursor is ever ahead of `newest`.
-        let newest = self.memory.tail.newest();
+        let newest = self.tails.log.newest();
         let work = move |conn: &Connection| {
             let sql = "SELECT e.seq, e.kind, e.at, e.detail, e.question_id, q.seq, q.created_at, q.ask, q.agent, q.call_id, \
                        q.session_id \

@@ -78,7 +78,6 @@ impl Attendant {
         }
         self.save().await?;
         let chain = Chain::default();
-        chain.share_commits(withdrawn.len() > 1);
         let mut cancels = Vec::new();
         for (native_id, cause) in withdrawn {
             if let Some(id) = self.questions.remove(&native_id) {
