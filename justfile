@@ -46,7 +46,7 @@ doc *ARGS:
 generate:
     UPDATE_OPENAPI=1 cargo nextest run --locked -p askd --test openapi
     cd sdk/typescript && npm run generate
-    UPDATE_README=1 cargo nextest run --locked -p askd --test live_conformance readme
+    UPDATE_AGENTS=1 cargo nextest run --locked -p askd --test live_conformance table
 
 # the page's built files, which are checked in
 page:
@@ -55,6 +55,12 @@ page:
 # a fuzz target for some seconds (nightly toolchain, cargo-fuzz)
 fuzz TARGET SECONDS="60":
     cargo +nightly fuzz run {{ TARGET }} -- -max_total_time={{ SECONDS }}
+
+# the live tests with the newest version of every agent; moves the pins of this checkout
+newest-agents:
+    cd tests/agents && npm install --package-lock-only --save-exact --no-audit --no-fund @agentclientprotocol/claude-agent-acp@latest @agentclientprotocol/codex-acp@latest @anthropic-ai/claude-code@latest @openai/codex@latest opencode-ai@latest
+    tests/agents/install
+    ASKD_REQUIRE_AGENTS=1 cargo nextest run --workspace --locked --no-fail-fast -E 'binary(/^live_/)'
 
 # which lines the tests reach (cargo-llvm-cov)
 coverage:
