@@ -16,6 +16,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::limits::{HEADERS_AFTER, KEEP_ALIVE};
 use super::problem::{Code, Problem};
@@ -27,6 +28,21 @@ pub fn json<T: Serialize>(status: StatusCode, value: &T) -> Response {
     match serde_json::to_vec(value) {
         Ok(bytes) => (status, [(header::CONTENT_TYPE, JSON)], bytes).into_response(),
         Err(error) => Problem::new(Code::Internal, error.to_string()).into_response(),
+    }
+}
+
+/// The places for requests that wait.
+#[derive(Clone)]
+pub struct Waits(Arc<Semaphore>);
+
+impl Waits {
+    pub fn new(places: Arc<Semaphore>) -> Self {
+        Self(places)
+    }
+
+    /// A place until it is dropped; `advice` is for a client that comes when there is none.
+    pub fn take_place(&self, advice: &str) -> Result<OwnedSemaphorePermit, Problem> {
+        self.0.clone().try_acquire_owned().map_err(|_| Problem::new(Code::TooManyWaits, advice))
     }
 }
 
