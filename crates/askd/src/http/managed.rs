@@ -23,7 +23,7 @@ use super::problem::{Code, Problem};
 use super::state::AppState;
 use super::stream::{HEARTBEAT, Reader, Streams, last_event_id, respond, trimmed};
 use super::wait::json;
-use crate::engine::{Caller, HeldAgent, Sessions, StartError, StartRequest, Tasks, Transcript, Transcripts};
+use crate::engine::{Caller, HeldAgent, Sessions, StartError, StartRequest, Transcript, Transcripts};
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -141,7 +141,6 @@ async fn transcript(
     State(sessions): State<Sessions>,
     State(transcripts): State<Transcripts>,
     State(streams): State<Streams>,
-    State(tasks): State<Tasks>,
     caller: Caller,
     Id(id): Id<SessionId>,
     Query(query): Query<TranscriptQuery>,
@@ -158,7 +157,7 @@ async fn transcript(
     let place = streams.take_place(&caller)?;
     let reader = TranscriptReader {
         news: transcripts.watch(&transcript),
-        stop: tasks.stopping(),
+        stop: streams.stopping(),
         sessions,
         transcripts,
         session: id,

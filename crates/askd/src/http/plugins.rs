@@ -14,7 +14,7 @@ use super::limits::KEEP_ALIVE;
 use super::problem::Problem;
 use super::state::AppState;
 use super::stream::{HEARTBEAT, Reader, Streams, respond};
-use crate::engine::{Caller, PluginHello, PluginMessages, PluginStream, Tasks};
+use crate::engine::{Caller, PluginHello, PluginMessages, PluginStream};
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -31,14 +31,13 @@ pub fn routes() -> OpenApiRouter<AppState> {
 async fn connect_plugin(
     State(state): State<AppState>,
     State(streams): State<Streams>,
-    State(tasks): State<Tasks>,
     caller: Caller,
     Names(agent): Names<String>,
     Json(hello): Json<PluginHello>,
 ) -> Result<Response, Problem> {
     let place = streams.take_place(&caller)?;
     let calls = state.engine.link_plugin(&caller, &agent, hello).await?;
-    Ok(respond(place, None, CallReader { stop: tasks.stopping(), calls }))
+    Ok(respond(place, None, CallReader { stop: streams.stopping(), calls }))
 }
 
 struct CallReader {

@@ -71,12 +71,12 @@ parts! {
 
 impl FromRef<AppState> for Streams {
     fn from_ref(state: &AppState) -> Self {
-        Self::new(state.engine.access.clone(), state.streams.clone())
+        Self::new(state.engine.access.clone(), state.engine.stopping(), state.streams.clone())
     }
 }
 
 impl FromRef<AppState> for Waits {
     fn from_ref(state: &AppState) -> Self {
-        Self::new(state.waits.clone())
+        Self::new(state.engine.stopping(), state.waits.clone())
     }
 }

@@ -14,6 +14,7 @@ use futures_util::stream;
 use http::{HeaderMap, HeaderValue, header};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use askd_core::Seq;
 use askd_store::LoggedEvent;
@@ -48,12 +49,18 @@ pub struct Place {
 #[derive(Clone)]
 pub struct Streams {
     access: Access,
+    stop: CancellationToken,
     places: Arc<Semaphore>,
 }
 
 impl Streams {
-    pub fn new(access: Access, places: Arc<Semaphore>) -> Self {
-        Self { access, places }
+    pub fn new(access: Access, stop: CancellationToken, places: Arc<Semaphore>) -> Self {
+        Self { access, stop, places }
+    }
+
+    /// Is cancelled when the hub is told to stop.
+    pub fn stopping(&self) -> CancellationToken {
+        self.stop.clone()
     }
 
     pub fn take_place(&self, caller: &Caller) -> Result<Place, Problem> {

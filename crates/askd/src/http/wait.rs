@@ -17,6 +17,7 @@ use futures_util::stream;
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
 
 use super::limits::{HEADERS_AFTER, KEEP_ALIVE};
 use super::problem::{Code, Problem};
@@ -33,16 +34,24 @@ pub fn json<T: Serialize>(status: StatusCode, value: &T) -> Response {
 
 /// The places for requests that wait.
 #[derive(Clone)]
-pub struct Waits(Arc<Semaphore>);
+pub struct Waits {
+    stop: CancellationToken,
+    places: Arc<Semaphore>,
+}
 
 impl Waits {
-    pub fn new(places: Arc<Semaphore>) -> Self {
-        Self(places)
+    pub fn new(stop: CancellationToken, places: Arc<Semaphore>) -> Self {
+        Self { stop, places }
+    }
+
+    /// Is cancelled when the hub is told to stop.
+    pub fn stopping(&self) -> CancellationToken {
+        self.stop.clone()
     }
 
     /// A place until it is dropped; `advice` is for a client that comes when there is none.
     pub fn take_place(&self, advice: &str) -> Result<OwnedSemaphorePermit, Problem> {
-        self.0.clone().try_acquire_owned().map_err(|_| Problem::new(Code::TooManyWaits, advice))
+        self.places.clone().try_acquire_owned().map_err(|_| Problem::new(Code::TooManyWaits, advice))
     }
 }
 

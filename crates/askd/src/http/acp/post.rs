@@ -57,7 +57,7 @@ pub(super) async fn post(
             let engine = engine.clone();
             Ok(answer_when_ready(StatusCode::OK, async move {
                 let _turn = turn;
-                let stop = engine.stopping();
+                let stop = waits.stopping();
                 let text = tokio::select! {
                     text = response => text.ok(),
                     () = stop.cancelled() => None,

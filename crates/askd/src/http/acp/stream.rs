@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use askd_store::{Piece, TranscriptPage};
 
-use crate::engine::{AcpStream, Caller, Tasks, Transcripts, acp_event};
+use crate::engine::{AcpStream, Caller, Transcripts, acp_event};
 use crate::http::extract::Names;
 use crate::http::limits::KEEP_ALIVE;
 use crate::http::problem::Problem;
@@ -26,7 +26,6 @@ pub(super) async fn stream(
     State(state): State<AppState>,
     State(transcripts): State<Transcripts>,
     State(streams): State<Streams>,
-    State(tasks): State<Tasks>,
     caller: Caller,
     Names(server): Names<String>,
     headers: HeaderMap,
@@ -39,7 +38,7 @@ pub(super) async fn stream(
         return Err(Problem::field("Last-Event-ID", "beyond_newest", message));
     }
     let place = streams.take_place(&caller)?;
-    let reader = AcpReader { transcripts, stop: tasks.stopping(), stream, cursor };
+    let reader = AcpReader { transcripts, stop: streams.stopping(), stream, cursor };
     Ok(respond(place, None, reader))
 }
 
