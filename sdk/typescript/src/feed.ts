@@ -94,7 +94,10 @@ export class Feed {
   /** Takes events, which follow the one with the number `after`, and reach to `seq`. */
   take(after: number, seq: number, events: AskdEvent[]): void {
     const known = this.seq ?? 0;
-    const trimmed = events.reduce((most, event) => (event.type === "log.trimmed" ? Math.max(most, event.through) : most), 0);
+    const trimmed = events.reduce(
+      (most, event) => (event.type === "log.trimmed" ? Math.max(most, event.through) : most),
+      0,
+    );
     const gap = Math.max(after > known ? after : 0, trimmed);
     if (gap > 0) {
       // Who has not heard of what is missing asks the hub for it.
@@ -168,7 +171,11 @@ function turn(): { promise: Promise<void>; go: () => void } {
 }
 
 /** What a stream of its own would give, from the feed. */
-export async function* sharedBatches(feed: Feed, http: Http, options: EventOptions): AsyncGenerator<AskdEvent[], void, void> {
+export async function* sharedBatches(
+  feed: Feed,
+  http: Http,
+  options: EventOptions,
+): AsyncGenerator<AskdEvent[], void, void> {
   const { controller, release } = linkedController(options.signal);
   const { signal } = controller;
   const leave = feed.join();
@@ -221,7 +228,12 @@ export async function* sharedBatches(feed: Feed, http: Http, options: EventOptio
 }
 
 /** Follows the hub from `after` until the feed has what comes next. */
-async function* catchUp(feed: Feed, http: Http, after: number, outer: AbortSignal): AsyncGenerator<{ seq: number; events: AskdEvent[] }> {
+async function* catchUp(
+  feed: Feed,
+  http: Http,
+  after: number,
+  outer: AbortSignal,
+): AsyncGenerator<{ seq: number; events: AskdEvent[] }> {
   const { controller, release } = linkedController(outer);
   let seq = after;
   class Behind extends Log {
@@ -233,7 +245,8 @@ async function* catchUp(feed: Feed, http: Http, after: number, outer: AbortSigna
     }
   }
   try {
-    for await (const events of follow(http, new Behind(http, after), { signal: controller.signal })) yield { seq, events };
+    for await (const events of follow(http, new Behind(http, after), { signal: controller.signal }))
+      yield { seq, events };
     if (!outer.aborted) yield { seq, events: [] };
   } finally {
     controller.abort();
@@ -251,9 +264,19 @@ function matches(event: AskdEvent, filter: EventFilter = {}): boolean {
   if ("question" in event) {
     const { question } = event;
     const isOf = (wanted: string | undefined, is: string | null | undefined) => wanted === undefined || wanted === is;
-    return isOf(status, question.status) && isOf(agent, question.agent) && isOf(session, question.sessionId) && isOf(callId, question.tool?.callId);
+    return (
+      isOf(status, question.status) &&
+      isOf(agent, question.agent) &&
+      isOf(session, question.sessionId) &&
+      isOf(callId, question.tool?.callId)
+    );
   }
   // What is not about a question has no status and no call.
   const of = event.session;
-  return status === undefined && callId === undefined && (agent === undefined || agent === of.agent) && (session === undefined || session === of.id);
+  return (
+    status === undefined &&
+    callId === undefined &&
+    (agent === undefined || agent === of.agent) &&
+    (session === undefined || session === of.id)
+  );
 }

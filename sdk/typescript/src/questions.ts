@@ -5,7 +5,14 @@
  */
 
 import { Backoff, linkedController, untilReached } from "./backoff.js";
-import { AskdError, ForbiddenError, InvalidAnswerError, InvalidRequestError, isRetryable, NotFoundError } from "./errors.js";
+import {
+  AskdError,
+  ForbiddenError,
+  InvalidAnswerError,
+  InvalidRequestError,
+  isRetryable,
+  NotFoundError,
+} from "./errors.js";
 import { eventBatches } from "./events.js";
 import { feedOf } from "./feed.js";
 import { type Http, segment } from "./http.js";
@@ -132,7 +139,10 @@ export class Questions {
   async #untilHeard(id: string, end: number, signal: AbortSignal | undefined): Promise<Question> {
     for (;;) {
       const { controller, release } = linkedController(signal);
-      const timer = end === Infinity ? undefined : setTimeout(() => controller.abort(), Math.min(timeUntil(end) - GRACE_MS, LONGEST_TIMER_MS));
+      const timer =
+        end === Infinity
+          ? undefined
+          : setTimeout(() => controller.abort(), Math.min(timeUntil(end) - GRACE_MS, LONGEST_TIMER_MS));
       try {
         await new Promise<void>((resolve, reject) => {
           controller.signal.addEventListener("abort", () => resolve());
@@ -190,9 +200,18 @@ export class Questions {
     }
   }
 
-  async #ofCall(callId: string, filter: QuestionFilter, end: number, signal: AbortSignal | undefined): Promise<{ found: Question | null; seq: number }> {
+  async #ofCall(
+    callId: string,
+    filter: QuestionFilter,
+    end: number,
+    signal: AbortSignal | undefined,
+  ): Promise<{ found: Question | null; seq: number }> {
     const query = { ...filter, limit: 500 };
-    const page = await this.#http.json<QuestionPage>("GET", "/v1/questions", { query, patience: timeUntil(end), signal });
+    const page = await this.#http.json<QuestionPage>("GET", "/v1/questions", {
+      query,
+      patience: timeUntil(end),
+      signal,
+    });
     const open = page.questions.filter((question) => question.status === "requested");
     // Agents count their calls from one: an id that several sessions have used says nothing about whose question is meant.
     const sessions = new Set(page.questions.map((question) => question.sessionId ?? null)).size;

@@ -29,7 +29,8 @@ export interface Lead {
 }
 
 export function leadTogether(feed: Feed, signal: AbortSignal): Lead {
-  const isPossible = feed.http.isCommon && globalThis.navigator?.locks && globalThis.crypto?.subtle && globalThis.BroadcastChannel;
+  const isPossible =
+    feed.http.isCommon && globalThis.navigator?.locks && globalThis.crypto?.subtle && globalThis.BroadcastChannel;
   return isPossible ? new Tab(feed, signal) : new LonePage(feed, signal);
 }
 
@@ -68,10 +69,12 @@ class Stream {
     const log = new Log(feed.http, feed.seq ?? 0);
     const onConnection = (connection: Connection, error?: unknown) => {
       // A stream that only goes on is not news.
-      if (!signal.aborted && !(connection === "connecting" && feed.connection === "live")) tell.connection(connection, error ?? null);
+      if (!signal.aborted && !(connection === "connecting" && feed.connection === "live"))
+        tell.connection(connection, error ?? null);
     };
     try {
-      for await (const events of follow(feed.http, log, { signal, onConnection })) tell.events(feed.seq ?? 0, log.seq, events);
+      for await (const events of follow(feed.http, log, { signal, onConnection }))
+        tell.events(feed.seq ?? 0, log.seq, events);
     } catch (error) {
       if (!signal.aborted) tell.failed(error);
     }

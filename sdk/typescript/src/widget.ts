@@ -99,7 +99,9 @@ export class AskdQuestionElement extends Base {
 
   #follow(signal: AbortSignal): void {
     const hub = this.#hub();
-    const [questionId, callId, session] = ["question-id", "call-id", "session"].map((name) => this.getAttribute(name) ?? undefined);
+    const [questionId, callId, session] = ["question-id", "call-id", "session"].map(
+      (name) => this.getAttribute(name) ?? undefined,
+    );
     if (!hub || (questionId === undefined && callId === undefined)) return;
     hub.watchQuestion(
       { questionId, callId, session },
@@ -148,7 +150,12 @@ export class AskdQuestionElement extends Base {
     try {
       const settled =
         "answers" in given
-          ? await hub.questions.reply(question.id, given.answers, { notes: given.notes, editedPlan: given.editedPlan, nextMode: given.nextMode, idempotencyKey })
+          ? await hub.questions.reply(question.id, given.answers, {
+              notes: given.notes,
+              editedPlan: given.editedPlan,
+              nextMode: given.nextMode,
+              idempotencyKey,
+            })
           : await hub.questions.reject(question.id, { ...given, idempotencyKey });
       // Another question may have taken this one's place meanwhile: the response is not about that one.
       if (this.#form !== form) return;

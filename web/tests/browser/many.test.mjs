@@ -24,9 +24,13 @@ let origins = [];
 async function serve(name = "127.0.0.1") {
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url, "http://page");
-    if (pathname === "/") return void response.writeHead(200, { "content-type": "text/html" }).end("<!doctype html><title>chat</title><h1>Chat</h1>");
+    if (pathname === "/")
+      return void response
+        .writeHead(200, { "content-type": "text/html" })
+        .end("<!doctype html><title>chat</title><h1>Chat</h1>");
     const file = `${SDK}${pathname.slice(1)}`;
-    if (!/^\/dist\/[a-z-]+\.js$/.test(pathname) || !statSync(file, { throwIfNoEntry: false })) return void response.writeHead(404).end();
+    if (!/^\/dist\/[a-z-]+\.js$/.test(pathname) || !statSync(file, { throwIfNoEntry: false }))
+      return void response.writeHead(404).end();
     response.writeHead(200, { "content-type": "text/javascript" });
     createReadStream(file).pipe(response);
   });
@@ -48,7 +52,16 @@ after(() => {
 });
 stage({ hubArgs: () => origins.flatMap((origin) => ["--allow-origin", origin]) });
 
-const askMany = (count) => Promise.all(Array.from({ length: count }, (_, i) => hub.ask({ ...AUTH, tool: { callId: `call-${i}` }, questions: [{ ...AUTH.questions[0], question: `Which, ${i}?` }] })));
+const askMany = (count) =>
+  Promise.all(
+    Array.from({ length: count }, (_, i) =>
+      hub.ask({
+        ...AUTH,
+        tool: { callId: `call-${i}` },
+        questions: [{ ...AUTH.questions[0], question: `Which, ${i}?` }],
+      }),
+    ),
+  );
 
 /** A browser of one person, whose tabs may be closed. */
 async function tabs() {
@@ -64,7 +77,12 @@ async function chat(page, origin, asked) {
       await import("/dist/widget.js");
       const widgets = ids.map((id, i) => {
         const widget = document.createElement("askd-question");
-        for (const [name, value] of Object.entries({ hub: url, token, ...(i % 2 ? { "question-id": id } : { "call-id": `call-${i}` }) })) widget.setAttribute(name, value);
+        for (const [name, value] of Object.entries({
+          hub: url,
+          token,
+          ...(i % 2 ? { "question-id": id } : { "call-id": `call-${i}` }),
+        }))
+          widget.setAttribute(name, value);
         return widget;
       });
       document.body.append(...widgets);
@@ -150,7 +168,10 @@ test("messages between tabs have no token in them, nor in the name of the channe
   await hub.reply(asked[0].id, [["JWT"]]);
   await becomes(() => inState(page, "settled"), 1);
   const said = await page.evaluate(() => globalThis.said);
-  assert.ok(said.some((one) => one.includes('"events"')), "it was heard at all");
+  assert.ok(
+    said.some((one) => one.includes('"events"')),
+    "it was heard at all",
+  );
   assert.ok(said.every((one) => !one.includes(hub.token)));
 });
 
@@ -163,7 +184,13 @@ test("four foreign origins, and one over plain HTTP, stand beside each other, an
     await chat(page, origins[i], asked);
     await becomes(() => inState(page, "asking"), MANY);
   }
-  assert.deepEqual(await Promise.all(pages.map((page) => page.evaluate(() => "locks" in navigator))), [true, true, true, true, false]);
+  assert.deepEqual(await Promise.all(pages.map((page) => page.evaluate(() => "locks" in navigator))), [
+    true,
+    true,
+    true,
+    true,
+    false,
+  ]);
   for (const [i, page] of pages.entries()) {
     await page.bringToFront();
     await answer(page, i);
