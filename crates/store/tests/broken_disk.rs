@@ -118,6 +118,11 @@ mod tests {
         (folder, events)
     }
 
+    /// The file that says that the database is the one that was here last.
+    fn identity_of(folder: &Path) -> String {
+        std::fs::read_to_string(folder.join("askd.identity")).unwrap()
+    }
+
     fn read(mut log: &[u8]) -> Vec<Event> {
         let mut events = Vec::new();
         while let Some((head, rest)) = log.split_first_chunk::<24>() {
@@ -233,8 +238,10 @@ mod tests {
         }
 
         /// The files of the disk after a power cut.
-        fn cut(mut self, fate: Fate, random: &mut Random) -> TempDir {
+        fn cut(mut self, identity: &str, fate: Fate, random: &mut Random) -> TempDir {
             let folder = tempfile::tempdir().unwrap();
+            // Synced before the first acknowledgement.
+            std::fs::write(folder.path().join("askd.identity"), identity).unwrap();
             for (name, file) in &mut self.files {
                 file.settle(fate, random);
                 std::fs::write(folder.path().join(name), &file.durable).unwrap();
@@ -260,7 +267,9 @@ mod tests {
         }
         let mut seen = 0;
         while seen < store.newest() {
-            for event in store.events_after(seen).await.unwrap() {
+            let page = store.events_after(seen).await.unwrap();
+            assert!(!page.is_empty(), "no event after {seen}, {what}");
+            for event in page {
                 assert_eq!(event.seq, seen + 1, "a hole in the log, {what}");
                 seen = event.seq;
             }
@@ -271,14 +280,14 @@ mod tests {
         assert_eq!(integrity(folder), "ok", "{what}");
     }
 
-    async fn check_cuts(events: &[Event], random: &mut Random) {
+    async fn check_cuts(identity: &str, events: &[Event], random: &mut Random) {
         let first = events.iter().position(|event| matches!(event, Event::Acknowledged(_))).unwrap();
         for cut in 0..CUTS {
             let at = first as u64 + random.below((events.len() - first) as u64);
             let fate = [Fate::Lost, Fate::Kept, Fate::Some, Fate::Torn][cut as usize % 4];
             let disk = Disk::after(&events[..at as usize], random);
             let acknowledged = disk.acknowledged.clone();
-            let folder = disk.cut(fate, random);
+            let folder = disk.cut(identity, fate, random);
             check(folder.path(), &acknowledged, &format!("cut at {at} of {}, {fate:?}", events.len())).await;
         }
     }
@@ -286,10 +295,11 @@ mod tests {
     #[tokio::test]
     async fn after_a_power_cut_everything_acknowledged_is_there() {
         let mut random = Random::new();
-        let (_folder, events) = run_child(None);
+        let (folder, events) = run_child(None);
+        let identity = identity_of(folder.path());
         let checkpoints = events.iter().filter(|event| matches!(event, Event::Synced("askd.db"))).count();
         assert!(checkpoints > 3, "too few writes for this test: {checkpoints} checkpoints");
-        check_cuts(&events, &mut random).await;
+        check_cuts(&identity, &events, &mut random).await;
     }
 
     #[tokio::test]
@@ -297,6 +307,7 @@ mod tests {
         let mut random = Random::new();
         for every in [3, 7] {
             let (folder, events) = run_child(Some(every));
+            let identity = identity_of(folder.path());
             let failed = events.iter().filter(|event| matches!(event, Event::SyncFailed(_))).count();
             assert!(failed > 5, "only {failed} syncs failed");
             let whole = Disk::after(&events, &mut random).acknowledged;
@@ -304,7 +315,7 @@ mod tests {
             // The hub was killed, and the system lives on.
             check(folder.path(), &whole, "killed").await;
             // The machine loses its power.
-            check_cuts(&events, &mut random).await;
+            check_cuts(&identity, &events, &mut random).await;
         }
     }
 }

@@ -323,7 +323,7 @@ mod tests {
             let told = acknowledged.lock().unwrap().clone();
             let newest = store.newest();
             let copy = self::folder();
-            for file in ["askd.db", "askd.db-wal"] {
+            for file in ["askd.identity", "askd.db", "askd.db-wal"] {
                 std::fs::copy(folder.path().join(file), copy.path().join(file)).unwrap();
             }
             let after = open(copy.path()).unwrap();

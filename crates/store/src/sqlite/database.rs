@@ -1,11 +1,11 @@
 //! Opens the store: settings of SQLite, numbered migrations, identity.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use rusqlite::{Connection, OpenFlags};
 
 use askd_core::Timestamp;
 
@@ -13,10 +13,11 @@ use crate::seal::Sealer;
 use crate::tokens::TokenRecord;
 use crate::{StoreError, StoreResult};
 
+use super::identity::Identity;
 use super::readers::Readers;
 use super::transaction::Tails;
 use super::writer::{Tx, Writer};
-use super::{events, tokens};
+use super::{backup, events, identity, tokens};
 
 /// The migrations in order; the place in this list is the schema's number.
 const MIGRATIONS: &[&str] = &[
@@ -29,6 +30,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0007_two_logs.sql"),
     include_str!("../../migrations/0008_failed_tries.sql"),
     include_str!("../../migrations/0009_plain.sql"),
+    include_str!("../../migrations/0010_copies.sql"),
 ];
 /// Files in which the last version kept changes that its database did not have yet, by their endings.
 const REDO_LOG: [&str; 2] = ["redo", "redo2"];
@@ -56,7 +58,9 @@ pub struct SqliteStore {
     pub(super) tails: Arc<Tails>,
     pub(super) sealer: Arc<Sealer>,
     pub(super) tokens: Arc<RwLock<HashMap<[u8; 32], TokenRecord>>>,
-    pub(super) identity: String,
+    pub(super) identity: Identity,
+    pub(super) path: PathBuf,
+    pub(super) backups: Arc<tokio::sync::Mutex<()>>,
     /// When the last question ended, before this store was opened.
     pub(super) last_end: Option<Timestamp>,
 }
@@ -73,7 +77,8 @@ impl SqliteStore {
         conn.execute_batch(SETTINGS)?;
         migrate(&conn, schema)?;
         remove_redo_log(path);
-        let identity = identity(&conn)?;
+        backup::remove_leftover(path);
+        let identity = identity::establish(&conn, path)?;
         let tails = Arc::new(Tails::starting_after(events::newest(&conn)?));
         let tokens = tokens::load(&conn)?;
         let open =
@@ -83,7 +88,11 @@ impl SqliteStore {
         let last_end = "SELECT max(settled_at) FROM questions WHERE settled_at IS NOT NULL";
         let last_end = conn.query_row(last_end, [], |row| row.get::<_, Option<i64>>(0))?;
         let sealer = Arc::new(Sealer::new(key));
-        let writer = Writer::start(conn, Arc::clone(&tails), Arc::clone(&sealer), open)?;
+        let leave = {
+            let path = path.to_owned();
+            move |conn: &Connection| identity::leave(conn, &path)
+        };
+        let writer = Writer::start(conn, Arc::clone(&tails), Arc::clone(&sealer), open, leave)?;
         let readers = Readers::new(path.to_owned());
         Ok(Self {
             writer: tokio::sync::RwLock::new(Some(writer)),
@@ -92,6 +101,8 @@ impl SqliteStore {
             sealer,
             tokens: Arc::new(RwLock::new(tokens)),
             identity,
+            path: path.to_owned(),
+            backups: Arc::default(),
             last_end: last_end.map(Timestamp::from_millis),
         })
     }
@@ -164,7 +175,7 @@ fn use_wal(conn: &Connection) -> StoreResult<()> {
 }
 
 /// The schema's number, if it is one that this askd knows.
-fn schema(conn: &Connection) -> StoreResult<u32> {
+pub(super) fn schema(conn: &Connection) -> StoreResult<u32> {
     let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
     let found = conn.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     if found > known { Err(StoreError::TooNew { found, known }) } else { Ok(found) }
@@ -176,20 +187,6 @@ pub(super) fn migrate(conn: &Connection, from: u32) -> StoreResult<()> {
             .inspect_err(|_| drop(conn.execute_batch("ROLLBACK")))?;
     }
     Ok(())
-}
-
-/// A random name, made once, so that a cursor of another store is recognised.
-fn identity(conn: &Connection) -> StoreResult<String> {
-    let stored =
-        conn.query_row("SELECT value FROM meta WHERE key = 'identity'", [], |row| row.get(0)).optional()?;
-    if let Some(identity) = stored {
-        return Ok(identity);
-    }
-    let mut bytes = [0; 6];
-    getrandom::fill(&mut bytes).map_err(|error| StoreError::Unavailable(error.to_string()))?;
-    let identity: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    conn.execute("INSERT INTO meta (key, value) VALUES ('identity', ?1)", params![identity])?;
-    Ok(identity)
 }
 
 #[cfg(test)]

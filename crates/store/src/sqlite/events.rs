@@ -53,7 +53,7 @@ pub(super) fn insert(
 
 /// The newest number ever given; a number is not given again, whatever the retention deletes.
 pub(super) fn newest(conn: &Connection) -> StoreResult<Seq> {
-    let sql = "SELECT max(coalesce((SELECT max(seq) FROM events), 0), \
+    let sql = "SELECT max(coalesce((SELECT max(seq) FROM events), 0), coalesce((SELECT max(through) FROM skipped), 0), \
                coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'trimmed_through'), 0))";
     Ok(conn.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
@@ -87,7 +87,11 @@ fn read(row: &Row<'_>) -> StoreResult<LoggedEvent> {
 #[async_trait]
 impl EventLog for SqliteStore {
     fn identity(&self) -> &str {
-        &self.identity
+        &self.identity.name
+    }
+
+    fn is_of_another_store(&self, cursor: Seq) -> bool {
+        self.identity.skipped.iter().any(|(after, through)| *after < cursor && cursor < *through)
     }
 
     fn newest(&self) -> Seq {

@@ -1,11 +1,13 @@
 //! The embedded store: one SQLite file, one writer thread with group commit, a few readers with
 //! connections of their own. It knows SQL; every decision about a question is core's.
 
+mod backup;
 mod database;
 mod deliveries;
 mod events;
 mod failures;
 mod growth;
+mod identity;
 mod keys;
 mod lists;
 mod questions;
@@ -21,4 +23,5 @@ mod transcripts;
 mod writer;
 
 pub use crate::questions::MAX_OPEN_QUESTIONS;
+pub use backup::restore;
 pub use database::SqliteStore;

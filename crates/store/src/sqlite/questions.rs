@@ -379,7 +379,8 @@ mod tests {
         let tails = Arc::new(Tails::starting_after(0));
         let sealer = Arc::new(Sealer::new(&[7; 32]));
         // As if all others had been asked before.
-        let writer = Writer::start(conn, Arc::clone(&tails), sealer, MAX_OPEN_QUESTIONS - 1).unwrap();
+        let writer =
+            Writer::start(conn, Arc::clone(&tails), sealer, MAX_OPEN_QUESTIONS - 1, |_| Ok(())).unwrap();
         let asking = |n| {
             let input: AskInput = serde_json::from_str(r#"{"questions":[{"question":"Which?"}]}"#).unwrap();
             let new = NewQuestion {

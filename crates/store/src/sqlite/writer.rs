@@ -46,6 +46,7 @@ impl Writer {
         tails: Arc<Tails>,
         sealer: Arc<Sealer>,
         open_questions: i64,
+        last: impl FnOnce(&Connection) -> StoreResult<()> + Send + 'static,
     ) -> StoreResult<Self> {
         let (jobs, queue) = mpsc::channel(QUEUE);
         let (end, ended) = watch::channel(false);
@@ -53,7 +54,7 @@ impl Writer {
         let failures = Failures::default();
         let committer = Committer { conn, tails, sealer, open_questions, newest, failures };
         let run = move || {
-            committer.run(queue);
+            committer.run(queue, last);
             end.send_replace(true);
         };
         thread::Builder::new().name("askd-writer".to_owned()).spawn(run)?;
@@ -114,10 +115,13 @@ struct Committer {
 
 impl Committer {
     /// Ends when no caller can give it work any more, or after a panic in the middle of a commit.
-    fn run(mut self, mut queue: mpsc::Receiver<Job>) {
+    fn run(mut self, mut queue: mpsc::Receiver<Job>, last: impl FnOnce(&Connection) -> StoreResult<()>) {
         let mut batch = Vec::new();
         while queue.blocking_recv_many(&mut batch, MAX_BATCH) > 0 {
             self.commit(batch.drain(..));
+        }
+        if let Err(error) = last(&self.conn) {
+            tracing::warn!(%error, "the store could not be left as a clean stop leaves it");
         }
         // Other programs then find everything in one file.
         if let Err(error) = self.conn.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)") {

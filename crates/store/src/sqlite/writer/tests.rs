@@ -11,7 +11,7 @@ use crate::transcripts::NewEntry;
 
 fn start(conn: Connection) -> Arc<Writer> {
     let sealer = Arc::new(Sealer::new(&[7; 32]));
-    Arc::new(Writer::start(conn, Arc::new(Tails::starting_after(0)), sealer, 0).unwrap())
+    Arc::new(Writer::start(conn, Arc::new(Tails::starting_after(0)), sealer, 0, |_| Ok(())).unwrap())
 }
 
 /// A writer over one table. The row 666 makes SQLite undo the whole transaction by itself, as a broken disk does; a row without its
