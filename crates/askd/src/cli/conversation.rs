@@ -179,6 +179,22 @@ impl<'a> Conversation<'a> {
                     say(&format!("askd: {}", ending::ended(outcome)));
                 }
             }
+            // An answer did not get to the agent, and the question was opened again.
+            EventType::QuestionUpdated
+                if question.is_open() && !self.waiting.iter().any(|waiting| waiting.id == question.id) =>
+            {
+                if let Some(failed) = question.failed_tries.last() {
+                    let why = failed.delivery.error.as_ref().and_then(|error| error.detail.as_deref());
+                    say(&format!(
+                        "askd: the answer did not arrive: {}",
+                        clean(why.unwrap_or("the agent did not take it"))
+                    ));
+                }
+                if !self.inline {
+                    say_waiting(&question);
+                }
+                self.waiting.push_back(question);
+            }
             _ => {}
         }
     }
