@@ -134,6 +134,11 @@ fn agree(
             &|result| result.text.starts_with("No response after"),
             "the model was not told of a time-out",
         ),
+        // What Claude Code says itself of a turn that is stopped with its session.
+        "cancelled" if outcome["cause"]["type"] == "sessionEnded" => must(
+            results.iter().all(|result| result.is_error),
+            "its session was ended, and the model was told an answer",
+        ),
         _ => none("it ended without a word to the model, and the model was told something"),
     }
 }
@@ -184,6 +189,7 @@ pub fn finds_differences() -> Result<()> {
         (question("rejected", json!({ "by": { "surface": "agent" } }), Value::Null), red()),
         (question("cancelled", json!({ "cause": { "type": "agentExited" } }), Value::Null), red()),
         (question("cancelled", json!({ "cause": { "type": "agentTimedOut" } }), Value::Null), red()),
+        (question("cancelled", json!({ "cause": { "type": "sessionEnded" } }), Value::Null), red()),
         (question("requested", Value::Null, Value::Null), red()),
     ];
     for (question, results) in differs {

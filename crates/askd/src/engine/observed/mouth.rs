@@ -92,8 +92,10 @@ impl HookMouth {
         let until = Instant::now() + HEARD_WITHIN;
         while Instant::now() < until {
             // A dialog that was hidden when the key came may not have got it.
-            let is_gone = matches!(decided.look().await, Standing::Gone);
-            if is_gone || !self.awaits_evidence(&delivery.question.id).await? {
+            if !self.awaits_evidence(&delivery.question.id).await? {
+                return Ok(Said::Written);
+            }
+            if let Standing::Gone = decided.look().await {
                 return Ok(Said::Written);
             }
         }
@@ -171,8 +173,12 @@ impl HookMouth {
                 return Ok(Err(format!("{NO_HOOK}, so an answer is typed into its dialog, and {why}")));
             }
         };
-        if self.observed.memory().typing.contains(&session.id) {
-            return Ok(Err(format!("{NO_HOOK}, and another answer is being typed there at this moment")));
+        let until = Instant::now() + COMES_WITHIN;
+        while self.observed.memory().typing.contains(&session.id) {
+            if Instant::now() >= until {
+                return Ok(Err(format!("{NO_HOOK}, and another answer is being typed there at this moment")));
+            }
+            tokio::time::sleep(LOOK).await;
         }
         let seen = look_at(&session, goal).await;
         Ok(seen.map_err(|error| format!("{NO_HOOK}, and it cannot be typed there: {}", error.detail())))
