@@ -181,7 +181,8 @@ impl<'a> Conversation<'a> {
             }
             EventType::QuestionUpdated if is_open_again(&question, &self.waiting) => {
                 let failed = question.failed_tries.last().and_then(|failed| failed.delivery.error.as_ref());
-                let why = failed.and_then(|error| error.detail.as_deref()).unwrap_or("the agent did not take it");
+                let why =
+                    failed.and_then(|error| error.detail.as_deref()).unwrap_or("the agent did not take it");
                 say(&format!("askd: the answer did not arrive: {}", clean(why)));
                 if !self.inline {
                     say_waiting(&question);

@@ -5,8 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use askd_core::session::Activity;
-use askd_core::{Cause, Session};
+use askd_core::Cause;
 use askd_store::SessionSeen;
 
 use super::liveness::seen_again;
@@ -59,7 +58,10 @@ impl Engine {
         let activities =
             holders.values().filter_map(|holder| Some((holder.session_id.clone(), holder.activity()?)));
         let activities = activities.collect();
-        self.inner.observed.memory().activities = activities;
+        let source = self.inner.observed.memory().source.clone();
+        if let Some(source) = source {
+            self.sessions.set_activities(source, activities);
+        }
         Ok(living)
     }
 
@@ -101,28 +103,16 @@ impl Engine {
             }
             match holder(living, held) {
                 Some(next) => {
-                    self.see_session(SessionSeen { pid: Some(next.pid), ..seen_again(&session) }).await?;
+                    self.sessions.see(SessionSeen { pid: Some(next.pid), ..seen_again(&session) }).await?;
                     self.inner.observed.look_after(next.pid);
                 }
                 None => {
                     let went =
                         format!("its terminal went on with another conversation, {}", entry.session_id);
-                    self.end_session(&session.id, Cause::SessionEnded { detail: Some(went) }).await?;
+                    self.sessions.end(&session.id, Cause::SessionEnded { detail: Some(went) }).await?;
                 }
             }
         }
         Ok(())
     }
-
-    /// Fills in what the agents of sessions do now.
-    pub(in crate::engine) fn with_activities(&self, sessions: &mut [Session]) {
-        let memory = self.inner.observed.memory();
-        let Some(source) = &memory.source else { return };
-        for session in sessions.iter_mut().filter(|session| session.live && session.source_id == *source) {
-            session.activity = memory.activities.get(&session.native_id).cloned();
-        }
-    }
 }
-
-/// What sessions do now, by the agent's own name of each.
-pub(super) type Activities = HashMap<String, Activity>;
