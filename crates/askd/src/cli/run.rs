@@ -4,6 +4,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
@@ -12,7 +13,8 @@ use super::args::{Cli, Command, Global};
 use super::exit::{Exit, Failure, Outcome};
 use super::screen::{Screen, say};
 use super::{
-    answer, attach, doctor, hook, install, list, open, reject, run_agent, show, terminal, tmux, token, watch,
+    answer, attach, backup, doctor, hook, install, list, open, reject, run_agent, show, terminal, tmux,
+    token, watch,
 };
 use crate::client::{Client, discover};
 use crate::data::DataFolder;
@@ -84,8 +86,23 @@ fn dispatch(cli: Cli) -> Outcome<ExitCode> {
         Command::Uninstall(args) => {
             install::uninstall_from(&args, global.data, Screen::new(global.json)).map(done)
         }
+        Command::Restore(args) => restore(&args.file, &global).map(done),
         command => talk(command, &global),
     }
+}
+
+fn restore(file: &Path, global: &Global) -> Outcome {
+    let data = crate::hub::restore(file, global.data.clone().map(DataFolder::at))?;
+    let folder = data.path().display().to_string();
+    let screen = Screen::new(global.json);
+    if screen.json {
+        return Ok(screen.json(&serde_json::json!({ "data": folder, "without": "secret-key" }))?);
+    }
+    say(
+        "If you have kept the file secret-key of the old data folder, copy it into this one before you start the hub: without it secret answers that \
+         were not read yet are lost.",
+    );
+    Ok(screen.line(&format!("Restored into {folder}. Start it with: askd up --data {folder}"))?)
 }
 
 /// Runs the hub on as many threads as the machine has.
@@ -168,9 +185,11 @@ async fn command_of(command: Command, global: &Global) -> Outcome {
         Command::Open(args) => open::open(args, &client, screen).await,
         Command::Tmux(args) => tmux::tmux(args, &client, screen).await,
         Command::Token(args) => token::token(args, &client, screen).await,
+        Command::Backup(args) => backup::backup(args, &client, screen).await,
         Command::Up(_)
         | Command::Demo(_)
         | Command::Doctor
+        | Command::Restore(_)
         | Command::Install(_)
         | Command::Uninstall(_)
         | Command::Hook(_)

@@ -2,6 +2,7 @@
 
 mod acp;
 mod agents;
+mod backup;
 mod change;
 mod cursor;
 mod events;
@@ -42,6 +43,7 @@ use problem::{Code, Problem};
 fn api() -> (Router<AppState>, utoipa::openapi::OpenApi) {
     let (router, document) = OpenApiRouter::with_openapi(openapi::base())
         .merge(health::routes())
+        .merge(backup::routes())
         .merge(questions::routes())
         .merge(events::routes())
         .merge(sessions::routes())
