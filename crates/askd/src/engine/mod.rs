@@ -11,6 +11,7 @@ mod clock;
 mod deadlines;
 mod deliver;
 mod error;
+mod free_name;
 mod health;
 mod housekeeping;
 mod late;
