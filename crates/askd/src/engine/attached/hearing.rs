@@ -19,7 +19,7 @@ impl Attendant {
 
     /// A server with a plugin may be heard by its port too: what the other road has told is not told again.
     fn leave_to_others(&mut self, heard: &mut Vec<Heard>) {
-        let told = &self.engine.inner.attached.told;
+        let told = &self.engine.inner.owners;
         let others = |value: &Heard| match value {
             Heard::Asked(asked) => !told.claim(&self.source, &asked.native_id),
             _ => false,
@@ -34,12 +34,12 @@ impl Attendant {
             Heard::Asked(asked) => self.asked(*asked).await?,
             Heard::Withdrawn { native_id, cause } => {
                 if let Some(id) = self.questions.remove(&native_id) {
-                    self.engine.cancel(&id, cause).await?;
+                    self.engine.questions.cancel(&id, cause).await?;
                 }
             }
             Heard::AnsweredElsewhere { native_id, how } => {
                 if let Some(id) = self.questions.remove(&native_id) {
-                    self.engine.elsewhere(&id, how).await?;
+                    self.engine.questions.elsewhere(&id, how).await?;
                 }
             }
             Heard::Confirmed { native_id } => self.evidence(&native_id, DeliveryInput::Confirmed).await?,
@@ -56,7 +56,7 @@ impl Attendant {
             }
             Heard::SessionEnded { native_id, cause } => {
                 if let Some(session) = self.sessions.remove(&native_id) {
-                    self.engine.end_session(&session, cause).await?;
+                    self.engine.sessions.end(&session, cause).await?;
                 }
             }
             Heard::Failed { step, detail } => {
@@ -84,7 +84,7 @@ impl Attendant {
         let Some(session) = self.sessions.get(&native_session).cloned() else { return Ok(()) };
         let own_id = asked.native_id.clone();
         let heard = AgentQuestion::heard(asked, &self.source.id, session, self.link.road());
-        match self.engine.hear_under_free_name(heard).await {
+        match self.engine.questions.ask_under_free_name(heard).await {
             Ok((native_id, question)) => {
                 if question.is_under_way() {
                     if native_id != own_id {
@@ -132,7 +132,7 @@ impl Attendant {
             managed: false,
             at: now(),
         };
-        let session = self.engine.see_session(seen).await?;
+        let session = self.engine.sessions.see(seen).await?;
         self.sessions.insert(native_id, session.id);
         Ok(())
     }

@@ -4,15 +4,17 @@
 
 use askd_core::{Ask, Question};
 
-use super::{AgentQuestion, Engine, EngineError};
+use super::Questions;
+use super::ask::AgentQuestion;
+use crate::engine::EngineError;
 
 /// How often a server may use an id for another request; OpenCode makes each id once.
 const MAX_USES: u32 = 16;
 
-impl Engine {
+impl Questions {
     /// Stores a question under the server's own name, or under that with a number where the server has asked something else under the
     /// same id and that is over. The same request told again has the same name.
-    pub(super) async fn hear_under_free_name(
+    pub(in crate::engine) async fn ask_under_free_name(
         &self,
         heard: AgentQuestion,
     ) -> Result<(String, Question), EngineError> {
@@ -20,7 +22,8 @@ impl Engine {
         let mut name = own_id.clone();
         let mut uses = 1;
         loop {
-            let question = self.hear(AgentQuestion { native_id: name.clone(), ..heard.clone() }).await?;
+            let question =
+                self.ask_as_agent(AgentQuestion { native_id: name.clone(), ..heard.clone() }).await?;
             if question.is_under_way() || asks_the_same(&question.ask, &heard.ask) {
                 return Ok((name, question));
             }
