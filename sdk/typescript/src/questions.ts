@@ -128,7 +128,8 @@ export class Questions {
     const filter = session === undefined ? { callId } : { callId, session };
     const end = endOf(wait);
     const query = { ...filter, limit: 500 };
-    const first = () => this.#http.json<QuestionPage>("GET", "/v1/questions", { query, patience: timeUntil(end), signal });
+    const first = () =>
+      this.#http.json<QuestionPage>("GET", "/v1/questions", { query, patience: timeUntil(end), signal });
     // Who waits may also wait for a hub that is away just now.
     const page = await untilReached(first, { signal, end });
     const open = page.questions.filter((question) => question.status === "requested");

@@ -174,7 +174,12 @@ export class AskdQuestionElement extends Base {
     try {
       const settled =
         "answers" in given
-          ? await hub.questions.reply(question.id, given.answers, { notes: given.notes, editedPlan: given.editedPlan, nextMode: given.nextMode, idempotencyKey })
+          ? await hub.questions.reply(question.id, given.answers, {
+              notes: given.notes,
+              editedPlan: given.editedPlan,
+              nextMode: given.nextMode,
+              idempotencyKey,
+            })
           : await hub.questions.reject(question.id, { ...given, idempotencyKey });
       // Another question may have taken this one's place meanwhile: the response is not about that one.
       if (this.#form !== form) return;

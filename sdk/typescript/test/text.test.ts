@@ -31,7 +31,8 @@ test("a_command_cannot_be_hidden_in_a_title", () => {
     ["end\u001b", "end"],
     ["end\u001b[", "end"],
     ["\u001b\u001b[31mtwice", "twice"],
-  ] as const) assert.equal(clean(hostile), wanted);
+  ] as const)
+    assert.equal(clean(hostile), wanted);
 });
 
 test("no_word_of_a_shell_vanishes_with_a_terminal_sequence", () => {
@@ -43,8 +44,12 @@ test("no_word_of_a_shell_vanishes_with_a_terminal_sequence", () => {
 });
 
 test("characters_that_are_drawn_as_nothing_are_shown_and_emoji_stay_whole", () => {
-  const hiding = [0xad, 0x34f, 0x61c, 0x115f, 0x1160, 0x17b4, 0x180b, 0x200b, 0x2060, 0x206f, 0x2800, 0x3164, 0xfe00, 0xfe0f, 0xfeff, 0xffa0, 0xfff9, 0x1bca0, 0x1d173, 0xe0041, 0xe0141];
-  for (const code of hiding) assert.equal(clean(`a${String.fromCodePoint(code)}b`), `a‹U+${code.toString(16).toUpperCase().padStart(4, "0")}›b`);
+  const hiding = [
+    0xad, 0x34f, 0x61c, 0x115f, 0x1160, 0x17b4, 0x180b, 0x200b, 0x2060, 0x206f, 0x2800, 0x3164, 0xfe00, 0xfe0f, 0xfeff,
+    0xffa0, 0xfff9, 0x1bca0, 0x1d173, 0xe0041, 0xe0141,
+  ];
+  for (const code of hiding)
+    assert.equal(clean(`a${String.fromCodePoint(code)}b`), `a‹U+${code.toString(16).toUpperCase().padStart(4, "0")}›b`);
   for (const emoji of ["❤️", "1️⃣", "👁️‍🗨️", "🏳️‍🌈", "👍🏽", "☺︎"]) assert.equal(clean(emoji), emoji);
   assert.equal(clean("❤️\ufe0f"), "❤️‹U+FE0F›");
 });
@@ -52,21 +57,38 @@ test("characters_that_are_drawn_as_nothing_are_shown_and_emoji_stay_whole", () =
 test("only_links_that_cannot_run_code_are_links", () => {
   assert.equal(safeLink("https://example.org/a"), "https://example.org/a");
   assert.equal(safeLink("mailto:a@b.org"), "mailto:a@b.org");
-  const bad = ["javascript:alert(1)", "JaVaScRiPt:alert(1)", "java\nscript:x", "data:text/html,x", "vbscript:x", "//evil", "/v1/questions", "#/x", "file:///etc/passwd", " javascript:x"];
+  const bad = [
+    "javascript:alert(1)",
+    "JaVaScRiPt:alert(1)",
+    "java\nscript:x",
+    "data:text/html,x",
+    "vbscript:x",
+    "//evil",
+    "/v1/questions",
+    "#/x",
+    "file:///etc/passwd",
+    " javascript:x",
+  ];
   for (const href of bad) assert.equal(safeLink(href), null, href);
 });
 
 test("html_in_markdown_stays_text_and_its_links_are_looked_at", () => {
   assert.deepEqual(parseMarkdown("<img src=x onerror=alert(1)>"), [line("<img src=x onerror=alert(1)>")]);
-  assert.deepEqual(parseMarkdown("[go](javascript:alert(1)) ![x](/v1/questions)"), [line("go (javascript:alert(1)) x (/v1/questions)")]);
+  assert.deepEqual(parseMarkdown("[go](javascript:alert(1)) ![x](/v1/questions)"), [
+    line("go (javascript:alert(1)) x (/v1/questions)"),
+  ]);
   assert.deepEqual(parseMarkdown("![a picture](https://x.org/a.png)"), [
     paragraph({ kind: "link", href: "https://x.org/a.png", children: [text("a picture")] }),
   ]);
-  assert.deepEqual(parseMarkdown("[a]: javascript:alert(1)\n[ref][a]"), [paragraph(text("[a]: javascript:alert(1)"), { kind: "break" }, text("[ref][a]"))]);
+  assert.deepEqual(parseMarkdown("[a]: javascript:alert(1)\n[ref][a]"), [
+    paragraph(text("[a]: javascript:alert(1)"), { kind: "break" }, text("[ref][a]")),
+  ]);
 });
 
 test("entities_are_decoded_once_and_cannot_smuggle_control_characters", () => {
-  assert.deepEqual(parseMarkdown("a &lt;b&gt; &amp;lt; &#27;[31m &#x202e;x &bogus;"), [line("a <b> &lt; [31m ‹U+202E›x &bogus;")]);
+  assert.deepEqual(parseMarkdown("a &lt;b&gt; &amp;lt; &#27;[31m &#x202e;x &bogus;"), [
+    line("a <b> &lt; [31m ‹U+202E›x &bogus;"),
+  ]);
 });
 
 test("what_is_inside_a_line", () => {
@@ -95,8 +117,12 @@ test("what_is_inside_a_line", () => {
 });
 
 test("a_plan_as_agents_write_it", () => {
-  const plan = "# Plan #\n\n1. Add a table\n  - `users`\n    wide\n2. Send\n\n   ```sql\n   select\n   \t1;\n   ```\n\n- [x] agreed\n- [ ] chosen\n\n> Old ones\nstay.\n\nTwo\n---\n***";
-  const item = (checked: boolean | null, ...children: Block[]): { checked: boolean | null; children: Block[] } => ({ checked, children });
+  const plan =
+    "# Plan #\n\n1. Add a table\n  - `users`\n    wide\n2. Send\n\n   ```sql\n   select\n   \t1;\n   ```\n\n- [x] agreed\n- [ ] chosen\n\n> Old ones\nstay.\n\nTwo\n---\n***";
+  const item = (checked: boolean | null, ...children: Block[]): { checked: boolean | null; children: Block[] } => ({
+    checked,
+    children,
+  });
   assert.deepEqual(parseMarkdown(plan), [
     { kind: "heading", level: 1, children: [text("Plan")] },
     {
@@ -125,7 +151,11 @@ test("tables_keep_their_cells", () => {
     {
       kind: "table",
       head: [[text("a")], [text("b")]],
-      rows: [[[text("1 | 2")], [{ kind: "strong", children: [text("x")] }]], [[text("3")], []], [[text("after: no table")], []]],
+      rows: [
+        [[text("1 | 2")], [{ kind: "strong", children: [text("x")] }]],
+        [[text("3")], []],
+        [[text("after: no table")], []],
+      ],
     },
     line("end"),
   ]);
@@ -134,7 +164,16 @@ test("tables_keep_their_cells", () => {
 test("hostile_nesting_and_size_end_and_stay_shallow", () => {
   const depth = (node: unknown): number =>
     node !== null && typeof node === "object" ? 1 + Math.max(0, ...Object.values(node).map(depth)) : 0;
-  const hostile = ["> ".repeat(2000), "- ".repeat(2000), "*a ".repeat(2000) + "a* ".repeat(2000), "*_".repeat(4000), "[".repeat(5000) + "](x)".repeat(5000), "[](".repeat(5000), "` ``".repeat(3000), `${"  ".repeat(200)}- a\n`.repeat(50)];
+  const hostile = [
+    "> ".repeat(2000),
+    "- ".repeat(2000),
+    "*a ".repeat(2000) + "a* ".repeat(2000),
+    "*_".repeat(4000),
+    "[".repeat(5000) + "](x)".repeat(5000),
+    "[](".repeat(5000),
+    "` ``".repeat(3000),
+    `${"  ".repeat(200)}- a\n`.repeat(50),
+  ];
   for (const source of hostile) assert.ok(depth(parseMarkdown(`${source}deep`)) < 150, source.slice(0, 10));
   assert.equal(parseMarkdown("x".repeat(400_000))[0]?.kind, "code");
 });
@@ -142,5 +181,12 @@ test("hostile_nesting_and_size_end_and_stay_shallow", () => {
 test("drawings_are_not_taken_for_markdown_and_diffs_know_their_lines", () => {
   assert.equal(looksLikeMarkdown("+--+\n|  |\n+--+"), false);
   assert.equal(looksLikeMarkdown("text\n# Title"), true);
-  assert.deepEqual(["+++ b", "--- a", "@@ 1", "+x", "-x", " x"].map(diffTone), ["file", "file", "place", "added", "removed", ""]);
+  assert.deepEqual(["+++ b", "--- a", "@@ 1", "+x", "-x", " x"].map(diffTone), [
+    "file",
+    "file",
+    "place",
+    "added",
+    "removed",
+    "",
+  ]);
 });
