@@ -94,10 +94,13 @@ test("1 Enter and, after the half second, 2 Enter answer two questions; what fal
   // The keys of the half second, in the same moment in which the next question is drawn.
   await page.evaluate((id) => {
     new MutationObserver((_, watch) => {
-      const here = document.querySelector(`[data-receipt="${id}"]`) && document.querySelector("article:not([data-ready]) [data-option]");
+      const here =
+        document.querySelector(`[data-receipt="${id}"]`) &&
+        document.querySelector("article:not([data-ready]) [data-option]");
       if (!here) return;
       watch.disconnect();
-      for (const key of ["2", "Enter", "s"]) document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+      for (const key of ["2", "Enter", "s"])
+        document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
     }).observe(document.body, { childList: true, subtree: true });
   }, first.id);
   await press(page, "1", "Enter");
@@ -105,7 +108,10 @@ test("1 Enter and, after the half second, 2 Enter answer two questions; what fal
   assert.ok(page.url().endsWith(second.id), "the next question has come by itself");
   await ready(page);
   await quiet(page);
-  assert.deepEqual([await page.locator("article .option.picked").count(), await status(second), sent.length], [0, "requested", 1]);
+  assert.deepEqual(
+    [await page.locator("article .option.picked").count(), await status(second), sent.length],
+    [0, "requested", 1],
+  );
   await press(page, "2", "Enter");
   await accepted(page);
   assert.deepEqual([await answers(first), await answers(second)], [[["JWT"]], [["Sessions"]]]);
@@ -119,7 +125,11 @@ test("1 Enter and, 600 ms later, 2 Enter and, 600 ms later, 1 Enter answer three
   await ready(page);
   await press(page, "1", "Enter");
   await receipt(page, asked[0]);
-  assert.equal(await page.evaluate(() => document.activeElement.matches("article [data-text]")), true, "the focus is on the next question's text");
+  assert.equal(
+    await page.evaluate(() => document.activeElement.matches("article [data-text]")),
+    true,
+    "the focus is on the next question's text",
+  );
   await page.waitForTimeout(600);
   await press(page, "2", "Enter");
   await receipt(page, asked[1]);
@@ -134,7 +144,10 @@ test("1 Enter and, 600 ms later, 2 Enter and, 600 ms later, 1 Enter answer three
 
 test("the receipt of the answer before tells its delivery without moving the question below it", async () => {
   const session = await startMock("question");
-  const first = await until(async () => (await hub.call("GET", `/v1/questions?session=${session.id}&status=requested`)).questions[0], "the agent's question");
+  const first = await until(
+    async () => (await hub.call("GET", `/v1/questions?session=${session.id}&status=requested`)).questions[0],
+    "the agent's question",
+  );
   const second = await hub.ask(AUTH);
   const page = await someone();
   await at(page, first);
