@@ -15,6 +15,7 @@ const FLAGS = [
   "--disable-background-networking",
   "--disable-component-update",
   "--disable-sync",
+  "--host-resolver-rules=MAP chat.test 127.0.0.1",
 ];
 export const SHOTS = fileURLToPath(new URL("../../test-results/", import.meta.url));
 /** Longer than any honest wait on a busy machine. */
