@@ -37,7 +37,7 @@ impl InProcess {
             linger: std::time::Duration::from_secs(1),
         };
         let engine = Engine::start(Arc::new(store), EngineSettings::default(), managed);
-        let token = engine.make_token("owner", Rights::all()).await.unwrap().token;
+        let token = engine.access.make_own_token("owner", Rights::all()).await.unwrap().token;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let authority = listener.local_addr().unwrap().to_string();
         let url = format!("http://{authority}");
