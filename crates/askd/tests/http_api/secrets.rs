@@ -87,7 +87,8 @@ async fn a_secret_answer_is_for_its_asker_alone() {
 #[tokio::test]
 async fn a_note_beside_a_secret_is_for_its_asker_alone() {
     let hub = Hub::start().await;
-    let body = json!({"questions": [{"question": "Pass phrase?", "secret": true}, {"question": "Which host?"}]});
+    let body =
+        json!({"questions": [{"question": "Pass phrase?", "secret": true}, {"question": "Which host?"}]});
     let asked = hub.asker.ask(&body).await;
     let id = asked["id"].as_str().unwrap();
     let beside = format!("it is not {SECRET}");
