@@ -991,7 +991,7 @@ export interface components {
             notes?: (string | null)[] | null;
             reason?: string | null;
             status: components["schemas"]["Status"];
-            /** @description Items whose answers are secret and therefore empty here. */
+            /** @description Items whose answer or note is secret and therefore absent here. */
             withheld?: number[];
         };
         PendingItem: {
@@ -1200,6 +1200,7 @@ export interface components {
             env?: {
                 [key: string]: string;
             };
+            id?: components["schemas"]["SessionId"] | null;
             prompt?: string | null;
         };
         SessionList: {

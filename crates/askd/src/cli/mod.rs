@@ -5,6 +5,7 @@
 mod answer;
 mod args;
 mod attach;
+mod attributes;
 mod backup;
 pub mod conversation;
 mod doctor;
@@ -21,6 +22,8 @@ mod install;
 mod install_opencode;
 mod keystrokes;
 mod list;
+#[cfg(test)]
+mod meant_tests;
 mod open;
 mod picks;
 mod prompt;
