@@ -1,29 +1,19 @@
 //! One JSON-RPC message. In: the bytes of a line, whatever they are. Out: request, notification, response or the reason
-//! why it is none of these; and the other way round.
+//! why it is none of these.
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::id::Id;
 
-/// The error codes that JSON-RPC 2.0 reserves, and the one that ACP and LSP give to a cancelled request.
-pub mod error_code {
-    pub const PARSE_ERROR: i64 = -32700;
-    pub const INVALID_REQUEST: i64 = -32600;
-    pub const METHOD_NOT_FOUND: i64 = -32601;
-    pub const INVALID_PARAMS: i64 = -32602;
-    pub const INTERNAL_ERROR: i64 = -32603;
-    pub const REQUEST_CANCELLED: i64 = -32800;
-}
-
 /// The error object of a response, when it has the form that JSON-RPC gives it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 pub struct JsonRpcError {
     pub code: i64,
     pub message: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub data: Option<Box<RawValue>>,
 }
 
@@ -162,81 +152,4 @@ impl Message {
             Parsed::Malformed { defect, id } => Self::Malformed { defect, id },
         }
     }
-}
-
-impl Outcome {
-    /// The error in its usual form; `None` for a result and for an error of another form.
-    pub fn error(&self) -> Option<JsonRpcError> {
-        match self {
-            Self::Result(_) => None,
-            Self::Error(raw) => serde_json::from_str(raw.get()).ok(),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Out<'a, P: Serialize> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    jsonrpc: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<&'a Id>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    method: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    params: Option<&'a P>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<&'a P>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a P>,
-}
-
-impl<P: Serialize> Out<'_, P> {
-    /// One line with its `\n`. JSON text has no raw newline inside, except in a `RawValue` that was pretty-printed.
-    fn line(&self) -> serde_json::Result<Vec<u8>> {
-        let mut line = serde_json::to_vec(self)?;
-        for byte in &mut line {
-            if matches!(byte, b'\n' | b'\r') {
-                *byte = b' ';
-            }
-        }
-        line.push(b'\n');
-        Ok(line)
-    }
-}
-
-fn version(with_version: bool) -> Option<&'static str> {
-    with_version.then_some("2.0")
-}
-
-/// A request as a line.
-pub fn encode_request<P: Serialize>(
-    with_version: bool,
-    id: &Id,
-    method: &str,
-    params: Option<&P>,
-) -> serde_json::Result<Vec<u8>> {
-    let jsonrpc = version(with_version);
-    Out { jsonrpc, id: Some(id), method: Some(method), params, result: None, error: None }.line()
-}
-
-/// A notification as a line.
-pub fn encode_notification<P: Serialize>(
-    with_version: bool,
-    method: &str,
-    params: Option<&P>,
-) -> serde_json::Result<Vec<u8>> {
-    let jsonrpc = version(with_version);
-    Out { jsonrpc, id: None, method: Some(method), params, result: None, error: None }.line()
-}
-
-/// A successful response as a line.
-pub fn encode_result<P: Serialize>(with_version: bool, id: &Id, result: &P) -> serde_json::Result<Vec<u8>> {
-    let jsonrpc = version(with_version);
-    Out { jsonrpc, id: Some(id), method: None, params: None, result: Some(result), error: None }.line()
-}
-
-/// A failed response as a line.
-pub fn encode_error(with_version: bool, id: &Id, error: &JsonRpcError) -> serde_json::Result<Vec<u8>> {
-    let jsonrpc = version(with_version);
-    Out { jsonrpc, id: Some(id), method: None, params: None, result: None, error: Some(error) }.line()
 }
