@@ -20,7 +20,6 @@ mod plugins;
 mod port_watch;
 mod problem;
 mod questions;
-mod refusal;
 mod sandbox_agent;
 mod server;
 mod sessions;

@@ -22,7 +22,6 @@ use tower::ServiceExt;
 use super::limits::{
     CONNECTION_BUFFER_BYTES, HEADER_PATIENCE, MAX_CONNECTIONS, MAX_LOCAL_CONNECTIONS, SHUTDOWN_PATIENCE,
 };
-use super::refusal::{Begun, Spoken};
 
 /// By which door a request came; every request has one in its extensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,11 +122,8 @@ async fn serve_in<D: Door>(
             }
         };
         let router = router.clone();
-        let begun = Begun::default();
         let place = Place { _permit: Arc::new(permit) };
-        let stream = Spoken::new(stream, begun.clone());
         let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
-            begun.set();
             request.extensions_mut().insert(arrival);
             request.extensions_mut().insert(place.clone());
             router.clone().oneshot(request.map(Body::new))
