@@ -13,7 +13,6 @@ use askd_adapters::outside::readable;
 use askd_core::{FieldError, Surface};
 
 use super::limits::{BODY_PATIENCE, MAX_BODY_BYTES, MAX_KEY_BYTES};
-use super::objects::Objects;
 use super::problem::{Code, Problem};
 use super::state::AppState;
 use crate::engine::Caller;
@@ -108,7 +107,7 @@ async fn read_body_within(body: Body, limit: usize, patience: Duration) -> Resul
 
 fn from_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let value = serde_path_to_error::deserialize(Objects(&mut deserializer)).map_err(|error| {
+    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let field = error.path().to_string();
         let inner = error.into_inner();
         if inner.is_data() {

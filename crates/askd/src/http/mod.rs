@@ -11,7 +11,6 @@ mod health;
 mod hooks;
 pub mod limits;
 mod managed;
-mod objects;
 mod openapi;
 mod opencode;
 mod page;
