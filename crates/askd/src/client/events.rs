@@ -5,15 +5,17 @@
 
 use std::time::Duration;
 
+use askd_adapters::transport::sse::{SseEvent, SseItem, SseParser};
 use askd_core::{Event, Seq, SessionId};
 
 use super::api::Filter;
 use super::error::ClientError;
 use super::http::Client;
-use super::sse::{Message, Parser};
 
 /// The hub sends a heartbeat several times in this time; after it the connection is taken for dead.
 const SILENCE: Duration = Duration::from_secs(90);
+/// Bytes of one event: the hub's largest question and what JSON escapes make of it.
+const MAX_EVENT_BYTES: usize = 64 << 20;
 /// A notice without a number, because it is not in the log.
 const TRIMMED: [&str; 2] = ["log.trimmed", "trimmed"];
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
@@ -52,7 +54,7 @@ pub struct Events {
     path: String,
     query: Vec<(&'static str, String)>,
     after: Seq,
-    parser: Parser,
+    parser: SseParser,
     connection: Option<reqwest::Response>,
     pause: Option<Duration>,
 }
@@ -70,17 +72,33 @@ impl Events {
     }
 
     fn of(client: Client, path: String, query: Vec<(&'static str, String)>, after: Seq) -> Self {
-        Self { client, path, query, after, parser: Parser::default(), connection: None, pause: None }
+        Self {
+            client,
+            path,
+            query,
+            after,
+            parser: SseParser::new(MAX_EVENT_BYTES),
+            connection: None,
+            pause: None,
+        }
     }
 
     /// The next thing. An error is final: the hub refuses the token, the filter or the place in the log.
     pub async fn next(&mut self) -> Result<Heard, ClientError> {
         loop {
-            while let Some(message) = self.parser.next_message() {
-                if message.event.as_deref().is_some_and(|name| TRIMMED.contains(&name)) {
-                    return Ok(Heard::Trimmed(message.data));
+            while let Some(item) = self.parser.pop() {
+                let event = match item {
+                    SseItem::Event(event) => event,
+                    SseItem::Oversized { total_bytes, .. } => {
+                        let detail = format!("an event has {total_bytes} bytes, more than {MAX_EVENT_BYTES}");
+                        return Err(self.client.unreadable(detail));
+                    }
+                    SseItem::Comment | SseItem::Retry(_) => continue,
+                };
+                if TRIMMED.contains(&event.event.as_str()) {
+                    return Ok(Heard::Trimmed(event.data));
                 }
-                if let Some(event) = self.take(message)? {
+                if let Some(event) = self.take(event)? {
                     self.pause = None;
                     return Ok(Heard::Event(event));
                 }
@@ -90,7 +108,7 @@ impl Events {
             };
             match tokio::time::timeout(SILENCE, connection.chunk()).await {
                 Ok(Ok(Some(bytes))) => {
-                    self.parser.push(&bytes).map_err(|error| self.client.unreadable(error.to_string()))?;
+                    self.parser.push(&bytes);
                 }
                 Ok(Ok(None)) => return Ok(self.lost("the hub ended the stream".to_owned())),
                 Ok(Err(error)) => {
@@ -123,14 +141,14 @@ impl Events {
         }
     }
 
-    fn take(&mut self, message: Message) -> Result<Option<RawEvent>, ClientError> {
-        let id = message.id.as_deref().unwrap_or("");
+    fn take(&mut self, event: SseEvent) -> Result<Option<RawEvent>, ClientError> {
+        let SseEvent { id, event: name, data: json } = event;
         let seq = id.parse().map_err(|_| self.client.unreadable(format!("an event has the id {id:?}")))?;
         if seq <= self.after {
             return Ok(None);
         }
         self.after = seq;
-        Ok(Some(RawEvent { seq, name: message.event.unwrap_or_default(), json: message.data }))
+        Ok(Some(RawEvent { seq, name, json }))
     }
 
     fn lost(&mut self, detail: String) -> Heard {
@@ -140,7 +158,7 @@ impl Events {
 
     fn drop_connection(&mut self) {
         self.connection = None;
-        self.parser = Parser::default();
+        self.parser = SseParser::new(MAX_EVENT_BYTES);
         self.pause.get_or_insert(FIRST_PAUSE);
     }
 }

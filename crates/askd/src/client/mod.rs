@@ -8,8 +8,7 @@ mod discover;
 mod error;
 mod events;
 mod http;
-pub mod sse;
-mod wire;
+pub mod wire;
 
 pub use api::{Filter, ListQuery};
 pub use discover::{DEFAULT_URL, Found, Origin, Road, Where, discover};
