@@ -6,7 +6,6 @@
 mod answer;
 mod evidence;
 mod hook;
-mod json_text;
 mod needle;
 mod question;
 mod settings;

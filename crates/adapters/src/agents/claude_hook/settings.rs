@@ -8,7 +8,7 @@ use std::ops::Range;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use super::json_text::{Member, Node, parse};
+use crate::splice::{NamedNode, Node, parse};
 
 /// The tools whose dialogs askd answers.
 const MATCHER: &str = "AskUserQuestion|ExitPlanMode";
@@ -183,7 +183,7 @@ fn read(text: &str) -> Result<Node, SettingsError> {
     let node = parse(text).ok_or_else(|| SettingsError::Malformed("it is nested too deeply".to_owned()))?;
     let unexpected = |what: &str| Err(SettingsError::Unexpected(what.to_owned()));
     let Some(root) = node.members() else { return unexpected("its outermost value is not an object") };
-    let hooks: Vec<&Member> = root.iter().filter(|member| member.key == "hooks").collect();
+    let hooks: Vec<&NamedNode> = root.iter().filter(|member| member.key == "hooks").collect();
     match &hooks[..] {
         [] => {}
         [one] => {
@@ -215,7 +215,8 @@ fn entries(text: &str, kept: Containers) -> Result<Vec<Entry>, SettingsError> {
         return Ok(found);
     };
     let spans = |items: &[Node]| items.iter().map(|item| item.span.clone()).collect::<Vec<_>>();
-    let members = |members: &[Member]| members.iter().map(|member| member.span.clone()).collect::<Vec<_>>();
+    let members =
+        |members: &[NamedNode]| members.iter().map(|member| member.span.clone()).collect::<Vec<_>>();
     let events = hooks.value.members().unwrap_or_default();
     for (at_event, event) in events.iter().enumerate() {
         let Some(n) = EVENTS.iter().position(|(name, _)| *name == event.key) else { continue };
