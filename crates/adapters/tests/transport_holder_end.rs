@@ -8,7 +8,8 @@ use std::{path::Path, time::Duration};
 
 use askd_adapters::transport::{
     holder::{
-        EndOfConnection, ExitWhy, HolderEvent, HolderLimits, SpawnError, forget, leftover, list, spawn,
+        EndOfConnection, ExitWhy, HolderEvent, HolderLimits, SpawnError, forget, leftover, list,
+        protocol::ToHolder, spawn,
     },
     process::{ProcessExit, children_of, facts},
 };
@@ -140,7 +141,7 @@ async fn a_holder_that_is_terminated_ends_its_agent_and_says_so() {
     for ignored in [Signal::INT, Signal::HUP, Signal::PIPE] {
         kill_process(pid(held.handle.holder_pid), ignored).unwrap();
     }
-    hub.connection.ask_status().await.unwrap();
+    hub.connection.send(&ToHolder::Status).await.unwrap();
     assert!(matches!(within(hub.events.next()).await, Some(HolderEvent::Status(report)) if !report.exited));
     kill_process(pid(held.handle.holder_pid), Signal::TERM).unwrap();
     let told = exit(&mut hub.events).await;
@@ -161,7 +162,7 @@ async fn without_hub_and_question_the_holder_goes_after_its_time() {
     let asking = Held::start_with("echo hi; sleep 600", lingering(5)).await;
     let mut hub = asking.attach(0).await;
     hub.connection.set_open_questions(1);
-    hub.connection.ask_status().await.unwrap();
+    hub.connection.send(&ToHolder::Status).await.unwrap();
     while !matches!(within(hub.events.next()).await, Some(HolderEvent::Status(_))) {}
     drop(hub);
     let idle = Held::start_with("sleep 600", lingering(6)).await;

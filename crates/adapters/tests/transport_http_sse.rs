@@ -5,9 +5,10 @@
 use std::{convert::Infallible, time::Duration};
 
 use askd_adapters::transport::{
-    http_sse::{LostWhy, SseLimits, SseSignal, listen, stream_client},
+    http_sse::{CONNECT_TIMEOUT, LostWhy, SseLimits, SseSignal, listen},
     sse::SseEvent,
 };
+use reqwest::Client;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpSocket},
@@ -84,7 +85,7 @@ async fn it_comes_back_after_every_kind_of_break_and_asks_from_the_last_event() 
         format!("{OK}id: 2\ndata: b\n\n..."),
     ];
     let (url, mut heads) = serve(answers).await;
-    let client = stream_client().unwrap();
+    let client = Client::builder().connect_timeout(CONNECT_TIMEOUT).build().unwrap();
     let stop = CancellationToken::new();
     let mut signals = listen(move || client.get(&url).bearer_auth("t"), limits(), None, stop.clone());
     assert_eq!(next(&mut signals).await, lost(LostWhy::Status(503)));
@@ -111,7 +112,7 @@ async fn it_comes_back_after_every_kind_of_break_and_asks_from_the_last_event() 
 async fn a_silent_connection_is_given_up_and_a_saved_id_is_used() {
     let answers = vec![format!("{OK}: hello\n\n..."), "...".to_owned(), format!("{OK}data: x\n\n...")];
     let (url, mut heads) = serve(answers).await;
-    let client = stream_client().unwrap();
+    let client = Client::builder().connect_timeout(CONNECT_TIMEOUT).build().unwrap();
     // Longer than a busy machine needs for a head that does come.
     let (head_timeout, idle_timeout) = (Duration::from_secs(5), Duration::from_secs(1));
     let limits = SseLimits { idle_timeout, head_timeout, ..limits() };
@@ -131,7 +132,7 @@ async fn nobody_there_is_tried_again_until_somebody_is() {
     let silent = TcpSocket::new_v4().unwrap();
     silent.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = silent.local_addr().unwrap();
-    let client = stream_client().unwrap();
+    let client = Client::builder().connect_timeout(CONNECT_TIMEOUT).build().unwrap();
     let request = move || client.get(format!("http://{address}/secret"));
     let mut signals = listen(request, limits(), None, CancellationToken::new());
     for _ in 0..3 {

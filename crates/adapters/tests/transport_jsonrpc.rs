@@ -1,7 +1,5 @@
 //! JSON-RPC: what a line means, and that no bytes can break it.
 
-#![expect(clippy::unwrap_used, reason = "a failure here is a failed test")]
-
 use askd_adapters::transport::{
     jsonrpc::{Defect, Id, Message, Outcome},
     lines::{Framed, LineSplitter},

@@ -10,7 +10,7 @@ use std::{
 
 use futures_util::StreamExt as _;
 use reqwest::{
-    Client, RequestBuilder, Response, StatusCode,
+    RequestBuilder, Response, StatusCode,
     header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE},
 };
 use tokio::{
@@ -93,11 +93,6 @@ pub enum LostWhy {
     NotEvents(String),
     #[error("the connection failed: {0}")]
     Failed(String),
-}
-
-/// A client with the connect timeout of this module; no timeout of the whole, because a stream has no end.
-pub fn stream_client() -> reqwest::Result<Client> {
-    Client::builder().connect_timeout(CONNECT_TIMEOUT).build()
 }
 
 /// Starts to listen; `request` makes the request of each connection (URL, credentials). Ends when `stop` is cancelled or the

@@ -254,11 +254,6 @@ impl HolderConnection {
         self.send(&ToHolder::End(End { grace_ms, discard })).await
     }
 
-    /// `Status` is the answer.
-    pub async fn ask_status(&mut self) -> Result<(), CommandError> {
-        self.send(&ToHolder::Status).await
-    }
-
     /// Any message, for tests and for what is to come.
     pub async fn send(&mut self, message: &ToHolder) -> Result<(), CommandError> {
         self.gather(message)?;
