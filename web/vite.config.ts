@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { defineConfig } from "vite";
 
 // `ASKD_URL` lets `npm run dev` use a hub that runs elsewhere on this machine.
-const hub = process.env["ASKD_URL"] ?? "http://127.0.0.1:2753";
+const hub = process.env.ASKD_URL ?? "http://127.0.0.1:2753";
 
 const sdk = (file: string): string => fileURLToPath(new URL(`../sdk/typescript/src/${file}`, import.meta.url));
 

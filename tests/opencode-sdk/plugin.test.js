@@ -19,7 +19,10 @@ const Askd = await pluginFor(folder)
 const servers = []
 
 after(() => {
-  for (const server of servers) (server.close(), server.closeAllConnections())
+  for (const server of servers) {
+    server.close()
+    server.closeAllConnections()
+  }
   rmSync(folder, { recursive: true, force: true })
 })
 
@@ -79,21 +82,39 @@ test("events in their order, calls and their replies, a farewell of the last", a
   const [first, second] = [await Askd({ client, directory: "/w" }), await Askd({ client, directory: "/w" })]
   await second.event(event("session.idle", { sessionID: "s" }))
   await until("the greeting", () => hub.calls)
-  assert.deepEqual(hub.hellos.map(({ pid, directory }) => ({ pid, directory })), [{ pid: process.pid, directory: "/w" }])
+  assert.deepEqual(
+    hub.hellos.map(({ pid, directory }) => ({ pid, directory })),
+    [{ pid: process.pid, directory: "/w" }],
+  )
 
   hub.calls.write('data: {"call":0,"method":"GET","path":"/a","query":[]}\n\n')
   await until("that the plugin knows that it is connected", () => hub.said.length === 1)
   hub.said.length = 0
   for (let n = 0; n < 3000; n++) await first.event(event("message.part.delta", { n, pad: "x".repeat(500) }))
-  const tool = { id: "p", type: "tool", tool: "bash", callID: "c", state: { status: "running", input: "secret", metadata: { output: "secret" } } }
+  const tool = {
+    id: "p",
+    type: "tool",
+    tool: "bash",
+    callID: "c",
+    state: { status: "running", input: "secret", metadata: { output: "secret" } },
+  }
   await first.event(event("message.part.updated", { part: tool }))
   // What is not understood, not needed or too long is passed over.
-  for (const odd of [{}, { event: null }, event("message.part.updated", {}), event("file.edited", {}), event("session.updated", { long })]) {
+  for (const odd of [
+    {},
+    { event: null },
+    event("message.part.updated", {}),
+    event("file.edited", {}),
+    event("session.updated", { long }),
+  ]) {
     await first.event(odd)
   }
   await until("all events", () => hub.said.length >= 3001)
   const heard = hub.said.map(({ event }) => JSON.parse(event))
-  assert.deepEqual(heard.slice(0, 3000).map(({ payload }) => payload.properties.n), [...Array(3000).keys()])
+  assert.deepEqual(
+    heard.slice(0, 3000).map(({ payload }) => payload.properties.n),
+    [...Array(3000).keys()],
+  )
   assert.equal(heard[0].directory, "/w")
   assert.equal(heard.length, 3001)
   assert.equal(JSON.stringify(heard[3000]).includes("secret"), false, "what a tool read or wrote stays here")
@@ -135,7 +156,9 @@ test("a hub that goes away is looked for, and found where it is then, by the sam
   await plugin.dispose()
 })
 
-test("a path that is too long for a socket's address is reached all the same", { skip: process.platform !== "linux" }, async () => {
+test("a path that is too long for a socket's address is reached all the same", {
+  skip: process.platform !== "linux",
+}, async () => {
   const deep = join(folder, "d".repeat(120))
   mkdirSync(deep, { mode: 0o700 })
   // The played hub listens where a path is short, and is moved.
@@ -150,7 +173,10 @@ test("a path that is too long for a socket's address is reached all the same", {
 
 test("no token goes to a port, nor into a folder that others can use", async () => {
   const seen = []
-  const thief = createServer((request, response) => (seen.push(request.headers.authorization), response.end()))
+  const thief = createServer((request, response) => {
+    seen.push(request.headers.authorization)
+    response.end()
+  })
   servers.push(thief)
   await new Promise((done) => thief.listen(0, "127.0.0.1", done))
   const url = `http://127.0.0.1:${thief.address().port}`
@@ -171,18 +197,39 @@ test("no token goes to a port, nor into a folder that others can use", async () 
     await plugin.dispose()
     assert.deepEqual(seen, [], name)
   }
-  const mode = (wrong, right, of) => (data) => (chmodSync(of(data), wrong), () => chmodSync(of(data), right))
-  await tries("open-folder", mode(0o777, 0o700, (data) => data))
-  await tries("readable-folder", mode(0o750, 0o700, (data) => data))
-  await tries("open-socket", mode(0o666, 0o600, (data) => join(data, "hub.sock")))
-  await tries("open-token", mode(0o644, 0o600, (data) => join(data, "ask-token")))
+  const mode = (wrong, right, of) => (data) => {
+    chmodSync(of(data), wrong)
+    return () => chmodSync(of(data), right)
+  }
+  await tries(
+    "open-folder",
+    mode(0o777, 0o700, (data) => data),
+  )
+  await tries(
+    "readable-folder",
+    mode(0o750, 0o700, (data) => data),
+  )
+  await tries(
+    "open-socket",
+    mode(0o666, 0o600, (data) => join(data, "hub.sock")),
+  )
+  await tries(
+    "open-token",
+    mode(0o644, 0o600, (data) => join(data, "ask-token")),
+  )
   await tries("gone", (data) => {
     renameSync(join(data, "hub.sock"), join(data, "away"))
     return () => renameSync(join(data, "away"), join(data, "hub.sock"))
   })
   if (process.geteuid() === 0) {
-    for (const [name, of] of [["folder-of-another", (data) => data], ["socket-of-another", (data) => join(data, "hub.sock")]]) {
-      await tries(name, (data) => (lchownSync(of(data), 65534, 65534), () => lchownSync(of(data), 0, 0)))
+    for (const [name, of] of [
+      ["folder-of-another", (data) => data],
+      ["socket-of-another", (data) => join(data, "hub.sock")],
+    ]) {
+      await tries(name, (data) => {
+        lchownSync(of(data), 65534, 65534)
+        return () => lchownSync(of(data), 0, 0)
+      })
     }
   }
 })

@@ -8,7 +8,7 @@ import { createOpencodeClient } from "@opencode-ai/sdk/v2"
 
 const [baseUrl, wish] = process.argv.slice(2)
 const { answers, dismiss } = JSON.parse(wish)
-const Authorization = "Basic " + Buffer.from(`opencode:${process.env.PASSWORD}`).toString("base64")
+const Authorization = `Basic ${Buffer.from(`opencode:${process.env.PASSWORD}`).toString("base64")}`
 const api = createOpencodeClient({ baseUrl, headers: { Authorization } })
 
 let request
@@ -16,13 +16,15 @@ const { stream } = await api.event.subscribe()
 for await (const { type, properties } of stream) {
   if (type === "server.connected") console.log("listening")
   const part = type === "message.part.updated" && properties.part
-  if (!part || part.type !== "tool" || part.tool !== "question") continue
+  if (part?.type !== "tool" || part.tool !== "question") continue
   if (part.state.status === "running" && !request) {
     const { data: list } = await api.question.list()
     request = list.find((each) => each.tool?.callID === part.callID)
     assert.deepEqual(request?.questions, part.state.input.questions)
     const requestID = request.id
-    const { data: taken, error } = dismiss ? await api.question.reject({ requestID }) : await api.question.reply({ requestID, answers })
+    const { data: taken, error } = dismiss
+      ? await api.question.reject({ requestID })
+      : await api.question.reply({ requestID, answers })
     assert.equal(taken, true, JSON.stringify(error))
   } else if (part.callID === request?.tool.callID && part.state.status !== "running") {
     console.log(JSON.stringify({ request, part }))

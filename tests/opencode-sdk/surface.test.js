@@ -16,14 +16,21 @@ const env = { ...process.env, ASKD_ALLOW_INSIDE_AGENT: "1" }
 let hub, url, token
 
 before(async () => {
-  hub = spawn(askd, ["up", "--listen", "127.0.0.1:0", "--data", join(folder, "data"), "--end-agents", "--no-discovery"], {
-    env, stdio: ["ignore", "pipe", "inherit"],
-  })
+  hub = spawn(
+    askd,
+    ["up", "--listen", "127.0.0.1:0", "--data", join(folder, "data"), "--end-agents", "--no-discovery"],
+    {
+      env,
+      stdio: ["ignore", "pipe", "inherit"],
+    },
+  )
   url = await new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error("no hub")), LIMIT)
     createInterface({ input: hub.stdout }).on("line", (line) => {
       const found = line.match(/http:\/\/[0-9.:]+/)
-      if (found) (clearTimeout(timer), resolve(found[0]))
+      if (!found) return
+      clearTimeout(timer)
+      resolve(found[0])
     })
   })
   token = readFileSync(join(folder, "data", "token"), "utf8").trim()
@@ -38,13 +45,15 @@ after(async () => {
 const client = (options = {}) =>
   createOpencodeClient({
     baseUrl: `${url}/opencode`,
-    headers: { Authorization: "Basic " + Buffer.from(`opencode:${token}`).toString("base64") },
+    headers: { Authorization: `Basic ${Buffer.from(`opencode:${token}`).toString("base64")}` },
     ...options,
   })
 
 const v1 = async (method, path, body) => {
   const response = await fetch(url + path, {
-    method, body: body && JSON.stringify(body), signal: AbortSignal.timeout(LIMIT),
+    method,
+    body: body && JSON.stringify(body),
+    signal: AbortSignal.timeout(LIMIT),
     headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
   })
   return { status: response.status, data: await response.json() }
@@ -111,7 +120,9 @@ test("a client that comes late finds the running part in the messages of the ses
   const found = async (status) => {
     for (const end = Date.now() + LIMIT; Date.now() < end; await new Promise((done) => setTimeout(done, 20))) {
       const { data: messages } = await api.session.messages({ sessionID })
-      const part = messages.flatMap(({ parts }) => parts).find((part) => part.tool === "question" && part.state.status === status)
+      const part = messages
+        .flatMap(({ parts }) => parts)
+        .find((part) => part.tool === "question" && part.state.status === status)
       if (part) return part
     }
     assert.fail(`no part that is ${status}`)
@@ -132,28 +143,44 @@ test("a client that comes late finds the running part in the messages of the ses
 
 test("what does not fit leaves the question open, and of five answers at once one wins", async () => {
   const api = client()
-  const items = [{ question: "Which?", options: ["A", "B"] }, { question: "What else?", options: ["C"], multiple: true }]
+  const items = [
+    { question: "Which?", options: ["A", "B"] },
+    { question: "What else?", options: ["C"], multiple: true },
+  ]
   const ask = async () => (await v1("POST", "/v1/questions", { questions: items })).data.id
   const requestID = await ask()
   for (const answers of ["A", ["A"], [[1]], null, [["A", "B"], []], [["A"], ["C"], ["C"]]]) {
     const { response, error } = await api.question.reply({ requestID, answers })
-    assert.deepEqual([response.status, error.name, error.data.kind], [400, "BadRequest", "Payload"], JSON.stringify(answers))
+    assert.deepEqual(
+      [response.status, error.name, error.data.kind],
+      [400, "BadRequest", "Payload"],
+      JSON.stringify(answers),
+    )
   }
   assert.ok((await api.question.list()).data.some((each) => each.id === requestID))
   // Too few: the others are unanswered, as with the real server. What is not known in the body is passed over.
-  const replies = await Promise.all(["A", "B", "1", "2", "3"].map((word) => api.question.reply({ requestID, answers: [[word]], more: 1 })))
+  const replies = await Promise.all(
+    ["A", "B", "1", "2", "3"].map((word) => api.question.reply({ requestID, answers: [[word]], more: 1 })),
+  )
   assert.deepEqual(replies.map(({ response }) => response.status).sort(), [200, 404, 404, 404, 404])
   const { outcome } = (await v1("GET", `/v1/questions/${requestID}`)).data
   const winner = ["A", "B", "1", "2", "3"][replies.findIndex(({ data }) => data === true)]
-  assert.deepEqual(outcome.answers.map(({ picks, words }) => [...picks, ...words]), [[winner], []])
+  assert.deepEqual(
+    outcome.answers.map(({ picks, words }) => [...picks, ...words]),
+    [[winner], []],
+  )
 
   const other = await ask()
-  const both = await Promise.all([api.question.reject({ requestID: other }), api.question.reply({ requestID: other, answers: [[], []] })])
+  const both = await Promise.all([
+    api.question.reject({ requestID: other }),
+    api.question.reply({ requestID: other, answers: [[], []] }),
+  ])
   assert.deepEqual(both.map(({ response }) => response.status).sort(), [200, 404])
 })
 
 test("directory is honoured, on the list, the answer and the stream of all folders", async () => {
-  const ask = (cwd) => v1("POST", "/v1/questions", { questions: [{ question: "Here?", options: ["Yes", "No"] }], context: { cwd } })
+  const ask = (cwd) =>
+    v1("POST", "/v1/questions", { questions: [{ question: "Here?", options: ["Yes", "No"] }], context: { cwd } })
   const everywhere = client()
   const { stream, stop } = await listen(everywhere.global.event.bind(everywhere.global))
   assert.equal((await stream.next()).value.payload.type, "server.connected")
@@ -161,11 +188,17 @@ test("directory is honoured, on the list, the answer and the stream of all folde
   const two = (await ask("/home/dev/two")).data
   const events = []
   while (events.filter((e) => e.payload.type === "question.asked").length < 2) events.push((await stream.next()).value)
-  assert.deepEqual(events.filter((e) => e.payload.type === "question.asked").map((e) => e.directory), ["/home/dev/one", "/home/dev/two"])
+  assert.deepEqual(
+    events.filter((e) => e.payload.type === "question.asked").map((e) => e.directory),
+    ["/home/dev/one", "/home/dev/two"],
+  )
   stop()
 
   const here = client({ directory: "/home/dev/one" })
-  assert.deepEqual((await here.question.list()).data.map((each) => each.id), [one.id])
+  assert.deepEqual(
+    (await here.question.list()).data.map((each) => each.id),
+    [one.id],
+  )
   assert.equal((await here.question.reply({ requestID: two.id, answers: [["Yes"]] })).response.status, 404)
   assert.equal((await here.question.reply({ requestID: one.id, answers: [["Yes"]] })).data, true)
   assert.equal((await everywhere.question.reject({ requestID: two.id })).data, true)
@@ -175,19 +208,31 @@ test("directory is honoured, on the list, the answer and the stream of all folde
 
 test("statuses and bodies are those of the real server", async () => {
   const raw = (path, init = {}) =>
-    fetch(`${url}/opencode${path}`, { ...init, signal: AbortSignal.timeout(LIMIT), headers: { authorization: "Basic " + btoa(`x:${token}`), ...init.headers } })
-  const post = (path, body, type = "application/json") => raw(path, { method: "POST", body, headers: { "content-type": type } })
+    fetch(`${url}/opencode${path}`, {
+      ...init,
+      signal: AbortSignal.timeout(LIMIT),
+      headers: { authorization: `Basic ${btoa(`x:${token}`)}`, ...init.headers },
+    })
+  const post = (path, body, type = "application/json") =>
+    raw(path, { method: "POST", body, headers: { "content-type": type } })
   const none = await fetch(`${url}/opencode/question`)
-  assert.deepEqual([none.status, await none.text(), none.headers.get("www-authenticate")], [401, "", 'Basic realm="Secure Area"'])
+  assert.deepEqual(
+    [none.status, await none.text(), none.headers.get("www-authenticate")],
+    [401, "", 'Basic realm="Secure Area"'],
+  )
   const byQuery = await fetch(`${url}/opencode/question?auth_token=${encodeURIComponent(btoa(`x:${token}`))}`)
   assert.equal(byQuery.status, 200)
   assert.equal((await post("/question/zzz/reply", '{"answers":[]}')).status, 400)
   const unknown = await post("/question/que_x/reply", '{"answers":[["a"]]}')
-  assert.deepEqual([unknown.status, await unknown.json()],
-    [404, { _tag: "QuestionNotFoundError", requestID: "que_x", message: "Question request not found: que_x" }])
+  assert.deepEqual(
+    [unknown.status, await unknown.json()],
+    [404, { _tag: "QuestionNotFoundError", requestID: "que_x", message: "Question request not found: que_x" }],
+  )
   const missing = await post("/question/que_x/reply", "{}")
-  assert.deepEqual([missing.status, await missing.json()],
-    [400, { name: "BadRequest", data: { message: 'Missing key\n  at ["answers"]', kind: "Payload" } }])
+  assert.deepEqual(
+    [missing.status, await missing.json()],
+    [400, { name: "BadRequest", data: { message: 'Missing key\n  at ["answers"]', kind: "Payload" } }],
+  )
   assert.equal((await post("/question/que_x/reply", "{")).status, 500)
   assert.equal((await post("/question/que_x/reply", "a", "text/plain")).status, 415)
 })

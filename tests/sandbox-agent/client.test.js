@@ -20,14 +20,20 @@ const folder = mkdtempSync(join(tmpdir(), "askd-sandbox-agent-"))
 let hub, baseUrl, token
 
 before(async () => {
-  hub = spawn(askd, ["up", "--listen", "127.0.0.1:0", "--data", join(folder, "data"), "--end-agents", "--no-discovery"], {
-    stdio: ["ignore", "pipe", "inherit"],
-  })
+  hub = spawn(
+    askd,
+    ["up", "--listen", "127.0.0.1:0", "--data", join(folder, "data"), "--end-agents", "--no-discovery"],
+    {
+      stdio: ["ignore", "pipe", "inherit"],
+    },
+  )
   baseUrl = await new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error("no hub")), LIMIT)
     createInterface({ input: hub.stdout }).on("line", (line) => {
       const found = line.match(/http:\/\/[0-9.:]+/)
-      if (found) (clearTimeout(timer), resolve(found[0]))
+      if (!found) return
+      clearTimeout(timer)
+      resolve(found[0])
     })
   })
   token = readFileSync(join(folder, "data", "token"), "utf8").trim()
@@ -41,7 +47,9 @@ after(async () => {
 
 const v1 = async (method, path, body) => {
   const response = await fetch(`${baseUrl}/v1${path}`, {
-    method, body: body && JSON.stringify(body), signal: AbortSignal.timeout(LIMIT),
+    method,
+    body: body && JSON.stringify(body),
+    signal: AbortSignal.timeout(LIMIT),
     headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
   })
   return { status: response.status, data: response.status === 204 ? null : await response.json() }
@@ -50,11 +58,12 @@ const v1 = async (method, path, body) => {
 /** The record of a client that could not show a question, in the transcript of its session. */
 const notShown = async (session) => {
   const response = await fetch(`${baseUrl}/v1/sessions/${session}/transcript?raw=true`, {
-    headers: { authorization: `Bearer ${token}` }, signal: AbortSignal.timeout(LIMIT),
+    headers: { authorization: `Bearer ${token}` },
+    signal: AbortSignal.timeout(LIMIT),
   })
   for await (const line of createInterface({ input: Readable.fromWeb(response.body) })) {
     const raw = line.startsWith("data: ") && JSON.parse(line.slice(6)).raw
-    if (raw && raw.includes("_askd/question_not_shown")) return JSON.parse(raw)
+    if (raw?.includes("_askd/question_not_shown")) return JSON.parse(raw)
   }
 }
 
@@ -64,14 +73,19 @@ const prompt = (text) => [{ type: "text", text }]
 const first = (register, wanted) =>
   new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error("not seen in time")), LIMIT)
-    register((value) => wanted(value) && (clearTimeout(timer), resolve(value)))
+    register((value) => {
+      if (!wanted(value)) return
+      clearTimeout(timer)
+      resolve(value)
+    })
   })
 
 test("the ACP client is asked in its stream and its answer reaches the agent", { timeout: WHOLE }, async () => {
   const asked = []
   let told = () => {}
   const acp = new AcpHttpClient({
-    baseUrl, token,
+    baseUrl,
+    token,
     transport: { path: "/v1/acp/typescript", bootstrapQuery: { agent: "mock" } },
     client: {
       extMethod: async (method, params) => {
@@ -85,21 +99,32 @@ test("the ACP client is asked in its stream and its answer reaches the agent", {
   assert.equal(hello.agentCapabilities._meta.extensions.sessionRequestQuestion, true)
   const { sessionId } = await acp.newSession({ cwd: "/tmp", mcpServers: [] })
   // The stream and the response come by two connections, so either may be read first.
-  const received = first((seen) => (told = seen), (text) => text.startsWith("received: "))
+  const received = first(
+    (seen) => (told = seen),
+    (text) => text.startsWith("received: "),
+  )
   const turn = await acp.prompt({ sessionId, prompt: prompt("question") })
   assert.equal(turn.stopReason, "end_turn")
   assert.match(await received, /option-b/)
-  assert.deepEqual(asked.map(({ method, params }) => [method, params.prompt]), [[QUESTION, "Which option?"]])
+  assert.deepEqual(
+    asked.map(({ method, params }) => [method, params.prompt]),
+    [[QUESTION, "Which option?"]],
+  )
   const { data } = await v1("GET", "/questions?status=answered")
   assert.deepEqual(data.questions[0].outcome.answers, [{ picks: ["option-b"], labels: ["Option B"], words: [] }])
   await acp.disconnect()
 })
 
-test("the SDK's sessions work, and a question that it does not know stays open for others", { timeout: WHOLE }, async () => {
+test("the SDK's sessions work, and a question that it does not know stays open for others", {
+  timeout: WHOLE,
+}, async () => {
   const sdk = await SandboxAgent.connect({ baseUrl, token })
   const session = await sdk.createSession({ agent: "mock", cwd: "/tmp" })
 
-  const wanted = first((seen) => session.onPermissionRequest(seen), () => true)
+  const wanted = first(
+    (seen) => session.onPermissionRequest(seen),
+    () => true,
+  )
   const allowed = session.prompt(prompt("permission"))
   await session.respondPermission((await wanted).id, "once")
   assert.equal((await allowed).stopReason, "end_turn")
@@ -107,7 +132,10 @@ test("the SDK's sessions work, and a question that it does not know stays open f
   assert.deepEqual([settled.kind, settled.outcome.answers[0].picks], ["permission", ["allow-once"]])
 
   // The SDK answers what it does not know with -32601 by itself. That is recorded, and it is nobody's answer.
-  const shown = first((seen) => session.onEvent(seen), ({ payload }) => payload.method === QUESTION)
+  const shown = first(
+    (seen) => session.onEvent(seen),
+    ({ payload }) => payload.method === QUESTION,
+  )
   const answered = session.prompt(prompt("question"))
   const { params } = (await shown).payload
   const [open] = (await v1("GET", "/questions?status=requested")).data.questions
@@ -119,6 +147,7 @@ test("the SDK's sessions work, and a question that it does not know stays open f
   assert.equal((await answered).stopReason, "end_turn")
   await sdk.dispose()
   const held = async () => (await v1("GET", "/holders")).data.holders
-  for (const end = Date.now() + LIMIT; (await held()).length > 0 && Date.now() < end; ) await new Promise((done) => setTimeout(done, 50))
+  for (const end = Date.now() + LIMIT; (await held()).length > 0 && Date.now() < end; )
+    await new Promise((done) => setTimeout(done, 50))
   assert.deepEqual(await held(), [])
 })

@@ -72,9 +72,12 @@ function frames(page, pixels, idle) {
 }
 
 async function firstViewBytes() {
-  const bytes = async (path) => gzipSync(Buffer.from(await (await fetch(url + path)).arrayBuffer()), { level: 9 }).length;
+  const bytes = async (path) =>
+    gzipSync(Buffer.from(await (await fetch(url + path)).arrayBuffer()), { level: 9 }).length;
   const page = await (await fetch(`${url}/`)).text();
-  const sizes = await Promise.all(["/", ...[...page.matchAll(/"(\/assets\/[^"]+)"/g)].map(([, path]) => path)].map(bytes));
+  const sizes = await Promise.all(
+    ["/", ...[...page.matchAll(/"(\/assets\/[^"]+)"/g)].map(([, path]) => path)].map(bytes),
+  );
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 

@@ -2,7 +2,16 @@
 
 import { AskdClient, AskdError, ConnectionError, type QuestionFilter, UnauthorizedError } from "askd";
 
-export { AlreadySettledError, AskdClient, AskdError, ForbiddenError, InvalidRequestError, NotFoundError, UnauthorizedError, answerTexts } from "askd";
+export {
+  AlreadySettledError,
+  AskdClient,
+  AskdError,
+  ForbiddenError,
+  InvalidRequestError,
+  NotFoundError,
+  UnauthorizedError,
+  answerTexts,
+} from "askd";
 export type * from "askd";
 
 /** What the history asks for. */

@@ -36,7 +36,8 @@ export function keyGuard(app: AppState): (event: KeyboardEvent) => void {
 
 /** An Enter that is still held is the same Enter: it submits once and moves nobody on. It may only write line after line. */
 function isHeldEnter({ key, repeat, target, ctrlKey, metaKey }: KeyboardEvent): boolean {
-  const writes = target instanceof HTMLTextAreaElement && target.dataset["otherText"] === undefined && !ctrlKey && !metaKey;
+  const writes =
+    target instanceof HTMLTextAreaElement && target.dataset.otherText === undefined && !ctrlKey && !metaKey;
   return key === "Enter" && repeat && !writes;
 }
 

@@ -20,16 +20,22 @@ let page;
 
 before(() => {
   fresh = mkdtempSync(join(tmpdir(), "askd-dist-"));
-  execFileSync(process.execPath, [VITE, "build", "--outDir", fresh, "--emptyOutDir", "--logLevel", "error"], { cwd: WEB, stdio: "inherit", timeout: 300_000 });
+  execFileSync(process.execPath, [VITE, "build", "--outDir", fresh, "--emptyOutDir", "--logLevel", "error"], {
+    cwd: WEB,
+    stdio: "inherit",
+    timeout: 300_000,
+  });
   page = readFileSync(join(fresh, "index.html"), "utf8");
 });
 after(() => rmSync(fresh, { recursive: true, force: true }));
 
 function files(folder, root = folder) {
-  return readdirSync(folder).flatMap((name) => {
-    const path = join(folder, name);
-    return statSync(path).isDirectory() ? files(path, root) : [relative(root, path)];
-  }).sort();
+  return readdirSync(folder)
+    .flatMap((name) => {
+      const path = join(folder, name);
+      return statSync(path).isDirectory() ? files(path, root) : [relative(root, path)];
+    })
+    .sort();
 }
 
 test("web/dist is what the sources build: else run npm run build and commit it", () => {

@@ -16,11 +16,12 @@ const result = await askd.ask({
 });
 
 switch (result.status) {
-  case "answered":
+  case "answered": {
     // A program goes by the values of the picks, and by the person's own words.
     const target = result.answers.flatMap(({ picks, words }) => [...picks, ...words]).join(", ");
     console.log(`deploying to ${target || "nowhere: it was skipped"}`);
     break;
+  }
   case "rejected":
     console.log(`not deploying: ${result.reason ?? "declined"}`);
     break;

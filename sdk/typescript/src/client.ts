@@ -17,6 +17,7 @@ import {
 } from "./questions.js";
 import { Agents, Sessions, Sources, Tokens } from "./resources.js";
 import type { Answers, AskdEvent, AskInput, Health, Question } from "./types.js";
+import { type QuestionState, type QuestionWatch, watchQuestion, type Which } from "./watch-question.js";
 import { type OpenListener, watchOpen, type WatchOptions } from "./watch.js";
 
 export interface AskdClientOptions extends HttpOptions {
@@ -88,6 +89,11 @@ export class AskdClient {
   /** Follows the open questions: `listener` gets the whole state after every change. Returns how to stop. */
   watchOpen(listener: OpenListener, options?: WatchOptions): () => void {
     return watchOpen(this.#http, this.questions, listener, options);
+  }
+
+  /** Follows one question, also one that is not asked yet: `listener` gets its state after every change. */
+  watchQuestion(which: Which, listener: (state: QuestionState) => void, options?: CallOptions): QuestionWatch {
+    return watchQuestion(this.#http, this.questions, which, listener, options);
   }
 
   /**

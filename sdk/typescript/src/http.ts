@@ -35,8 +35,18 @@ const LONGEST_RETRY_AFTER_S = 60;
 /** Accepted, and done: there is nothing to read. */
 const EMPTY_STATUS = [202, 204];
 
+/** A request that takes longer may be waiting for a connection, which the page's stream then gives to it: a person waits for a write. */
+const PROMPT_WRITE_MS = 250;
+const PROMPT_READ_MS = 1000;
+
 export class Http {
   readonly base: string;
+  /** What is the same for clients of the same hub with the same rights, whose requests go the same way. */
+  readonly shared: string;
+  /** Whether another tab's requests go the same way: not those of a function that the caller gave. */
+  readonly isCommon: boolean;
+  /** Lets go of a connection for a request of this client, until the returned call. Set by the module that holds streams open. */
+  static giveWay: ((http: Http) => (() => void) | undefined) | undefined;
   readonly #headers: Headers;
   readonly #fetch: typeof fetch;
 
@@ -49,6 +59,8 @@ export class Http {
     this.#headers = new Headers();
     if (options.token !== undefined) this.#headers.set("authorization", `Bearer ${options.token}`);
     if (options.surface !== undefined) this.#headers.set("askd-surface", options.surface);
+    this.shared = `${this.base}\n${options.token ?? ""}\n${options.fetch ? numberOf(options.fetch) : 0}`;
+    this.isCommon = options.fetch === undefined;
     this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
   }
 
@@ -59,6 +71,9 @@ export class Http {
     const silent = () => controller.abort(new ConnectionError("the hub is silent", { code: "connection_failed" }));
     const patience = Math.min(PATIENCE_MS, options.patience ?? PATIENCE_MS);
     const timer = setTimeout(silent, patience + (options.wait ?? 0) * 1000);
+    let takeBack: (() => void) | undefined;
+    const prompt = method === "GET" ? PROMPT_READ_MS : PROMPT_WRITE_MS;
+    const slow = setTimeout(() => (takeBack = Http.giveWay?.(this)), prompt + (options.wait ?? 0) * 1000);
     try {
       const query = { ...options.query, wait: options.wait };
       const response = await this.send(method, path, "application/json", { ...options, query, signal });
@@ -71,6 +86,8 @@ export class Http {
       return value as T;
     } finally {
       clearTimeout(timer);
+      clearTimeout(slow);
+      takeBack?.();
       release();
     }
   }
@@ -123,6 +140,16 @@ export class Http {
     const why = cause instanceof Error ? cause.message : String(cause);
     return new ConnectionError(`cannot reach the hub at ${this.base}: ${why}`, { code: "connection_failed", cause });
   }
+}
+
+const numbers = new WeakMap<typeof fetch, number>();
+let count = 0;
+
+/** Tells functions apart. */
+function numberOf(given: typeof fetch): number {
+  const number = numbers.get(given) ?? (count += 1);
+  numbers.set(given, number);
+  return number;
 }
 
 export function unexpected(response: Response, why: string): AskdError {

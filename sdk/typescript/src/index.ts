@@ -21,3 +21,4 @@ export type { TranscriptOptions } from "./transcript.js";
 export { answerTexts } from "./types.js";
 export type * from "./types.js";
 export type { OpenListener, OpenState, WatchOptions } from "./watch.js";
+export type { QuestionState, QuestionWatch, Which } from "./watch-question.js";

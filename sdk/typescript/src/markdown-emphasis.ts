@@ -74,7 +74,8 @@ function pair(stack: Stack, at: number, closer: Run): void {
   if (opener.length === 0) stack.pop();
   const depth = depthOf(children) + 1;
   if (depth <= MAX_DEPTH) stack.push({ node: { kind, children: children.map(({ node }) => node) }, depth });
-  else stack.push({ node: { kind: "text", text: marks + plainAll(children.map(({ node }) => node)) + marks }, depth: 0 });
+  else
+    stack.push({ node: { kind: "text", text: marks + plainAll(children.map(({ node }) => node)) + marks }, depth: 0 });
 }
 
 export function depthOf(pieces: Piece<Inline>[]): number {
@@ -87,7 +88,8 @@ function joined(stack: Stack): Piece<Inline>[] {
   for (const { node: raw, depth } of stack) {
     const node = raw.kind === "run" ? asText(raw) : raw;
     const last = pieces.at(-1)?.node;
-    if (node.kind === "text" && last?.kind === "text") pieces[pieces.length - 1] = { node: { kind: "text", text: last.text + node.text }, depth: 0 };
+    if (node.kind === "text" && last?.kind === "text")
+      pieces[pieces.length - 1] = { node: { kind: "text", text: last.text + node.text }, depth: 0 };
     else pieces.push({ node, depth });
   }
   return pieces;
@@ -99,5 +101,8 @@ function asText(run: Run): Inline {
 
 /** Added up and not joined: a long text in the middle is then not copied for every pair around it. */
 function plainAll(nodes: Inline[]): string {
-  return nodes.reduce((text, node) => text + ("text" in node ? node.text : "children" in node ? plainAll(node.children) : "\n"), "");
+  return nodes.reduce(
+    (text, node) => text + ("text" in node ? node.text : "children" in node ? plainAll(node.children) : "\n"),
+    "",
+  );
 }

@@ -157,7 +157,8 @@ class Line {
     const href = safeLink(address);
     const depth = depthOf(label) + 1;
     const shown = label.length > 0 ? label : [{ node: { kind: "text", text: clean(address) } as const, depth: 0 }];
-    if (href !== null && depth <= MAX_DEPTH) return this.#push({ kind: "link", href, children: shown.map(({ node }) => node) }, depth);
+    if (href !== null && depth <= MAX_DEPTH)
+      return this.#push({ kind: "link", href, children: shown.map(({ node }) => node) }, depth);
     this.#pieces.push(...shown);
     this.#words = ` (${clean(address)})`;
   }

@@ -94,14 +94,28 @@ function fence(lines: string[], at: number): { block: Block; next: number } | nu
   let next = at + 1;
   while (next < lines.length && !ends(lines[next] ?? "")) next += 1;
   const inside = lines.slice(at + 1, next).map((line) => strip(line, columns(opening)));
-  return { block: { kind: "code", text: inside.join("\n"), language: opening.trim().slice(mark.length).trim() }, next: next + 1 };
+  return {
+    block: { kind: "code", text: inside.join("\n"), language: opening.trim().slice(mark.length).trim() },
+    next: next + 1,
+  };
 }
 
 function indented(lines: string[], at: number): { block: Block; next: number } | null {
   let next = at;
-  for (let i = at; i < lines.length && (isBlank(lines[i]) || columns(lines[i] ?? "") >= 4); i += 1) if (!isBlank(lines[i])) next = i + 1;
+  for (let i = at; i < lines.length && (isBlank(lines[i]) || columns(lines[i] ?? "") >= 4); i += 1)
+    if (!isBlank(lines[i])) next = i + 1;
   if (next === at) return null;
-  return { block: { kind: "code", text: lines.slice(at, next).map((line) => strip(line, 4)).join("\n"), language: "" }, next };
+  return {
+    block: {
+      kind: "code",
+      text: lines
+        .slice(at, next)
+        .map((line) => strip(line, 4))
+        .join("\n"),
+      language: "",
+    },
+    next,
+  };
 }
 
 function heading(lines: string[], at: number): { block: Block; next: number } | null {
@@ -166,7 +180,10 @@ function list(lines: string[], at: number, depth: number): { block: Block; next:
     const marker = markerOf(lines[next] ?? "");
     if (!marker || marker.sort !== opening.sort || marker.ordered !== opening.ordered || marker.column > 3) break;
     const { end, indent } = itemAt(lines, next, marker);
-    const inside = [strip(lines[next] ?? "", marker.text, true), ...lines.slice(next + 1, end).map((line) => strip(line, indent))];
+    const inside = [
+      strip(lines[next] ?? "", marker.text, true),
+      ...lines.slice(next + 1, end).map((line) => strip(line, indent)),
+    ];
     const task = /^\[([ xX])\](?=[ \t])/.exec(inside[0] ?? "");
     if (task) inside[0] = (inside[0] ?? "").slice(task[0].length).trimStart();
     made.items.push({ checked: task ? task[1] !== " " : null, children: blocks(inside, depth + 1) });
@@ -228,10 +245,18 @@ function cells(line: string): string[] {
 
 function paragraph(lines: string[], at: number): { block: Block; next: number } {
   let next = at + 1;
-  const text = (): string => lines.slice(at, next).map((line) => line.trim()).join("\n");
+  const text = (): string =>
+    lines
+      .slice(at, next)
+      .map((line) => line.trim())
+      .join("\n");
   for (; next < lines.length && !isBlank(lines[next]); next += 1) {
     const line = lines[next] ?? "";
-    if (UNDERLINE.test(line)) return { block: { kind: "heading", level: line.includes("=") ? 1 : 2, children: parseInline(text()) }, next: next + 1 };
+    if (UNDERLINE.test(line))
+      return {
+        block: { kind: "heading", level: line.includes("=") ? 1 : 2, children: parseInline(text()) },
+        next: next + 1,
+      };
     if (beginsBlock(line) || table(lines, next)) break;
   }
   return { block: { kind: "paragraph", children: parseInline(text()) }, next };
@@ -241,7 +266,12 @@ function paragraph(lines: string[], at: number): { block: Block; next: number } 
 function beginsBlock(line: string): boolean {
   if (FENCE.test(line) || HEADING.test(line) || RULE.test(line) || QUOTE.test(line)) return true;
   const marker = markerOf(line);
-  return marker !== null && marker.column < 4 && (!marker.ordered || marker.number === 1) && line.trim().length > (marker.ordered ? 2 : 1);
+  return (
+    marker !== null &&
+    marker.column < 4 &&
+    (!marker.ordered || marker.number === 1) &&
+    line.trim().length > (marker.ordered ? 2 : 1)
+  );
 }
 
 function isBlank(line: string | undefined): boolean {

@@ -5,10 +5,19 @@
  */
 
 import { Backoff, linkedController, untilReached } from "./backoff.js";
-import { AskdError, InvalidAnswerError, InvalidRequestError, isRetryable, NotFoundError } from "./errors.js";
+import {
+  AskdError,
+  ForbiddenError,
+  InvalidAnswerError,
+  InvalidRequestError,
+  isRetryable,
+  NotFoundError,
+} from "./errors.js";
 import { eventBatches } from "./events.js";
+import { feedOf } from "./feed.js";
 import { type Http, segment } from "./http.js";
 import type { Connection } from "./stream.js";
+import { watchQuestion } from "./watch-question.js";
 import type { Answers, Question, QuestionFilter, QuestionPage, Rejection } from "./types.js";
 
 export interface CallOptions {
@@ -95,6 +104,14 @@ export class Questions {
   async untilSettled(id: string, options: CallOptions & { wait?: number | undefined } = {}): Promise<Question> {
     const { signal } = options;
     const end = endOf(options.wait);
+    if (feedOf(this.#http)) {
+      try {
+        return await this.#untilHeard(id, end, signal);
+      } catch (error) {
+        // Who may ask, and not read, cannot hear of it either.
+        if (!(error instanceof ForbiddenError)) throw error;
+      }
+    }
     const backoff = new Backoff();
     for (;;) {
       signal?.throwIfAborted();
@@ -118,6 +135,40 @@ export class Questions {
     }
   }
 
+  /** In a page: by the stream that it has already, because a request that waits would hold another connection. */
+  async #untilHeard(id: string, end: number, signal: AbortSignal | undefined): Promise<Question> {
+    for (;;) {
+      const { controller, release } = linkedController(signal);
+      const timer =
+        end === Infinity
+          ? undefined
+          : setTimeout(() => controller.abort(), Math.min(timeUntil(end) - GRACE_MS, LONGEST_TIMER_MS));
+      try {
+        await new Promise<void>((resolve, reject) => {
+          controller.signal.addEventListener("abort", () => resolve());
+          watchQuestion(
+            this.#http,
+            this,
+            { questionId: id },
+            ({ question, connection, error }) => {
+              if (question && question.status !== "requested") resolve();
+              else if (connection === "stopped") reject(error);
+            },
+            { signal: controller.signal },
+          );
+        });
+      } finally {
+        controller.abort();
+        clearTimeout(timer);
+        release();
+      }
+      signal?.throwIfAborted();
+      // What only the asker may read is in no event.
+      const question = await untilReached(() => this.get(id, { signal }), { signal, end });
+      if (question.status !== "requested" || Date.now() >= end) return question;
+    }
+  }
+
   /**
    * The question that a tool call asks: the open one, else the newest; `null` if there is none (after `wait` seconds). Several
    * open ones, or ones of several sessions, open or settled, are an error (`ambiguous_call`): name the session. So is a hub that is
@@ -127,26 +178,15 @@ export class Questions {
     const { session, wait = 0, signal } = options;
     const filter = session === undefined ? { callId } : { callId, session };
     const end = endOf(wait);
-    const query = { ...filter, limit: 500 };
-    const first = () => this.#http.json<QuestionPage>("GET", "/v1/questions", { query, patience: timeUntil(end), signal });
     // Who waits may also wait for a hub that is away just now.
-    const page = await untilReached(first, { signal, end });
-    const open = page.questions.filter((question) => question.status === "requested");
-    // Agents count their calls from one: an id that several sessions have used says nothing about whose question is meant.
-    const sessions = new Set(page.questions.map((question) => question.sessionId ?? null)).size;
-    if (open.length > 1 || sessions > 1) {
-      const what = sessions > 1 ? `questions of ${sessions} sessions` : `${open.length} open questions`;
-      const message = `${what} have the call id ${JSON.stringify(callId)}; name the session`;
-      throw new AskdError(message, { code: "ambiguous_call" });
-    }
-    const found = open[0] ?? page.questions[0];
-    if (found || wait <= 0) return found ?? null;
+    const { found, seq } = await untilReached(() => this.#ofCall(callId, filter, end, signal), { signal, end });
+    if (found || wait <= 0) return found;
     const { controller, release } = linkedController(signal);
     const timer = setTimeout(() => controller.abort(), Math.min(Math.max(0, end - Date.now()), LONGEST_TIMER_MS));
     // Who cannot hear the hub does not know that there is no question.
     let away: unknown = null;
     const onConnection = (connection: Connection, error?: unknown) => (away = connection === "lost" ? error : null);
-    const following = { after: page.seq, filter, signal: controller.signal, onConnection };
+    const following = { after: seq, filter, signal: controller.signal, onConnection };
     try {
       for await (const events of eventBatches(this.#http, following)) {
         for (const event of events) if ("question" in event) return event.question;
@@ -158,6 +198,29 @@ export class Questions {
       clearTimeout(timer);
       release();
     }
+  }
+
+  async #ofCall(
+    callId: string,
+    filter: QuestionFilter,
+    end: number,
+    signal: AbortSignal | undefined,
+  ): Promise<{ found: Question | null; seq: number }> {
+    const query = { ...filter, limit: 500 };
+    const page = await this.#http.json<QuestionPage>("GET", "/v1/questions", {
+      query,
+      patience: timeUntil(end),
+      signal,
+    });
+    const open = page.questions.filter((question) => question.status === "requested");
+    // Agents count their calls from one: an id that several sessions have used says nothing about whose question is meant.
+    const sessions = new Set(page.questions.map((question) => question.sessionId ?? null)).size;
+    if (open.length > 1 || sessions > 1) {
+      const what = sessions > 1 ? `questions of ${sessions} sessions` : `${open.length} open questions`;
+      const message = `${what} have the call id ${JSON.stringify(callId)}; name the session`;
+      throw new AskdError(message, { code: "ambiguous_call" });
+    }
+    return { found: open[0] ?? page.questions[0] ?? null, seq: page.seq };
   }
 
   /** Answers. The first valid answer wins; the same one again succeeds again; another one throws `AlreadySettledError`. */

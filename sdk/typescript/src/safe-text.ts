@@ -37,10 +37,16 @@ const HIDING = new RegExp(
 
 export function clean(text: string): string {
   return text
-    .replace(SEQUENCES, (_, content: string | undefined, other: string | undefined) => (content === undefined && !other ? "" : `‹${content ?? other}›`))
+    .replace(SEQUENCES, (_, content: string | undefined, other: string | undefined) =>
+      content === undefined && !other ? "" : `‹${content ?? other}›`,
+    )
     .replace(LINE_BREAKS, "\n")
     .replace(CONTROL, (character) => picture(character.charCodeAt(0)))
-    .replace(HIDING, (character, emoji: string | undefined) => emoji ?? `‹U+${character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, "0")}›`);
+    .replace(
+      HIDING,
+      (character, emoji: string | undefined) =>
+        emoji ?? `‹U+${character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, "0")}›`,
+    );
 }
 
 /** Unicode has a small picture for each control character. */

@@ -51,7 +51,9 @@ export class QuestionForm {
     private readonly give: (given: Given) => void,
   ) {
     this.#plan = isPlan(question) ? new PlanField(question, () => this.#forget()) : null;
-    this.#items = this.#plan ? [] : question.questions.map((item, i) => new ItemField(item, i, question.kind !== "form"));
+    this.#items = this.#plan
+      ? []
+      : question.questions.map((item, i) => new ItemField(item, i, question.kind !== "form"));
     this.root = element(
       "form",
       { part: "form", "aria-label": "Question of the agent", novalidate: true },
@@ -170,7 +172,8 @@ export class QuestionForm {
 
   #try(): void {
     if (this.#plan) {
-      if (this.#reason.value.trim() !== "") return this.complain("You wrote feedback. Send it back, or delete it to approve.", []);
+      if (this.#reason.value.trim() !== "")
+        return this.complain("You wrote feedback. Send it back, or delete it to approve.", []);
       return this.give(this.#plan.answer());
     }
     const answers = this.#items.map((item) => item.answer());
@@ -215,10 +218,21 @@ export class QuestionForm {
         this.give(reason === "" ? { mode } : { mode, reason });
       };
       const name = this.#plan && mode === "decline" ? "Send back" : verb;
-      return element("div", { class: "way" }, button(name, refuse, { part: "reject" }), element("p", { class: "soft" }, effect));
+      return element(
+        "div",
+        { class: "way" },
+        button(name, refuse, { part: "reject" }),
+        element("p", { class: "soft" }, effect),
+      );
     });
     const summary = element("summary", {}, this.#plan ? "Send back with feedback…" : "Do not answer…");
-    this.#ways = element("details", { part: "refusal" }, summary, element("label", {}, element("span", { class: "soft" }, label), this.#reason), ...ways);
+    this.#ways = element(
+      "details",
+      { part: "refusal" },
+      summary,
+      element("label", {}, element("span", { class: "soft" }, label), this.#reason),
+      ...ways,
+    );
     return this.#ways;
   }
 
@@ -260,7 +274,8 @@ export class QuestionForm {
 function focusOf(target: EventTarget | undefined, submit: HTMLElement): KeyFocus | undefined {
   if (target === submit) return "send";
   if (target instanceof HTMLTextAreaElement) return "lines";
-  if (target instanceof HTMLInputElement) return target.type === "radio" || target.type === "checkbox" ? "option" : "line";
+  if (target instanceof HTMLInputElement)
+    return target.type === "radio" || target.type === "checkbox" ? "option" : "line";
   const isControl = target instanceof HTMLElement && target.closest("button, a, summary, select") !== null;
   return isControl ? "control" : undefined;
 }

@@ -44,7 +44,10 @@ export class ItemField {
     );
     const hint = hintOf(item);
     // A single field has its name itself.
-    const group = item.options.length === 0 ? {} : { role: item.multiple ? "group" : "radiogroup", "aria-labelledby": `${name}-name` };
+    const group =
+      item.options.length === 0
+        ? {}
+        : { role: item.multiple ? "group" : "radiogroup", "aria-labelledby": `${name}-name` };
     this.root = element(
       "div",
       { part: "item", class: "item", ...group },
@@ -64,7 +67,12 @@ export class ItemField {
     for (const event of ["focus", "change"]) box.addEventListener(event, () => this.#peek(option));
     // Nothing is picked before the person picks: what the asker suggests is only marked.
     const suggested = (this.item.default ?? []).some((text) => text === option.value || text === option.label);
-    const label = element("span", { class: "label" }, clean(option.label), suggested ? element("span", { class: "soft" }, " (suggested)") : null);
+    const label = element(
+      "span",
+      { class: "label" },
+      clean(option.label),
+      suggested ? element("span", { class: "soft" }, " (suggested)") : null,
+    );
     const words = element("span", { class: "words" }, label);
     if (option.description) words.append(element("span", { class: "soft" }, clean(option.description)));
     return element("label", { class: "option" }, box, words);
@@ -77,16 +85,25 @@ export class ItemField {
     other.addEventListener("change", () => {
       if (other.checked) words.focus();
     });
-    return element("div", { class: "option" }, element("label", {}, other, element("span", { class: "label" }, "Other")), words);
+    return element(
+      "div",
+      { class: "option" },
+      element("label", {}, other, element("span", { class: "label" }, "Other")),
+      words,
+    );
   }
 
   #noteLine(): HTMLElement {
     this.#note.hidden = true;
-    const add = button("Add a note", () => {
-      add.hidden = true;
-      this.#note.hidden = false;
-      this.#note.focus();
-    }, { class: "quiet", part: "add-note" });
+    const add = button(
+      "Add a note",
+      () => {
+        add.hidden = true;
+        this.#note.hidden = false;
+        this.#note.focus();
+      },
+      { class: "quiet", part: "add-note" },
+    );
     return element("div", { class: "note" }, add, this.#note);
   }
 
@@ -94,7 +111,9 @@ export class ItemField {
   #peek(option: Choice | undefined, rendered = looksLikeMarkdown(option?.preview ?? "")): void {
     if (!option?.preview) return;
     const text = option.preview;
-    const toggle = button(rendered ? "Show as text" : "Render Markdown", () => this.#peek(option, !rendered), { class: "quiet" });
+    const toggle = button(rendered ? "Show as text" : "Render Markdown", () => this.#peek(option, !rendered), {
+      class: "quiet",
+    });
     const sheet = rendered ? scrolled("div", "Preview", markdown(text)) : scrolled("pre", "Preview", clean(text));
     const name = element("span", {}, element("span", { class: "soft" }, "Preview "), clean(option.label));
     this.#preview.replaceChildren(element("div", { class: "bar" }, name, toggle), sheet);
@@ -117,7 +136,11 @@ export class ItemField {
     if (words.trim() === "" || (this.#other && !this.#other.checked)) return [];
     // What the person did not touch goes back as it came, whatever the field made of it.
     if (words === this.#untouched) return defaultValues(this.item);
-    if (isList(this.item)) return words.split("\n").map((line) => line.trim()).filter((line) => line !== "");
+    if (isList(this.item))
+      return words
+        .split("\n")
+        .map((line) => line.trim())
+        .filter((line) => line !== "");
     if (this.item.input === "datetime" && !Number.isNaN(Date.parse(words))) return [new Date(words).toISOString()];
     return [this.item.secret ? words : words.trim()];
   }
@@ -181,7 +204,9 @@ function defaultValues(item: Item): string[] {
 
 function hintOf(item: Item): string | null {
   const { minItems, maxItems } = item.bounds ?? {};
-  const count = [minItems ? `at least ${minItems}` : "", maxItems != null ? `at most ${maxItems}` : ""].filter(Boolean).join(" and ");
+  const count = [minItems ? `at least ${minItems}` : "", maxItems != null ? `at most ${maxItems}` : ""]
+    .filter(Boolean)
+    .join(" and ");
   if (isList(item)) return count ? `One a line, ${count}.` : "One a line.";
   if (item.multiple) return count ? `Pick ${count}.` : "Pick as many as you like.";
   return item.required ? "Needs an answer." : null;
@@ -199,17 +224,23 @@ function field(item: Item): HTMLInputElement | HTMLTextAreaElement | HTMLSelectE
   if (isList(item)) return Object.assign(element("textarea", { rows: "4" }), { value: text });
   const value = item.input === "datetime" ? localTime(text) : text;
   if (item.input === "boolean") {
-    const choice = (text: string, label: string) => element("option", { value: text }, value === text ? `${label} (suggested)` : label);
+    const choice = (text: string, label: string) =>
+      element("option", { value: text }, value === text ? `${label} (suggested)` : label);
     return element("select", {}, element("option", { value: "" }), choice("true", "Yes"), choice("false", "No"));
   }
   if (item.secret && item.input === "multiline") {
     // A key of several lines keeps them: a password field would make spaces of them.
-    return Object.assign(element("textarea", { rows: "5", class: "masked", autocomplete: "off", spellcheck: "false" }), { value });
+    return Object.assign(
+      element("textarea", { rows: "5", class: "masked", autocomplete: "off", spellcheck: "false" }),
+      { value },
+    );
   }
   if (!item.secret && (item.input == null || item.input === "multiline")) {
     return Object.assign(element("textarea", { rows: "2" }), { value });
   }
   const type = item.secret ? "password" : (TYPES[item.input ?? "text"] ?? "text");
   const inputmode = item.input === "integer" ? "numeric" : item.input === "number" ? "decimal" : null;
-  return Object.assign(element("input", { type, inputmode, autocomplete: item.secret ? "new-password" : "off" }), { value });
+  return Object.assign(element("input", { type, inputmode, autocomplete: item.secret ? "new-password" : "off" }), {
+    value,
+  });
 }

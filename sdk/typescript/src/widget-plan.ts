@@ -23,14 +23,19 @@ export class PlanField {
     this.#body = body ? bodyView(body) : null;
     this.edit = body ? button("Edit first", () => this.#toggle(), { part: "edit" }) : null;
     const modes = (nextModes ?? []).map((mode) => element("option", { value: mode }, clean(mode)));
-    this.#mode = modes.length > 0 ? element("select", {}, element("option", { value: "" }, "The agent's default"), ...modes) : null;
+    this.#mode =
+      modes.length > 0
+        ? element("select", {}, element("option", { value: "" }, "The agent's default"), ...modes)
+        : null;
     this.root = element(
       "div",
       { class: "item" },
       element("div", { class: "question", tabindex: "-1" }, markdown(questions[0]?.question ?? "")),
       this.#body ?? element("div", { class: "end" }),
       this.#text,
-      this.#mode ? element("label", { class: "mode" }, element("span", { class: "soft" }, "Then go on in mode"), this.#mode) : null,
+      this.#mode
+        ? element("label", { class: "mode" }, element("span", { class: "soft" }, "Then go on in mode"), this.#mode)
+        : null,
     );
   }
 
@@ -62,7 +67,10 @@ export class PlanField {
   answer(): { answers: ItemAnswer[]; editedPlan?: string; nextMode?: string } {
     return {
       // The only option of a plan is the one that approves it, whatever its value.
-      answers: this.question.questions.map(({ options }) => ({ picks: options.slice(0, 1).map(({ value }) => value), words: [] })),
+      answers: this.question.questions.map(({ options }) => ({
+        picks: options.slice(0, 1).map(({ value }) => value),
+        words: [],
+      })),
       ...(this.#editing ? { editedPlan: this.#text.value } : {}),
       ...(this.#mode?.value ? { nextMode: this.#mode.value } : {}),
     };

@@ -15,7 +15,11 @@ const CAUSES: Record<Cause["type"], string> = {
   deadlinePassed: "The asker's deadline passed.",
 };
 
-const REJECTED: Record<RejectMode, string> = { decline: "Declined", cancel: "Call cancelled", interrupt: "Turn stopped" };
+const REJECTED: Record<RejectMode, string> = {
+  decline: "Declined",
+  cancel: "Call cancelled",
+  interrupt: "Turn stopped",
+};
 
 export function summary(question: Question, typed: string): HTMLElement {
   const { outcome, delivery } = question;
@@ -23,8 +27,17 @@ export function summary(question: Question, typed: string): HTMLElement {
   const lines: Node[] = [element("p", { class: "state", role: "status" }, title(question, waiting))];
   (outcome?.answers ?? []).forEach((answer, i) => {
     const item = question.questions[i];
-    const given = outcome?.withheld?.includes(i) ? "kept secret" : answerTexts(answer).map(clean).join(", ") || "not answered";
-    lines.push(element("p", {}, element("span", { class: "soft" }, `${clean(item?.header ?? item?.question ?? "")} `), element("strong", {}, given)));
+    const given = outcome?.withheld?.includes(i)
+      ? "kept secret"
+      : answerTexts(answer).map(clean).join(", ") || "not answered";
+    lines.push(
+      element(
+        "p",
+        {},
+        element("span", { class: "soft" }, `${clean(item?.header ?? item?.question ?? "")} `),
+        element("strong", {}, given),
+      ),
+    );
     const note = outcome?.notes?.[i];
     if (note) lines.push(element("p", { class: "soft" }, `Note: ${clean(note)}`));
   });
@@ -36,9 +49,16 @@ export function summary(question: Question, typed: string): HTMLElement {
     const got = outcome.agentReceived.answers.map((answer) => answerTexts(answer).map(clean).join(", ")).join("; ");
     lines.push(element("p", { class: "problem" }, `The agent had taken another answer first: ${got}`));
   } else if (delivery?.state === "failed") {
-    lines.push(element("p", { class: "problem" }, `Not delivered: ${clean(delivery.error?.detail ?? delivery.error?.reason ?? "")}`));
+    lines.push(
+      element(
+        "p",
+        { class: "problem" },
+        `Not delivered: ${clean(delivery.error?.detail ?? delivery.error?.reason ?? "")}`,
+      ),
+    );
   }
-  if (typed !== "") lines.push(element("p", { class: "soft" }, "What you had typed:"), element("pre", { tabindex: "0" }, typed));
+  if (typed !== "")
+    lines.push(element("p", { class: "soft" }, "What you had typed:"), element("pre", { tabindex: "0" }, typed));
   return element("div", { class: "summary", part: "summary" }, ...lines);
 }
 

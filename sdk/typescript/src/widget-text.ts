@@ -23,13 +23,17 @@ function block(node: Block): Node {
     case "rule":
       return element("hr");
     case "table": {
-      const row = (cells: Inline[][], name: "th" | "td"): Node => element("tr", {}, ...cells.map((cell) => element(name, {}, ...cell.map(inline))));
+      const row = (cells: Inline[][], name: "th" | "td"): Node =>
+        element("tr", {}, ...cells.map((cell) => element(name, {}, ...cell.map(inline))));
       const rows = element("tbody", {}, ...node.rows.map((cells) => row(cells, "td")));
       return scrolled("div", "Table", element("table", {}, element("thead", {}, row(node.head, "th")), rows));
     }
     case "list": {
       const items = node.items.map(({ checked, children }) => {
-        const box = checked === null ? null : element("span", { role: "img", "aria-label": checked ? "done" : "to do" }, checked ? "☑" : "☐");
+        const box =
+          checked === null
+            ? null
+            : element("span", { role: "img", "aria-label": checked ? "done" : "to do" }, checked ? "☑" : "☐");
         return element("li", { class: checked === null ? null : "task" }, box, ...children.map(block));
       });
       return node.ordered ? element("ol", { start: String(node.start) }, ...items) : element("ul", {}, ...items);
@@ -46,7 +50,11 @@ function inline(node: Inline): Node {
     case "code":
       return element("code", {}, node.text);
     case "link":
-      return element("a", { href: node.href, target: "_blank", rel: "noopener noreferrer" }, ...node.children.map(inline));
+      return element(
+        "a",
+        { href: node.href, target: "_blank", rel: "noopener noreferrer" },
+        ...node.children.map(inline),
+      );
     default:
       return element(node.kind, {}, ...node.children.map(inline));
   }
@@ -64,5 +72,10 @@ export function bodyView({ format, text }: Body): HTMLElement {
   if (format === "markdown") return element("div", { class: "body" }, markdown(text), end);
   if (format !== "diff") return scrolled("pre", format === "command" ? "Command" : "Text", clean(text), end);
   const lines = clean(text).split("\n");
-  return scrolled("pre", "Changes", ...lines.map((line) => element("span", { class: `line ${diffTone(line)}` }, `${line}\n`)), end);
+  return scrolled(
+    "pre",
+    "Changes",
+    ...lines.map((line) => element("span", { class: `line ${diffTone(line)}` }, `${line}\n`)),
+    end,
+  );
 }

@@ -6,9 +6,9 @@
  * Agents' text is only ever set as text, never as HTML. Importing this module defines the element.
  */
 
-import { untilReached } from "./backoff.js";
 import { AskdClient } from "./client.js";
-import { AlreadySettledError, AskdError, ConnectionError, InvalidRequestError, isRetryable } from "./errors.js";
+import { AlreadySettledError, AskdError, ConnectionError, InvalidRequestError } from "./errors.js";
+import { isOlder, isTravelling, triesOf } from "./newer.js";
 import type { Question } from "./types.js";
 import { element } from "./widget-dom.js";
 import { QuestionForm, type Given } from "./widget-form.js";
@@ -87,7 +87,7 @@ export class AskdQuestionElement extends Base {
       this.#form?.gone();
       this.#question = this.#form = null;
       this.#show("hidden");
-      void this.#follow(this.#stop.signal);
+      this.#follow(this.#stop.signal);
     });
   }
 
@@ -97,47 +97,24 @@ export class AskdQuestionElement extends Base {
     return token === null ? null : new AskdClient({ url: url ?? undefined, token, surface: "web" });
   }
 
-  async #follow(signal: AbortSignal): Promise<void> {
+  #follow(signal: AbortSignal): void {
     const hub = this.#hub();
-    if (!hub) return;
-    try {
-      const { seq, question } = await untilReached(() => this.#start(hub, signal), { signal });
-      if (!question) return;
-      this.#take(question);
-      const filter = question.sessionId ? { session: question.sessionId } : {};
-      for await (const event of hub.events({ after: seq, filter, signal })) {
-        if ("question" in event && event.question.id === question.id) this.#take(event.question);
-        if (this.state === "settled") return;
-      }
-    } catch (error) {
-      if (!signal.aborted) this.#fail(error);
-    }
-  }
-
-  /** The question, and a cursor from before it was read: what happens in between is heard, not lost. */
-  async #start(hub: AskdClient, signal: AbortSignal): Promise<{ seq: number; question: Question | null }> {
-    try {
-      const { seq } = await hub.questions.list({ limit: 1 }, { signal }).page();
-      if (this.state === "failed") this.#show("hidden");
-      return { seq, question: await this.#find(hub, signal) };
-    } catch (error) {
-      // A hub that is away when the page is opened is tried again, but somebody should know: a browser does not tell it from one that
-      // does not allow this page.
-      if (!signal.aborted && isRetryable(error) && this.state !== "failed") this.#fail(error);
-      throw error;
-    }
-  }
-
-  async #find(hub: AskdClient, signal: AbortSignal): Promise<Question | null> {
-    const [id, callId, session] = ["question-id", "call-id", "session"].map((name) => this.getAttribute(name));
-    if (id) return hub.questions.get(id, { signal });
-    if (!callId) return null;
-    for (;;) {
-      // A chat client often sees the call before the hub has the question.
-      const found = await hub.questions.byCall(callId, { session: session ?? undefined, wait: 3600, signal });
-      if (found) return found;
-      signal.throwIfAborted();
-    }
+    const [questionId, callId, session] = ["question-id", "call-id", "session"].map(
+      (name) => this.getAttribute(name) ?? undefined,
+    );
+    if (!hub || (questionId === undefined && callId === undefined)) return;
+    hub.watchQuestion(
+      { questionId, callId, session },
+      ({ question, connection, error }) => {
+        if (question && question !== this.#question) this.#take(question);
+        if (connection === "stopped" && error) this.#fail(error);
+        // A hub that is away when the page is opened is tried again, but somebody should know: a browser does not tell it from one that
+        // does not allow this page.
+        else if (!this.#question && connection === "lost") this.#fail(error);
+        else if (!this.#question && this.state === "failed") this.#show("hidden");
+      },
+      { signal },
+    );
   }
 
   #take(question: Question): void {
@@ -146,7 +123,7 @@ export class AskdQuestionElement extends Base {
     if (before && isOlder(question, before)) return;
     this.#question = question;
     if (question.status === "requested") {
-      if (before && tries(question) === tries(before)) return;
+      if (before && triesOf(question) === triesOf(before)) return;
       // Opened again: the same answer is another try, not the same request.
       this.#key = null;
       this.#form?.gone();
@@ -157,8 +134,7 @@ export class AskdQuestionElement extends Base {
       return;
     }
     this.#form?.gone();
-    const travelling = question.delivery?.state === "queued" || question.delivery?.state === "sent";
-    const state = travelling ? "waiting" : "settled";
+    const state = isTravelling(question) ? "waiting" : "settled";
     this.#show(state, summary(question, this.#form?.typed() ?? ""));
     if (before?.status === "requested") this.#tell("askd-accepted");
     // The response and the stream both tell it.
@@ -174,7 +150,12 @@ export class AskdQuestionElement extends Base {
     try {
       const settled =
         "answers" in given
-          ? await hub.questions.reply(question.id, given.answers, { notes: given.notes, editedPlan: given.editedPlan, nextMode: given.nextMode, idempotencyKey })
+          ? await hub.questions.reply(question.id, given.answers, {
+              notes: given.notes,
+              editedPlan: given.editedPlan,
+              nextMode: given.nextMode,
+              idempotencyKey,
+            })
           : await hub.questions.reject(question.id, { ...given, idempotencyKey });
       // Another question may have taken this one's place meanwhile: the response is not about that one.
       if (this.#form !== form) return;
@@ -211,22 +192,6 @@ export class AskdQuestionElement extends Base {
   #tell(name: string): void {
     this.dispatchEvent(new CustomEvent(name, { detail: { question: this.#question }, bubbles: true, composed: true }));
   }
-}
-
-/** How far a question has come: open, settled, written to its agent, delivered or not. */
-function progress({ status, delivery }: Question): number {
-  if (status === "requested") return -1;
-  return delivery ? { queued: 1, sent: 2, confirmed: 3, failed: 3 }[delivery.state] : 0;
-}
-
-/** How often it was opened again because an answer did not arrive. */
-function tries({ failedTries }: Question): number {
-  return failedTries?.at(-1)?.number ?? 0;
-}
-
-function isOlder(question: Question, known: Question): boolean {
-  if (tries(question) !== tries(known)) return tries(question) < tries(known);
-  return progress(question) < progress(known);
 }
 
 function messageOf(error: unknown): string {

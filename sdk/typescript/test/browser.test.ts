@@ -11,7 +11,7 @@ import { after, before, test } from "node:test";
 import { Hub } from "./support/hub.js";
 import { askedId, eventually } from "./support/tools.js";
 
-const CHROMIUM = process.env["ASKD_CHROMIUM"] ?? "chromium";
+const CHROMIUM = process.env.ASKD_CHROMIUM ?? "chromium";
 
 let hub: Hub;
 let server: Server;
@@ -25,12 +25,17 @@ before(async () => {
     if (request.method === "POST") {
       let body = "";
       request.on("data", (piece: Buffer) => (body += piece.toString()));
-      request.on("end", () => (posted.set(path, body), response.end()));
+      request.on("end", () => {
+        posted.set(path, body);
+        response.end();
+      });
     } else if (/^\/dist\/[a-z-]+\.js$/.test(path)) {
       response.setHeader("content-type", "text/javascript").end(readFileSync(`.${path}`));
     } else {
       const script = path === "/widget" ? WIDGET : SCRIPT;
-      response.setHeader("content-type", "text/html").end(`<!doctype html><body><script type="module">${script}</script>`);
+      response
+        .setHeader("content-type", "text/html")
+        .end(`<!doctype html><body><script type="module">${script}</script>`);
     }
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -156,8 +156,7 @@ test("an_abort_also_ends_the_wait_for_a_hub_that_is_away", async () => {
     // In the wait after the third failure.
     if (states.filter((one) => one === "lost").length === 3) setImmediate(() => controller.abort());
   };
-  for await (const event of away.events({ after: 0, signal: controller.signal, onConnection }))
-    assert.fail(event.type);
+  for await (const event of away.events({ after: 0, signal: controller.signal, onConnection })) assert.fail(event.type);
   assert.equal(states.at(-1), "lost");
 });
 

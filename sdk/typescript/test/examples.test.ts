@@ -72,7 +72,10 @@ test("terminal-inbox", async () => {
   await example.says("2. Blue");
   example.child.stdin?.write("2\nZoe\n");
   await example.says("answered");
-  assert.deepEqual((await client.questions.get(first)).outcome?.answers, [{ picks: ["Blue"], labels: ["Blue"], words: [] }, { picks: [], labels: [], words: ["Zoe"] }]);
+  assert.deepEqual((await client.questions.get(first)).outcome?.answers, [
+    { picks: ["Blue"], labels: ["Blue"], words: [] },
+    { picks: [], labels: [], words: ["Zoe"] },
+  ]);
   assert.deepEqual((await client.questions.get(first)).outcome?.by.surface, "terminal");
   const second = await askedId(client, ask("Too slow?"));
   await example.says("Too slow?");
@@ -88,7 +91,9 @@ test("terminal-inbox_is_safe_from_agents_text_asks_again_and_ends_with_its_input
   for await (const left of client.questions.list({ status: "requested" })) await client.rejectQuestion(left.id);
   const evil = "\u001b]52;c;cm0gLXJm\u0007\u001b[2J\u202e";
   const id = await askedId(client, {
-    questions: [{ question: `Which?${evil}`, options: [{ label: `A${evil}`, value: "a", description: evil }], custom: false }],
+    questions: [
+      { question: `Which?${evil}`, options: [{ label: `A${evil}`, value: "a", description: evil }], custom: false },
+    ],
   });
   const example = new Example("terminal-inbox.mjs");
   await example.says("1. A");
@@ -96,7 +101,9 @@ test("terminal-inbox_is_safe_from_agents_text_asks_again_and_ends_with_its_input
   await eventually(() => example.output.split("1. A").length === 3);
   example.child.stdin?.write("1\n");
   await example.says("answered");
-  assert.deepEqual((await client.questions.get(id)).outcome?.answers, [{ picks: ["a"], labels: [`A${evil}`], words: [] }]);
+  assert.deepEqual((await client.questions.get(id)).outcome?.answers, [
+    { picks: ["a"], labels: [`A${evil}`], words: [] },
+  ]);
   // What is typed while nothing is asked does not answer what is asked next.
   example.child.stdin?.write("1\n");
   await example.says("nothing is asked");

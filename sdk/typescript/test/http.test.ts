@@ -134,7 +134,10 @@ test("a_question_that_was_settled_before_the_stream_told_of_it_is_not_handed_ove
     // The boundary of what was read at once lies between the question and its end, which is not told yet.
     if (url.pathname === "/v1/events") return streamOf(requested(1, "que_old"), requested(2, "que_new"));
     asked.push(url.pathname);
-    return Response.json({ id: url.pathname.slice(14), status: url.pathname.endsWith("new") ? "requested" : "answered" });
+    return Response.json({
+      id: url.pathname.slice(14),
+      status: url.pathname.endsWith("new") ? "requested" : "answered",
+    });
   });
   const calls: string[] = [];
   const stop = client.onQuestion((question) => void calls.push(question.id));
@@ -200,7 +203,9 @@ test("every_wait_gives_a_silent_hub_a_few_seconds_more", async (t) => {
   let requests = 0;
   const client = clientOf((_, init) => {
     requests += 1;
-    return new Promise((_, reject) => init.signal?.addEventListener("abort", () => reject(init.signal?.reason as Error)));
+    return new Promise((_, reject) =>
+      init.signal?.addEventListener("abort", () => reject(init.signal?.reason as Error)),
+    );
   });
   for (const wait of [
     () => client.ask({ questions: [{ question: "?" }] }, { wait: 2 }),
@@ -328,7 +333,10 @@ test("a_hub_that_falls_silent_counts_as_lost", async (t) => {
   let opened = 0;
   const never = (signal: AbortSignal | null | undefined, name: string) =>
     new Promise<never>((_, reject) =>
-      signal?.addEventListener("abort", () => (aborted.push(name), reject(signal.reason as Error))),
+      signal?.addEventListener("abort", () => {
+        aborted.push(name);
+        reject(signal.reason as Error);
+      }),
     );
   const client = clientOf((url, init) => {
     opened += 1;

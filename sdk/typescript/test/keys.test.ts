@@ -45,7 +45,11 @@ test("without_an_own_pick_no_key_sends_whatever_the_gap", () => {
       for (const plan of [undefined, "unread", "fits", "read"] as const)
         for (const since of [0, 60, 250, 600, 1500, 3_600_000])
           for (const state of ["open", "skipping"] as const)
-            assert.notEqual(keyEffect({ state, key, focus, plan, since }), "send", `${state} ${key} ${focus} ${plan} ${since}`);
+            assert.notEqual(
+              keyEffect({ state, key, focus, plan, since }),
+              "send",
+              `${state} ${key} ${focus} ${plan} ${since}`,
+            );
 });
 
 test("nothing_sends_within_the_half_second_nor_by_a_held_key_nor_from_elsewhere_on_the_page", () => {

@@ -24,7 +24,7 @@ test("nothing_in_it_needs_node_or_another_package", () => {
     assert.doesNotMatch(code, /\b(process|Buffer|require|__dirname)\b[.(]/, file);
   }
   const manifest = JSON.parse(readFileSync("package.json", "utf8")) as Record<string, unknown>;
-  assert.equal(manifest["dependencies"], undefined);
+  assert.equal(manifest.dependencies, undefined);
 });
 
 test("the_lock_file_names_no_registry", () => {
@@ -46,7 +46,14 @@ test("the_packed_files_are_the_built_ones", () => {
     }),
   ) as { files: { path: string }[] }[];
   const paths = packed[0]?.files.map((file) => file.path) ?? [];
-  for (const wanted of ["dist/index.js", "dist/index.d.ts", "LICENSE-APACHE", "LICENSE-MIT", "README.md", "package.json"])
+  for (const wanted of [
+    "dist/index.js",
+    "dist/index.d.ts",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "README.md",
+    "package.json",
+  ])
     assert.ok(paths.includes(wanted), wanted);
   assert.deepEqual(
     paths.filter((path) => !/^(dist\/[a-z-]+\.(js|d\.ts)|LICENSE-(APACHE|MIT)|README\.md|package\.json)$/.test(path)),

@@ -13,7 +13,7 @@ function parse(pieces: string[]): Frame[] {
 
 function pieces(text: string, random: () => number): string[] {
   const cut: string[] = [];
-  for (let at = 0; at < text.length;) {
+  for (let at = 0; at < text.length; ) {
     const end = at + Math.floor(random() * random() * 12);
     cut.push(text.slice(at, end));
     at = end;

@@ -11,7 +11,10 @@ const paragraph = (...children: Inline[]): Block => ({ kind: "paragraph", childr
 const line = (words: string): Block => paragraph(text(words));
 
 /** The table that the command line runs as well. */
-const table = JSON.parse(readFileSync("../../tests/hostile-text.json", "utf8")) as { hidden: [string, string][]; rows: { text: string; shown: string }[] };
+const table = JSON.parse(readFileSync("../../tests/hostile-text.json", "utf8")) as {
+  hidden: [string, string][];
+  rows: { text: string; shown: string }[];
+};
 
 test("hostile_text_is_shown_as_the_table_says", () => {
   for (const { text, shown } of table.rows) assert.equal(clean(text), shown, JSON.stringify(text));
@@ -31,21 +34,38 @@ test("each_character_that_is_drawn_as_nothing_is_shown_by_its_number", () => {
 test("only_links_that_cannot_run_code_are_links", () => {
   assert.equal(safeLink("https://example.org/a"), "https://example.org/a");
   assert.equal(safeLink("mailto:a@b.org"), "mailto:a@b.org");
-  const bad = ["javascript:alert(1)", "JaVaScRiPt:alert(1)", "java\nscript:x", "data:text/html,x", "vbscript:x", "//evil", "/v1/questions", "#/x", "file:///etc/passwd", " javascript:x"];
+  const bad = [
+    "javascript:alert(1)",
+    "JaVaScRiPt:alert(1)",
+    "java\nscript:x",
+    "data:text/html,x",
+    "vbscript:x",
+    "//evil",
+    "/v1/questions",
+    "#/x",
+    "file:///etc/passwd",
+    " javascript:x",
+  ];
   for (const href of bad) assert.equal(safeLink(href), null, href);
 });
 
 test("html_in_markdown_stays_text_and_its_links_are_looked_at", () => {
   assert.deepEqual(parseMarkdown("<img src=x onerror=alert(1)>"), [line("<img src=x onerror=alert(1)>")]);
-  assert.deepEqual(parseMarkdown("[go](javascript:alert(1)) ![x](/v1/questions)"), [line("go (javascript:alert(1)) x (/v1/questions)")]);
+  assert.deepEqual(parseMarkdown("[go](javascript:alert(1)) ![x](/v1/questions)"), [
+    line("go (javascript:alert(1)) x (/v1/questions)"),
+  ]);
   assert.deepEqual(parseMarkdown("![a picture](https://x.org/a.png)"), [
     paragraph({ kind: "link", href: "https://x.org/a.png", children: [text("a picture")] }),
   ]);
-  assert.deepEqual(parseMarkdown("[a]: javascript:alert(1)\n[ref][a]"), [paragraph(text("[a]: javascript:alert(1)"), { kind: "break" }, text("[ref][a]"))]);
+  assert.deepEqual(parseMarkdown("[a]: javascript:alert(1)\n[ref][a]"), [
+    paragraph(text("[a]: javascript:alert(1)"), { kind: "break" }, text("[ref][a]")),
+  ]);
 });
 
 test("entities_are_decoded_once_and_cannot_smuggle_control_characters", () => {
-  assert.deepEqual(parseMarkdown("a &lt;b&gt; &amp;lt; &#27;[31m &#x202e;x &bogus;"), [line("a <b> &lt; [31m ‹U+202E›x &bogus;")]);
+  assert.deepEqual(parseMarkdown("a &lt;b&gt; &amp;lt; &#27;[31m &#x202e;x &bogus;"), [
+    line("a <b> &lt; [31m ‹U+202E›x &bogus;"),
+  ]);
 });
 
 test("what_is_inside_a_line", () => {
@@ -74,8 +94,12 @@ test("what_is_inside_a_line", () => {
 });
 
 test("a_plan_as_agents_write_it", () => {
-  const plan = "# Plan #\n\n1. Add a table\n  - `users`\n    wide\n2. Send\n\n   ```sql\n   select\n   \t1;\n   ```\n\n- [x] agreed\n- [ ] chosen\n\n> Old ones\nstay.\n\nTwo\n---\n***";
-  const item = (checked: boolean | null, ...children: Block[]): { checked: boolean | null; children: Block[] } => ({ checked, children });
+  const plan =
+    "# Plan #\n\n1. Add a table\n  - `users`\n    wide\n2. Send\n\n   ```sql\n   select\n   \t1;\n   ```\n\n- [x] agreed\n- [ ] chosen\n\n> Old ones\nstay.\n\nTwo\n---\n***";
+  const item = (checked: boolean | null, ...children: Block[]): { checked: boolean | null; children: Block[] } => ({
+    checked,
+    children,
+  });
   assert.deepEqual(parseMarkdown(plan), [
     { kind: "heading", level: 1, children: [text("Plan")] },
     {
@@ -104,7 +128,11 @@ test("tables_keep_their_cells", () => {
     {
       kind: "table",
       head: [[text("a")], [text("b")]],
-      rows: [[[text("1 | 2")], [{ kind: "strong", children: [text("x")] }]], [[text("3")], []], [[text("after: no table")], []]],
+      rows: [
+        [[text("1 | 2")], [{ kind: "strong", children: [text("x")] }]],
+        [[text("3")], []],
+        [[text("after: no table")], []],
+      ],
     },
     line("end"),
   ]);
@@ -113,7 +141,16 @@ test("tables_keep_their_cells", () => {
 test("hostile_nesting_and_size_end_and_stay_shallow", () => {
   const depth = (node: unknown): number =>
     node !== null && typeof node === "object" ? 1 + Math.max(0, ...Object.values(node).map(depth)) : 0;
-  const hostile = ["> ".repeat(2000), "- ".repeat(2000), "*a ".repeat(2000) + "a* ".repeat(2000), "*_".repeat(4000), "[".repeat(5000) + "](x)".repeat(5000), "[](".repeat(5000), "` ``".repeat(3000), `${"  ".repeat(200)}- a\n`.repeat(50)];
+  const hostile = [
+    "> ".repeat(2000),
+    "- ".repeat(2000),
+    "*a ".repeat(2000) + "a* ".repeat(2000),
+    "*_".repeat(4000),
+    "[".repeat(5000) + "](x)".repeat(5000),
+    "[](".repeat(5000),
+    "` ``".repeat(3000),
+    `${"  ".repeat(200)}- a\n`.repeat(50),
+  ];
   for (const source of hostile) assert.ok(depth(parseMarkdown(`${source}deep`)) < 150, source.slice(0, 10));
   assert.equal(parseMarkdown("x".repeat(400_000))[0]?.kind, "code");
 });
@@ -121,5 +158,12 @@ test("hostile_nesting_and_size_end_and_stay_shallow", () => {
 test("drawings_are_not_taken_for_markdown_and_diffs_know_their_lines", () => {
   assert.equal(looksLikeMarkdown("+--+\n|  |\n+--+"), false);
   assert.equal(looksLikeMarkdown("text\n# Title"), true);
-  assert.deepEqual(["+++ b", "--- a", "@@ 1", "+x", "-x", " x"].map(diffTone), ["file", "file", "place", "added", "removed", ""]);
+  assert.deepEqual(["+++ b", "--- a", "@@ 1", "+x", "-x", " x"].map(diffTone), [
+    "file",
+    "file",
+    "place",
+    "added",
+    "removed",
+    "",
+  ]);
 });

@@ -98,7 +98,11 @@ function fieldWords(item: Item, text: string): string[] {
   if (text.trim() === "") return [];
   // What nobody touched goes back as it came, whatever the field made of it.
   if (text === defaultText(item)) return defaultValues(item);
-  if (isList(item)) return text.split("\n").map((line) => line.trim()).filter((line) => line !== "");
+  if (isList(item))
+    return text
+      .split("\n")
+      .map((line) => line.trim())
+      .filter((line) => line !== "");
   if (item.input === "datetime") {
     const date = new Date(text);
     return [Number.isNaN(date.getTime()) ? text : date.toISOString()];

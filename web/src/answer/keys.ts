@@ -16,6 +16,7 @@ export function indexOf(key: string): number | null {
 /** Whether keys belong to the field that has the focus. */
 export function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
-  if (target.isContentEditable || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement) return true;
+  if (target.isContentEditable || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement)
+    return true;
   return target instanceof HTMLInputElement && !["radio", "checkbox", "button", "submit"].includes(target.type);
 }

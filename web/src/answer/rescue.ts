@@ -14,7 +14,11 @@ export function isOurs(question: Question, sent: Sent | null): boolean {
   const outcome = question.outcome;
   if (!outcome || !sent) return false;
   if ("rejection" in sent) {
-    return outcome.status === "rejected" && outcome.mode === sent.rejection.mode && (outcome.reason ?? "") === (sent.rejection.reason ?? "");
+    return (
+      outcome.status === "rejected" &&
+      outcome.mode === sent.rejection.mode &&
+      (outcome.reason ?? "") === (sent.rejection.reason ?? "")
+    );
   }
   return outcome.status === "answered" && sameAnswers(question, outcome, sent.reply) && sameRest(outcome, sent.reply);
 }
@@ -32,11 +36,15 @@ function sameAnswers(question: Question, outcome: Outcome, reply: ExplicitReply)
 /** As the hub reads it: own words that are exactly an option's label are that option. */
 function asRead({ options }: Item, { picks, words }: Given): Given {
   const named = (text: string) => options.find(({ label }) => label === text);
-  return { picks: [...picks, ...words.flatMap((text) => named(text)?.value ?? [])], words: words.filter((text) => !named(text)) };
+  return {
+    picks: [...picks, ...words.flatMap((text) => named(text)?.value ?? [])],
+    words: words.filter((text) => !named(text)),
+  };
 }
 
 function sameRest(outcome: Outcome, reply: ExplicitReply): boolean {
-  const notes = (all: (string | null)[] | null | undefined): string[] => (reply.answers ?? []).map((_, i) => all?.[i] ?? "");
+  const notes = (all: (string | null)[] | null | undefined): string[] =>
+    (reply.answers ?? []).map((_, i) => all?.[i] ?? "");
   return (
     isSame(notes(outcome.notes), notes(reply.notes)) &&
     (outcome.editedPlan ?? null) === (reply.editedPlan ?? null) &&

@@ -7,7 +7,8 @@ export const DEMO_QUESTION: AskInput = {
   context: {
     cwd: "/home/you/projects/shop",
     title: "Add sign-in to the shop",
-    excerpt: "The shop has no accounts yet. I can add them in either of two ways; the choice decides the **database schema**.",
+    excerpt:
+      "The shop has no accounts yet. I can add them in either of two ways; the choice decides the **database schema**.",
   },
   questions: [
     {
@@ -17,12 +18,14 @@ export const DEMO_QUESTION: AskInput = {
         {
           label: "E-mail link",
           description: "No passwords to store; needs a mail server",
-          preview: "POST /sign-in      { email }\nGET  /sign-in/:code -> session\n\n+-----------+      +--------+\n| browser   | ---> | mailer |\n+-----------+      +--------+",
+          preview:
+            "POST /sign-in      { email }\nGET  /sign-in/:code -> session\n\n+-----------+      +--------+\n| browser   | ---> | mailer |\n+-----------+      +--------+",
         },
         {
           label: "Password",
           description: "Works offline; we must store hashes",
-          preview: "POST /sign-in { email, password }\n\nusers\n  id        uuid\n  email     text unique\n  password  text  -- argon2id",
+          preview:
+            "POST /sign-in { email, password }\n\nusers\n  id        uuid\n  email     text unique\n  password  text  -- argon2id",
         },
       ],
     },

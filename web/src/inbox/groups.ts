@@ -5,9 +5,7 @@ import type { Grouping } from "../state/settings.svelte.ts";
 import { firstWords } from "../text/clean.ts";
 import { agentName, headline, projectName } from "../text/names.ts";
 
-export type Row =
-  | { kind: "group"; name: string; count: number }
-  | QuestionRow;
+export type Row = { kind: "group"; name: string; count: number } | QuestionRow;
 
 export interface QuestionRow {
   kind: "question";

@@ -5,7 +5,9 @@
 
 import { type AskdClient, type Question, type TranscriptEntry, words } from "../api.ts";
 
-export type Line = { kind: "entry"; at: string; entry: TranscriptEntry } | { kind: "answer"; at: string; question: Question };
+export type Line =
+  | { kind: "entry"; at: string; entry: TranscriptEntry }
+  | { kind: "answer"; at: string; question: Question };
 
 /** Older lines are left to the hub, so that a chatty agent cannot fill the page's memory. */
 const KEPT = 2000;
@@ -27,7 +29,8 @@ export class Transcript {
   /** Reads on while the page can be seen: a hidden tab must not hold one of the few connections that a browser opens to a host. */
   async follow(): Promise<void> {
     while (!this.#stop.signal.aborted) {
-      if (document.hidden) await new Promise((seen) => document.addEventListener("visibilitychange", seen, { once: true }));
+      if (document.hidden)
+        await new Promise((seen) => document.addEventListener("visibilitychange", seen, { once: true }));
       const pause = new AbortController();
       const hide = (): void => {
         if (document.hidden) pause.abort();
@@ -69,7 +72,9 @@ export class Transcript {
 
   lines(answered: Question[]): Line[] {
     const said = this.entries.map((entry): Line => ({ kind: "entry", at: entry.at, entry }));
-    const given = answered.map((question): Line => ({ kind: "answer", at: question.outcome?.at ?? question.createdAt, question }));
+    const given = answered.map(
+      (question): Line => ({ kind: "answer", at: question.outcome?.at ?? question.createdAt, question }),
+    );
     return [...said, ...given].sort((a, b) => Date.parse(a.at) - Date.parse(b.at));
   }
 }

@@ -22,7 +22,7 @@ export function focusOf(target: EventTarget | null, box: HTMLElement, id: string
   if (!box.contains(target)) {
     const row = target.closest<HTMLElement>("[data-list] [data-id]");
     if (!row) return "outside";
-    return row.dataset["id"] === id ? "row" : "other row";
+    return row.dataset.id === id ? "row" : "other row";
   }
   if (target.closest("[data-submit]")) return "send";
   if (target.matches("[data-other-text]")) return "line";
@@ -34,13 +34,15 @@ export function focusOf(target: EventTarget | null, box: HTMLElement, id: string
 
 /** Whether a key press is for the page at all: not for the browser, an input method or a dialog. */
 export function isForPage(event: KeyboardEvent): boolean {
-  if (event.defaultPrevented || event.altKey || event.isComposing || document.querySelector("dialog[open]")) return false;
+  if (event.defaultPrevented || event.altKey || event.isComposing || document.querySelector("dialog[open]"))
+    return false;
   return event.key === "Enter" || (!event.ctrlKey && !event.metaKey);
 }
 
 /** The key in the words of the table; `isOption` says whether it picks something. */
 export function nameOf(event: KeyboardEvent, isOption: boolean): Key {
-  if (event.key === "Enter") return event.repeat ? "held Enter" : event.ctrlKey || event.metaKey ? "Ctrl+Enter" : "Enter";
+  if (event.key === "Enter")
+    return event.repeat ? "held Enter" : event.ctrlKey || event.metaKey ? "Ctrl+Enter" : "Enter";
   if (event.key === "s" || event.key === "Escape") return event.key;
   return isOption ? "1" : "x";
 }
@@ -55,7 +57,8 @@ export function effectOf(event: KeyboardEvent, key: Key, { box, id, state, sight
 /** Whether keys that only move, or open something, are for this question now. */
 export function takesMotion(event: KeyboardEvent, { box, id, state, sight }: Panel): boolean {
   const focus = focusOf(event.target, box, id);
-  if (focus === "line" || focus === "lines" || focus === "outside" || focus === "other row" || isTyping(event.target)) return false;
+  if (focus === "line" || focus === "lines" || focus === "outside" || focus === "other row" || isTyping(event.target))
+    return false;
   const rests = state === "sending" || state === "settled" || state === "lost" || state === "refusing";
   return !rests && sight.since(event.timeStamp) >= SETTLE_MS;
 }
@@ -85,7 +88,12 @@ export function formKey(event: KeyboardEvent, form: Form, panel: Panel, actions:
     form.touched();
     // The eyes are on what was picked, so the next Enter is, too.
     section?.querySelectorAll<HTMLElement>("[data-option]")[index ?? 0]?.focus();
-  } else if (effect === "none" ? !(takesMotion(event, panel) && move(event, form, section, actions)) : effect !== "drop" || key === "x") return;
+  } else if (
+    effect === "none"
+      ? !(takesMotion(event, panel) && move(event, form, section, actions))
+      : effect !== "drop" || key === "x"
+  )
+    return;
   event.preventDefault();
 }
 
@@ -141,6 +149,6 @@ function moveOption(event: KeyboardEvent, section: HTMLElement | null): boolean 
   const next = here < 0 ? inputs[0] : inputs[(here + step + inputs.length) % inputs.length];
   next?.focus();
   // As arrows do on radio buttons: moving picks, and nothing is sent by it. "Other" is only picked by words or a click.
-  if (next?.type === "radio" && next.dataset["other"] === undefined && !next.checked) next.click();
+  if (next?.type === "radio" && next.dataset.other === undefined && !next.checked) next.click();
   return true;
 }

@@ -3,8 +3,26 @@
  * the question itself, as the hub returned it, does that.
  */
 
-import { AlreadySettledError, type AskdClient, type FieldError, InvalidRequestError, isUnreachable, PATIENCE_MS, type Question, type RejectMode, words } from "../api.ts";
-import { type Draft, type ExplicitReply, isField, requiredMissing, toReply, typedText, unanswered } from "../answer/draft.ts";
+import {
+  AlreadySettledError,
+  type AskdClient,
+  type FieldError,
+  InvalidRequestError,
+  isUnreachable,
+  PATIENCE_MS,
+  type Question,
+  type RejectMode,
+  words,
+} from "../api.ts";
+import {
+  type Draft,
+  type ExplicitReply,
+  isField,
+  requiredMissing,
+  toReply,
+  typedText,
+  unanswered,
+} from "../answer/draft.ts";
 import { isOurs, type Sent } from "../answer/rescue.ts";
 import { KeptDraft } from "./drafts.ts";
 
@@ -92,7 +110,10 @@ export class Form {
 
   /** Picks the only option of a plan. */
   async approve(hub: AskdClient, edited: boolean): Promise<void> {
-    const answers = this.question.questions.map(({ options }) => ({ picks: options.slice(0, 1).map(({ value }) => value), words: [] }));
+    const answers = this.question.questions.map(({ options }) => ({
+      picks: options.slice(0, 1).map(({ value }) => value),
+      words: [],
+    }));
     const reply: ExplicitReply = { ...toReply(this.question, this.draft), answers };
     if (edited && this.draft.editedPlan !== null) reply.editedPlan = this.draft.editedPlan;
     await this.#send(hub, { reply });
@@ -114,9 +135,10 @@ export class Form {
     const key = this.#keyFor(JSON.stringify(sent));
     try {
       const options = { idempotencyKey: key, signal: AbortSignal.timeout(PATIENCE_MS) };
-      const settled = "reply" in sent
-        ? await hub.questions.reply(this.question.id, sent.reply.answers, { ...replyOptions(sent.reply), ...options })
-        : await hub.questions.reject(this.question.id, { ...sent.rejection, ...options });
+      const settled =
+        "reply" in sent
+          ? await hub.questions.reply(this.question.id, sent.reply.answers, { ...replyOptions(sent.reply), ...options })
+          : await hub.questions.reject(this.question.id, { ...sent.rejection, ...options });
       this.phase = "editing";
       this.#accepted = true;
       // If it does not arrive, the question is opened again, and the same answer is another request.
@@ -184,6 +206,14 @@ function randomKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-function replyOptions({ notes, editedPlan, nextMode }: ExplicitReply): { notes?: (string | null)[]; editedPlan?: string; nextMode?: string } {
-  return { ...(notes ? { notes } : {}), ...(editedPlan != null ? { editedPlan } : {}), ...(nextMode ? { nextMode } : {}) };
+function replyOptions({ notes, editedPlan, nextMode }: ExplicitReply): {
+  notes?: (string | null)[];
+  editedPlan?: string;
+  nextMode?: string;
+} {
+  return {
+    ...(notes ? { notes } : {}),
+    ...(editedPlan != null ? { editedPlan } : {}),
+    ...(nextMode ? { nextMode } : {}),
+  };
 }

@@ -96,7 +96,10 @@ export class Inbox {
   /** After a list: what we believed to be open and the hub does not list was settled, or is gone. What was asked while we heard nothing is told by its newest. */
   #compare(open: Question[], leads: boolean): void {
     const ids = new Set(open.map(({ id }) => id));
-    const newest = open.filter(({ id }) => !this.#known.has(id)).sort((a, b) => a.seq - b.seq).at(-1);
+    const newest = open
+      .filter(({ id }) => !this.#known.has(id))
+      .sort((a, b) => a.seq - b.seq)
+      .at(-1);
     for (const question of open) this.take(question);
     if (newest && this.loaded) this.listener.asked(newest, leads);
     if (leads) this.listener.listed(ids);

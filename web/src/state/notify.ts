@@ -26,7 +26,9 @@ export function announceAsked(question: Question): void {
   if (!document.hidden && document.hasFocus()) return;
   if (settings.sound) chime();
   if (settings.notify && canNotify() && Notification.permission === "granted") {
-    const done = show(question).catch(() => undefined).finally(() => showing.delete(question.id));
+    const done = show(question)
+      .catch(() => undefined)
+      .finally(() => showing.delete(question.id));
     showing.set(question.id, done);
   }
 }
@@ -68,7 +70,8 @@ async function close(isEnded: (tag: string) => boolean, first: (Promise<void> | 
     shown.delete(id);
   }
   const registration = await navigator.serviceWorker?.getRegistration();
-  for (const notification of (await registration?.getNotifications()) ?? []) if (isEnded(notification.tag)) notification.close();
+  for (const notification of (await registration?.getNotifications()) ?? [])
+    if (isEnded(notification.tag)) notification.close();
 }
 
 /** Two soft tones, made here so that nothing has to be loaded. */

@@ -44,7 +44,12 @@ function lead(hub: AskdClient, hear: (news: News) => void, loggedOut: (reason: s
     hub.watchOpen((state, events) => {
       if (state.connection !== "stopped") return hear(newsOf(state, events));
       if (isLoggedOut(state.error)) return loggedOut(words(state.error));
-      hear({ open: null, events: [], connection: "lost", trouble: `What answers at this address is not the hub, or refuses this page: ${words(state.error)}.` });
+      hear({
+        open: null,
+        events: [],
+        connection: "lost",
+        trouble: `What answers at this address is not the hub, or refuses this page: ${words(state.error)}.`,
+      });
       again = setTimeout(look, LOOK_AGAIN_MS);
     });
   let stop = watch();
@@ -131,7 +136,11 @@ class Tab {
   #lead(): Promise<void> {
     clearTimeout(this.#suspicion);
     return new Promise((release) => {
-      const stop = lead(this.hub, (news) => this.#tell(news), (reason) => this.hearer.loggedOut(reason));
+      const stop = lead(
+        this.hub,
+        (news) => this.#tell(news),
+        (reason) => this.hearer.loggedOut(reason),
+      );
       this.#quit = () => {
         this.#quit = null;
         stop();
@@ -199,7 +208,11 @@ class LoneTab {
       this.#quit?.();
       this.#quit = null;
     } else {
-      this.#quit ??= lead(this.hub, (news) => this.hearer.hear(news, true), (reason) => this.hearer.loggedOut(reason));
+      this.#quit ??= lead(
+        this.hub,
+        (news) => this.hearer.hear(news, true),
+        (reason) => this.hearer.loggedOut(reason),
+      );
     }
   };
 }

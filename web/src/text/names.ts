@@ -29,7 +29,12 @@ export function agentName(agent: string): string {
 export function projectName(question: Question): string {
   const cwd = question.context.cwd;
   if (!cwd) return "No project";
-  return clean(cwd).replace(/[/\\]+$/, "").split(/[/\\]/).pop() || clean(cwd);
+  return (
+    clean(cwd)
+      .replace(/[/\\]+$/, "")
+      .split(/[/\\]/)
+      .pop() || clean(cwd)
+  );
 }
 
 /** The key of the only item of a question that is shown as it came. */
@@ -37,9 +42,14 @@ const RAW_RESULT = "$result";
 
 /** What a list calls a question: of a form, what stands above its fields; else its first item. The hub's `Ask::headline` is the same. */
 export function headline(question: Question): string {
-  const { kind, body, questions: [first] } = question;
+  const {
+    kind,
+    body,
+    questions: [first],
+  } = question;
   const isField = typeof first?.key === "string" && first.key !== RAW_RESULT;
-  const above = kind === "form" && isField && body?.format === "text" ? body.text.split("\n").find((line) => line.trim()) : null;
+  const above =
+    kind === "form" && isField && body?.format === "text" ? body.text.split("\n").find((line) => line.trim()) : null;
   return firstWords(above ?? first?.question ?? "");
 }
 
@@ -65,7 +75,11 @@ const STATUS: Record<Status, string> = {
   expired: "Expired",
 };
 
-const REJECTED: Record<RejectMode, string> = { decline: "Declined", cancel: "Call cancelled", interrupt: "Turn stopped" };
+const REJECTED: Record<RejectMode, string> = {
+  decline: "Declined",
+  cancel: "Call cancelled",
+  interrupt: "Turn stopped",
+};
 
 /** How far a question is, or how it ended. */
 export function statusWords({ status, outcome }: Question): string {
@@ -113,7 +127,10 @@ export function rejectWords(mode: RejectMode, question: Question): { verb: strin
     case "decline":
       return { verb: "Decline", effect: `${name} is told that you declined, with your reason, and goes on by itself.` };
     case "cancel":
-      return { verb: "Cancel the call", effect: `The call that asked is aborted. ${name} gets an error instead of an answer.` };
+      return {
+        verb: "Cancel the call",
+        effect: `The call that asked is aborted. ${name} gets an error instead of an answer.`,
+      };
     case "interrupt":
       return { verb: "Stop the turn", effect: `${name} stops what it is doing now and waits for your next message.` };
   }

@@ -38,7 +38,8 @@ test("the empty inbox says how to connect each agent, and lets the demo ask", as
   for (const { name, questions } of agents) {
     if (questions.state !== "no" && name !== "mock") await page.getByText(`askd run ${name} `).waitFor();
   }
-  for (const command of ["askd install claude", "askd install opencode", "askd attach opencode", "askd doctor"]) await page.getByText(command).waitFor();
+  for (const command of ["askd install claude", "askd install opencode", "askd attach opencode", "askd doctor"])
+    await page.getByText(command).waitFor();
   await shot(page, "empty");
   await page.getByRole("button", { name: "Let the demo ask something" }).click();
   await page.getByText("How should people sign in to the shop?").first().waitFor();
@@ -50,7 +51,10 @@ test("several items in one panel, with Other, notes and a pointer at what is mis
   await page.getByRole("checkbox", { name: /Dark mode/ }).check();
   await page.getByRole("checkbox", { name: /Analytics/ }).check();
   await page.getByRole("textbox", { name: "Other: your own answer" }).first().fill("Offline mode");
-  await page.getByRole("button", { name: /Add a note/ }).first().click();
+  await page
+    .getByRole("button", { name: /Add a note/ })
+    .first()
+    .click();
   await page.getByRole("textbox", { name: "Note to the agent" }).fill("dark first");
   await page.getByRole("button", { name: /^Submit/ }).click();
   await page.getByText("2 of 3 are not answered.").waitFor();
@@ -73,7 +77,10 @@ test("previews stand beside the options, whole; many items are tabs with a revie
   const text = await sheet.innerText();
   assert.match(text, /Top bar/);
   assert.match(text, /row 40/, "nothing is cut");
-  const [options, preview] = [await page.getByRole("radiogroup").locator("label").first().boundingBox(), await sheet.boundingBox()];
+  const [options, preview] = [
+    await page.getByRole("radiogroup").locator("label").first().boundingBox(),
+    await sheet.boundingBox(),
+  ];
   assert.ok(preview.x >= options.x + options.width, "beside, not below");
   assert.ok(await sheet.evaluate((box) => box.scrollHeight > box.clientHeight), "it scrolls");
   await shot(page, "preview");
@@ -142,7 +149,11 @@ test("a form has typed fields, says what is wrong beside them and keeps secrets 
   await page.getByRole("button", { name: /^Submit/ }).click();
   await page.getByText("This needs an answer.").waitFor();
   await page.getByRole("textbox", { name: /Which host/ }).fill("build-1");
-  assert.equal(await page.getByRole("textbox", { name: /Which port/ }).inputValue(), "8080", "the default is filled in");
+  assert.equal(
+    await page.getByRole("textbox", { name: /Which port/ }).inputValue(),
+    "8080",
+    "the default is filled in",
+  );
   await page.getByRole("textbox", { name: /Which port/ }).fill("99999");
   await page.getByRole("radio", { name: "Yes" }).check();
   await page.getByLabel(/From which day/).fill("2026-12-01");
@@ -168,7 +179,11 @@ test("a form has typed fields, says what is wrong beside them and keeps secrets 
   await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
   await page.getByText("kept secret").waitFor();
   const { answers } = (await hub.question(id)).outcome;
-  assert.deepEqual(texts(answers), [["build-1"], ["8443"], ["true"], ["2026-12-01"], ["hunter2"], ["opened"], []], "the asker reads the secret");
+  assert.deepEqual(
+    texts(answers),
+    [["build-1"], ["8443"], ["true"], ["2026-12-01"], ["hunter2"], ["opened"], []],
+    "the asker reads the secret",
+  );
 });
 
 test("lists take one value a line, each is checked by its type, and what nobody touched goes back as it came", async () => {
@@ -179,7 +194,14 @@ test("lists take one value a line, each is checked by its type, and what nobody 
       { question: "Which ports?", input: "integer", multiple: true, required: true, bounds: { minItems: 2 } },
       { question: "Which files?", input: "text", multiple: true, default: ["a.txt", "b.txt"] },
       { question: "When?", input: "datetime", default: [at] },
-      { question: "Which features?", multiple: true, custom: false, options: ["x", "y", "z"], bounds: { minItems: 2, maxItems: 3 }, default: ["x", "y"] },
+      {
+        question: "Which features?",
+        multiple: true,
+        custom: false,
+        options: ["x", "y", "z"],
+        bounds: { minItems: 2, maxItems: 3 },
+        default: ["x", "y"],
+      },
     ],
   });
   const page = await someone();
@@ -208,7 +230,11 @@ test("what need not be answered can be unpicked by a second click; what must be 
     ],
   });
   const page = await someone();
-  for (const [name, stays] of [["Yes", false], ["Fly", false], ["Left", true]]) {
+  for (const [name, stays] of [
+    ["Yes", false],
+    ["Fly", false],
+    ["Left", true],
+  ]) {
     const radio = page.getByRole("radio", { name });
     await radio.click();
     await becomes(() => radio.isChecked(), true);
@@ -229,7 +255,10 @@ test("what need not be answered can be unpicked by a second click; what must be 
 });
 
 test("a call that was cancelled elsewhere, or a turn that was stopped, is called so", async () => {
-  for (const [mode, words] of [["cancel", "Call cancelled"], ["interrupt", "Turn stopped"]]) {
+  for (const [mode, words] of [
+    ["cancel", "Call cancelled"],
+    ["interrupt", "Turn stopped"],
+  ]) {
     const { id } = await hub.ask({ ...PERMISSION, rejectModes: ["decline", "cancel", "interrupt"] });
     const page = await someone();
     await page.goto(`${hub.url}/#/inbox/${id}`);
@@ -437,7 +466,17 @@ test("where an answer would be typed into a terminal, the page says so before", 
 });
 
 test("own words that are an option's hidden value are refused beside the field, and own words that are a label are that option", async () => {
-  const { id } = await hub.ask({ questions: [{ question: "When?", options: [{ label: "One week", value: "1" }, { label: "Delete them now", value: "2" }] }] });
+  const { id } = await hub.ask({
+    questions: [
+      {
+        question: "When?",
+        options: [
+          { label: "One week", value: "1" },
+          { label: "Delete them now", value: "2" },
+        ],
+      },
+    ],
+  });
   const page = await someone();
   const request = page.waitForRequest(/reply$/);
   await page.getByRole("textbox", { name: "Other: your own answer" }).fill("2");

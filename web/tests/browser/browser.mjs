@@ -15,6 +15,7 @@ const FLAGS = [
   "--disable-background-networking",
   "--disable-component-update",
   "--disable-sync",
+  "--host-resolver-rules=MAP chat.test 127.0.0.1",
 ];
 export const SHOTS = fileURLToPath(new URL("../../test-results/", import.meta.url));
 /** Longer than any honest wait on a busy machine. */
@@ -40,14 +41,20 @@ export async function whyNotInstallable(url) {
 
 /** A browser of one's own, and what its page complained about. */
 export async function visitor(browser, options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: "en-GB", timezoneId: "UTC", ...options });
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 800 },
+    locale: "en-GB",
+    timezoneId: "UTC",
+    ...options,
+  });
   context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
   const complaints = [];
   page.on("pageerror", (error) => complaints.push(String(error)));
   page.on("console", (message) => {
     // A hub that is down or refuses an origin is reported by the browser itself; some tests want just that.
-    if (message.type() === "error" && !/Failed to load resource|net::ERR_|blocked by CORS policy/.test(message.text())) complaints.push(message.text());
+    if (message.type() === "error" && !/Failed to load resource|net::ERR_|blocked by CORS policy/.test(message.text()))
+      complaints.push(message.text());
   });
   return { context, page, complaints };
 }
@@ -66,6 +73,15 @@ export async function shot(page, name) {
 /** What axe finds. Through the debugger, because the page's own policy rightly refuses an injected script element. */
 export async function violations(page, within) {
   await page.evaluate(AXE);
-  const found = await page.evaluate((part) => globalThis.axe.run(part ?? document, { resultTypes: ["violations"] }), within);
-  return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" | ").slice(0, 400)}`);
+  const found = await page.evaluate(
+    (part) => globalThis.axe.run(part ?? document, { resultTypes: ["violations"] }),
+    within,
+  );
+  return found.violations.map(
+    ({ id, nodes }) =>
+      `${id}: ${nodes
+        .map(({ html }) => html)
+        .join(" | ")
+        .slice(0, 400)}`,
+  );
 }

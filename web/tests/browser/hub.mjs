@@ -70,7 +70,8 @@ export class TestHub {
     const args = ["up", "--listen", `127.0.0.1:${this.port.port}`, "--data", this.data, "--no-discovery", ...this.args];
     this.process = spawn(BINARY, args, { stdio: ["ignore", "pipe", "pipe"] });
     this.output = "";
-    for (const stream of [this.process.stdout, this.process.stderr]) stream.on("data", (bytes) => (this.output += bytes));
+    for (const stream of [this.process.stdout, this.process.stderr])
+      stream.on("data", (bytes) => (this.output += bytes));
     const end = Date.now() + START_MS;
     while (!(await fetch(`${this.url}/v1/health`).catch(() => undefined))?.ok) {
       if (this.process.exitCode !== null) throw new Error(`the hub ended: ${this.output}`);
@@ -118,7 +119,11 @@ export class TestHub {
   async call(method, path, body, token = this.token) {
     const headers = { authorization: `Bearer ${token}` };
     if (body !== undefined) headers["content-type"] = "application/json";
-    const response = await fetch(this.url + path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+    const response = await fetch(this.url + path, {
+      method,
+      headers,
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
     const text = await response.text();
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
     return text === "" ? null : JSON.parse(text);

@@ -9,7 +9,10 @@ import { becomes, hub, quiet, ready, sending, someone, stage } from "./stage.mjs
 
 stage();
 
-const LONG_PLAN = { ...PLAN, body: { format: "markdown", text: Array.from({ length: 60 }, (_, i) => `${i + 1}. step`).join("\n") } };
+const LONG_PLAN = {
+  ...PLAN,
+  body: { format: "markdown", text: Array.from({ length: 60 }, (_, i) => `${i + 1}. step`).join("\n") },
+};
 const SHORT_PLAN = { ...PLAN, body: { format: "markdown", text: "1. one\n2. two" } };
 
 const status = async ({ id }) => (await hub.question(id)).status;
@@ -75,7 +78,8 @@ test("a plan that fits is read when it was drawn for a second; then Enter approv
   await ready(page);
   const button = page.getByRole("button", { name: /^Approve/ });
   await becomes(() => button.getAttribute("aria-disabled"), "false");
-  for (let i = 0; i < 12 && !(await button.evaluate((one) => one === document.activeElement)); i += 1) await press(page, "Tab");
+  for (let i = 0; i < 12 && !(await button.evaluate((one) => one === document.activeElement)); i += 1)
+    await press(page, "Tab");
   await press(page, "Enter");
   await accepted(page);
   assert.deepEqual(await answers(plan), [["approve"]]);
@@ -194,7 +198,11 @@ test("Enter on a row that was reached by Tab opens that row's question, and the 
   await page.locator(`[data-id="${other.id}"]`).focus();
   await press(page, "1");
   await quiet(page);
-  assert.equal(await page.locator("article .picked").count(), 0, "keys on another row do not touch the question on the screen");
+  assert.equal(
+    await page.locator("article .picked").count(),
+    0,
+    "keys on another row do not touch the question on the screen",
+  );
   await press(page, "Enter");
   await page.locator("article").getByText("Which auth method").waitFor();
   await ready(page);
@@ -234,7 +242,11 @@ for (const rate of [1, 6]) {
     // All at once, so that they wait in the browser's queue while the page works.
     await Promise.all(["J", "1", "Enter"].map((key) => page.keyboard.press(key)));
     await quiet(page);
-    assert.deepEqual([await status(first), await status(second)], ["requested", "requested"], "the first half second takes nothing");
+    assert.deepEqual(
+      [await status(first), await status(second)],
+      ["requested", "requested"],
+      "the first half second takes nothing",
+    );
     await ready(page);
     await press(page, "2", "Enter");
     await accepted(page);
@@ -274,7 +286,10 @@ test("Enter outside of the question, in the settings or in the history, answers 
 });
 
 test("a plan with an option of its own is answered with that option", async () => {
-  const plan = await hub.ask({ ...SHORT_PLAN, questions: [{ question: "ok?", custom: false, options: [{ label: "Proceed", value: "proceed" }] }] });
+  const plan = await hub.ask({
+    ...SHORT_PLAN,
+    questions: [{ question: "ok?", custom: false, options: [{ label: "Proceed", value: "proceed" }] }],
+  });
   const page = await someone();
   await page.getByRole("button", { name: /^Proceed/ }).click();
   await accepted(page);
@@ -344,13 +359,20 @@ test("an editor whose last line comes up has shown the plan only after half a se
   await approvable(page);
 });
 
-for (const [property, hidden] of [["display", "none"], ["visibility", "hidden"], ["opacity", "0"]]) {
+for (const [property, hidden] of [
+  ["display", "none"],
+  ["visibility", "hidden"],
+  ["opacity", "0"],
+]) {
   test(`a question that was hidden by ${property} takes no input when it comes up again, and a short plan is not read yet`, async () => {
     const [asked, plan] = [await hub.ask(AUTH), await hub.ask(SHORT_PLAN)];
     const page = await someone();
     const sent = sending(page);
     const hide = async () => {
-      await page.evaluate(([property, hidden]) => (document.querySelector("main").style[property] = hidden), [property, hidden]);
+      await page.evaluate(
+        ([property, hidden]) => (document.querySelector("main").style[property] = hidden),
+        [property, hidden],
+      );
       await page.locator("article:not([data-ready])").waitFor({ state: "attached" });
     };
     await at(page, asked);
@@ -363,7 +385,8 @@ for (const [property, hidden] of [["display", "none"], ["visibility", "hidden"],
       document.querySelector("article [data-submit]").click();
       document.querySelector("article [data-text]").focus();
       // As the keyboard sends them, without the time that a driver takes.
-      for (const key of ["1", "Enter"]) document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+      for (const key of ["1", "Enter"])
+        document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
     }, property);
     await quiet(page);
     assert.deepEqual([await status(asked), sent], ["requested", []]);
@@ -384,7 +407,11 @@ for (const [property, hidden] of [["display", "none"], ["visibility", "hidden"],
 }
 
 test("the end of a plan that lies outside of what is zoomed to was not seen", async () => {
-  const plan = await hub.ask({ ...PLAN, nextModes: [], body: { format: "markdown", text: Array.from({ length: 14 }, (_, i) => `${i + 1}. step`).join("\n") } });
+  const plan = await hub.ask({
+    ...PLAN,
+    nextModes: [],
+    body: { format: "markdown", text: Array.from({ length: 14 }, (_, i) => `${i + 1}. step`).join("\n") },
+  });
   const page = await someone({ viewport: { width: 800, height: 900 } });
   const sent = sending(page);
   await page.goto(`${hub.url}/#/history`);
@@ -411,7 +438,9 @@ test("the end of a plan that lies behind the buttons was not seen, also when the
   await page.setViewportSize({ width: 320, height: 480 });
   const ends = () =>
     page.evaluate(() => {
-      const [end, footer] = ["[data-end]", "footer.actions"].map((name) => document.querySelector(`article ${name}`).getBoundingClientRect());
+      const [end, footer] = ["[data-end]", "footer.actions"].map((name) =>
+        document.querySelector(`article ${name}`).getBoundingClientRect(),
+      );
       return { end: end.top, top: footer.top, bottom: footer.bottom };
     });
   await page.locator("article").evaluate((article) => {
@@ -489,7 +518,9 @@ test("a random walk of keys over a changing list: every question that the page s
       const labels = [...(box?.querySelectorAll(".option.picked .label") ?? [])].map((one) => one.textContent);
       const id = location.hash.split("/")[2] ?? document.querySelector('[data-id][aria-current="true"]')?.dataset.id;
       // The button that approves has the focus, or is shown as picked by its key.
-      const onSend = document.activeElement?.matches("[data-submit]") || document.querySelector("[data-submit][data-chosen]") !== null;
+      const onSend =
+        document.activeElement?.matches("[data-submit]") ||
+        document.querySelector("[data-submit][data-chosen]") !== null;
       const onButton = document.activeElement?.matches("article button") ?? false;
       return { key, id, onButton, ready: box?.dataset.ready !== undefined, labels, onSend };
     };
@@ -504,7 +535,31 @@ test("a random walk of keys over a changing list: every question that the page s
   });
   await page.reload();
   await ready(page);
-  const keys = ["1", "2", "3", "Enter", "Enter", "Enter", "j", "k", "J", "K", "h", "l", "s", "Escape", "Tab", "Tab", "Shift+Tab", "ArrowDown", "ArrowRight", "n", "e", " ", "Control+Enter"];
+  const keys = [
+    "1",
+    "2",
+    "3",
+    "Enter",
+    "Enter",
+    "Enter",
+    "j",
+    "k",
+    "J",
+    "K",
+    "h",
+    "l",
+    "s",
+    "Escape",
+    "Tab",
+    "Tab",
+    "Shift+Tab",
+    "ArrowDown",
+    "ArrowRight",
+    "n",
+    "e",
+    " ",
+    "Control+Enter",
+  ];
   const end = Date.now() + WALK_MS;
   let steps = 0;
   for (; steps < 2000 && Date.now() < end; steps += 1) {
@@ -531,7 +586,11 @@ test("a random walk of keys over a changing list: every question that the page s
   context.diagnostic(`${steps} steps, ${answered.length} answers`);
   for (const { id, body, last } of answered) {
     const { questions, kind } = await hub.question(id);
-    const labels = (body.answers ?? []).flatMap(({ picks }, i) => picks.map((value) => questions[i].options.find((option) => option.value === value)?.label)).filter(Boolean);
+    const labels = (body.answers ?? [])
+      .flatMap(({ picks }, i) =>
+        picks.map((value) => questions[i].options.find((option) => option.value === value)?.label),
+      )
+      .filter(Boolean);
     const told = `${JSON.stringify({ id, body, last, labels })} (seed ${seed})`;
     // Space on a button is a click of a person who has put the focus there.
     assert.ok(last.key === "Enter" || last.key === " ", told);
@@ -539,7 +598,12 @@ test("a random walk of keys over a changing list: every question that the page s
     // A refusal goes by its own button only, and a plan by the button that approves it.
     if (body.mode) assert.ok(last.onButton, told);
     else if (kind === "plan") assert.ok(last.onSend, told);
-    else assert.deepEqual(labels.filter((label) => !last.labels.includes(label)), [], told);
+    else
+      assert.deepEqual(
+        labels.filter((label) => !last.labels.includes(label)),
+        [],
+        told,
+      );
   }
   assert.ok(answered.length > 0 || steps < 500, `the walk answers something (seed ${seed})`);
 });

@@ -41,7 +41,8 @@ function watchDesktop(page) {
       const close = () => (window.desktop = window.desktop.filter((one) => one.close !== close));
       window.desktop.push({ title, body: options.body, tag: options.tag, close });
     };
-    ServiceWorkerRegistration.prototype.getNotifications = async ({ tag } = {}) => window.desktop.filter((one) => tag === undefined || one.tag === tag);
+    ServiceWorkerRegistration.prototype.getNotifications = async ({ tag } = {}) =>
+      window.desktop.filter((one) => tag === undefined || one.tag === tag);
   });
 }
 
@@ -58,13 +59,20 @@ test("notifications are asked for by a click only, show the question and are wit
   await page.evaluate(() => navigator.serviceWorker.ready);
   const [auth, permission] = [await hub.ask(AUTH), await hub.ask(PERMISSION)];
   await until(async () => (await shown(page)).length === 2, "two notifications");
-  assert.deepEqual((await shown(page)).sort((a, b) => a.title.localeCompare(b.title)), [
-    { title: "Claude Code asks · shop", body: "Which auth method should we use?", tag: auth.id },
-    { title: "Codex asks · blog", body: "May I run this command?", tag: permission.id },
-  ]);
+  assert.deepEqual(
+    (await shown(page)).sort((a, b) => a.title.localeCompare(b.title)),
+    [
+      { title: "Claude Code asks · shop", body: "Which auth method should we use?", tag: auth.id },
+      { title: "Codex asks · blog", body: "May I run this command?", tag: permission.id },
+    ],
+  );
   await hub.reply(auth.id, [["JWT"]]);
   await until(async () => (await shown(page)).length === 1, "the answered one is withdrawn");
-  assert.deepEqual((await shown(page)).map(({ tag }) => tag), [permission.id], "the other one stays");
+  assert.deepEqual(
+    (await shown(page)).map(({ tag }) => tag),
+    [permission.id],
+    "the other one stays",
+  );
   await hub.call("POST", `/v1/questions/${permission.id}/withdraw`, {});
   await until(async () => (await shown(page)).length === 0, "the one that was taken back is withdrawn too");
 });
@@ -81,7 +89,10 @@ test("a question that was asked while the page heard nothing is told when it hea
   const { id } = await hub.ask(AUTH);
   await page.context().setOffline(false);
   await until(async () => (await shown(page)).length === 1, "the notification");
-  assert.deepEqual((await shown(page)).map(({ tag }) => tag), [id]);
+  assert.deepEqual(
+    (await shown(page)).map(({ tag }) => tag),
+    [id],
+  );
 });
 
 test("a refused permission is said, and notifications stay off", async () => {

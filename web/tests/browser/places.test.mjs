@@ -53,7 +53,10 @@ test("a session is followed live, prompted, asked above the box and its answer j
   await log.getByText(/received: .*option-a/).waitFor();
   await page.getByRole("button", { name: "End the session" }).click();
   await page.getByRole("button", { name: /Really end it/ }).click();
-  await page.getByText(/conversation was ended|has ended|process ended/).first().waitFor();
+  await page
+    .getByText(/conversation was ended|has ended|process ended/)
+    .first()
+    .waitFor();
 });
 
 test("sources say what is attached and how it is; detaching asks twice", async () => {
@@ -77,7 +80,10 @@ test("the history is searched, filtered, read to the agent's own words and expor
   await hub.call("POST", `/v1/questions/${features.id}/reject`, { reason: "ask me tomorrow" });
   await hub.ask(PLAN);
   const session = await startMock("question");
-  const native = await until(async () => (await hub.call("GET", `/v1/questions?session=${session.id}`)).questions[0], "the agent's question");
+  const native = await until(
+    async () => (await hub.call("GET", `/v1/questions?session=${session.id}`)).questions[0],
+    "the agent's question",
+  );
   await hub.reply(native.id, [["Option A"]]);
   const page = await someone();
   await page.goto(`${hub.url}/#/history`);
@@ -95,12 +101,21 @@ test("the history is searched, filtered, read to the agent's own words and expor
   await page.getByRole("combobox", { name: "Time" }).selectOption("7");
   await rows.first().waitFor();
   await shot(page, "history");
-  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Export as JSON" }).click()]);
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("button", { name: "Export as JSON" }).click(),
+  ]);
   const exported = JSON.parse(await readFile(await download.path(), "utf8"));
-  assert.deepEqual(exported.questions.map(({ id }) => id), [auth.id]);
+  assert.deepEqual(
+    exported.questions.map(({ id }) => id),
+    [auth.id],
+  );
   await page.goto(`${hub.url}/#/history/${native.id}`);
   await page.getByText("The agent's own words").click();
-  await page.getByText(/"jsonrpc"|"method"/).first().waitFor();
+  await page
+    .getByText(/"jsonrpc"|"method"/)
+    .first()
+    .waitFor();
   await page.getByText("Option A").first().waitFor();
 });
 
@@ -108,7 +123,10 @@ test("a server is attached from the page: what is wrong stays on the form, the p
   const page = await someone();
   await page.goto(`${hub.url}/#/sources`);
   await page.getByText("Attach a server").click();
-  const [address, password] = [page.getByRole("textbox", { name: /Address/ }), page.getByLabel(/Password of the server/)];
+  const [address, password] = [
+    page.getByRole("textbox", { name: /Address/ }),
+    page.getByLabel(/Password of the server/),
+  ];
   await address.fill("127.0.0.1:4096");
   await password.fill("hunter2");
   await page.getByRole("button", { name: "Attach" }).click();
@@ -125,7 +143,10 @@ test("a server is attached from the page: what is wrong stays on the form, the p
   await row.getByText(/^Lost, trying again/).waitFor();
   await shot(page, "attached");
   await becomes(() => password.inputValue(), "");
-  assert.doesNotMatch(await page.evaluate(() => JSON.stringify([localStorage, sessionStorage]) + document.body.innerHTML), /hunter2/);
+  assert.doesNotMatch(
+    await page.evaluate(() => JSON.stringify([localStorage, sessionStorage]) + document.body.innerHTML),
+    /hunter2/,
+  );
   await row.getByRole("button", { name: "Detach" }).click();
   await row.getByRole("button", { name: /Really/ }).click();
   await row.getByText(/^Ended/).waitFor();
@@ -153,7 +174,10 @@ test("a session's question is held until the agent's message has settled, and it
   assert.equal(await page.getByRole("heading", { name: "Mock agent asks" }).count(), 0, "the message has not settled");
   await page.clock.runFor(200);
   await page.getByRole("heading", { name: "Mock agent asks" }).waitFor();
-  const [panel, box] = [await page.locator("article").boundingBox(), await page.getByRole("textbox", { name: /Say something/ }).boundingBox()];
+  const [panel, box] = [
+    await page.locator("article").boundingBox(),
+    await page.getByRole("textbox", { name: /Say something/ }).boundingBox(),
+  ];
   assert.ok(panel.y < box.y, "above the box");
   await page.clock.resume();
   process.kill(pid, "SIGSTOP");

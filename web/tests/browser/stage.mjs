@@ -76,11 +76,15 @@ export function sending(page) {
 
 /** Whatever a key set off has happened: what it sends is on its way. */
 export function quiet(page) {
-  return page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)))));
+  return page.evaluate(
+    () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)))),
+  );
 }
 
 /** What a page comes to: `read` until it gives what is wanted, and the difference if it never does. */
 export async function becomes(read, wanted) {
   let seen;
-  await until(async () => isDeepStrictEqual((seen = await read()), wanted), "").catch(() => assert.deepEqual(seen, wanted));
+  await until(async () => isDeepStrictEqual((seen = await read()), wanted), "").catch(() =>
+    assert.deepEqual(seen, wanted),
+  );
 }

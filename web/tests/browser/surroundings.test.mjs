@@ -13,9 +13,15 @@ const PHONE = { viewport: { width: 360, height: 720 }, hasTouch: true, isMobile:
 stage();
 
 async function askMany(count) {
-  const one = (i) => hub.ask({ agent: ["claude", "codex", "opencode"][i % 3], context: { cwd: `/home/ada/p${i % 7}` }, questions: [{ question: `Question number ${i}: which way?`, options: ["Left", "Right"] }] });
+  const one = (i) =>
+    hub.ask({
+      agent: ["claude", "codex", "opencode"][i % 3],
+      context: { cwd: `/home/ada/p${i % 7}` },
+      questions: [{ question: `Question number ${i}: which way?`, options: ["Left", "Right"] }],
+    });
   const asked = [];
-  for (let i = 0; i < count; i += 50) asked.push(...(await Promise.all(Array.from({ length: Math.min(50, count - i) }, (_, j) => one(i + j)))));
+  for (let i = 0; i < count; i += 50)
+    asked.push(...(await Promise.all(Array.from({ length: Math.min(50, count - i) }, (_, j) => one(i + j)))));
   return asked;
 }
 
@@ -42,7 +48,10 @@ test("500 open questions load at once, stay few in the page, scroll to the end a
   assert.ok((await page.locator("[data-id]").count()) < 60, "rows that are out of view are gone");
   const last = await page.locator("[data-id]").last().getAttribute("data-id");
   await page.locator(`[data-id="${last}"]`).click();
-  await page.locator("article").getByText(asked.find(({ id }) => id === last).questions[0].question).waitFor();
+  await page
+    .locator("article")
+    .getByText(asked.find(({ id }) => id === last).questions[0].question)
+    .waitFor();
   await ready(page);
   await page.keyboard.press("1");
   await page.keyboard.press("Escape");
@@ -58,12 +67,23 @@ test("1,000 questions arrive live without a reload, and the page stays usable", 
 });
 
 test("hostile text is shown as text: no script, handler, javascript link, foreign request or terminal escape works", async () => {
-  const evil = '<script>window.pwned=1</script><img src=x onerror="window.pwned=2"><svg onload="window.pwned=3"> [click](javascript:window.pwned=4) ![x](https://evil.example/track.png) \u001b[2J\u001b]0;pwned\u0007 \u202egnp.exe';
+  const evil =
+    '<script>window.pwned=1</script><img src=x onerror="window.pwned=2"><svg onload="window.pwned=3"> [click](javascript:window.pwned=4) ![x](https://evil.example/track.png) \u001b[2J\u001b]0;pwned\u0007 \u202egnp.exe';
   const { id } = await hub.ask({
     agent: "claude",
     context: { cwd: `/tmp/${evil}`, title: evil, excerpt: evil, host: evil },
-    body: { format: "markdown", text: `${evil}\n\n\`\`\`html\n${evil}\n\`\`\`\n\n<details open ontoggle="window.pwned=5">x</details>\n\n<iframe src="https://evil.example"></iframe>\n\n[a]: javascript:alert(1)\n[ref][a]` },
-    questions: [{ header: evil, question: evil, options: [{ label: evil, value: evil, description: evil, preview: `# ${evil}` }, { label: "fine" }] }, { question: "go", input: "url", url: "javascript:window.pwned=6" }],
+    body: {
+      format: "markdown",
+      text: `${evil}\n\n\`\`\`html\n${evil}\n\`\`\`\n\n<details open ontoggle="window.pwned=5">x</details>\n\n<iframe src="https://evil.example"></iframe>\n\n[a]: javascript:alert(1)\n[ref][a]`,
+    },
+    questions: [
+      {
+        header: evil,
+        question: evil,
+        options: [{ label: evil, value: evil, description: evil, preview: `# ${evil}` }, { label: "fine" }],
+      },
+      { question: "go", input: "url", url: "javascript:window.pwned=6" },
+    ],
   });
   const page = await someone();
   const foreign = [];
@@ -78,7 +98,12 @@ test("hostile text is shown as text: no script, handler, javascript link, foreig
   await shot(page, "hostile");
   assert.equal(await page.evaluate(() => window.pwned), undefined);
   assert.deepEqual(foreign, []);
-  assert.equal(await page.locator('a[href^="javascript" i], article script, article img, article iframe, article svg[onload]').count(), 0);
+  assert.equal(
+    await page
+      .locator('a[href^="javascript" i], article script, article img, article iframe, article svg[onload]')
+      .count(),
+    0,
+  );
   const text = await page.locator("body").innerText();
   assert.doesNotMatch(text, /\u001b|\u202e/);
   assert.match(text, /<img src=x onerror=/, "it is shown as what it is");
@@ -87,7 +112,11 @@ test("hostile text is shown as text: no script, handler, javascript link, foreig
   await page.getByRole("button", { name: /^Next/ }).click();
   await page.getByRole("button", { name: /^Submit/ }).click();
   await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
-  assert.deepEqual(texts((await hub.question(id)).outcome.answers), [[evil], ["opened"]], "the answer carries the agent's own bytes");
+  assert.deepEqual(
+    texts((await hub.question(id)).outcome.answers),
+    [[evil], ["opened"]],
+    "the answer carries the agent's own bytes",
+  );
 });
 
 test("the list is grouped by project, by agent or not at all, and says who asks from where", async () => {
@@ -121,7 +150,8 @@ test("the page's policy forbids inline code, the fragment's code is gone from th
   const script = await page.request.get(hub.url + asset);
   assert.match(script.headers()["cache-control"], /immutable/);
   assert.match(script.headers()["content-type"], /javascript/);
-  for (const path of ["/manifest.webmanifest", "/sw.js", "/icon-192.png"]) assert.equal((await page.request.get(hub.url + path)).status(), 200);
+  for (const path of ["/manifest.webmanifest", "/sw.js", "/icon-192.png"])
+    assert.equal((await page.request.get(hub.url + path)).status(), 200);
   assert.deepEqual(await whyNotInstallable(hub.url), []);
   assert.deepEqual(await whyNotInstallable(`${hub.url}/v1/health`), ["no-manifest"], "the browser does look");
 });
@@ -178,10 +208,16 @@ test("keys alone: choose, move, write, submit and go on, with focus never stolen
   await press("Escape");
   await page.getByRole("dialog").waitFor({ state: "hidden" });
   // The second key must follow soon, which a busy machine does not promise.
-  const goes = (key, place) => until(async () => (await press("g", key), page.url().includes(`#/${place}`)), place);
+  const goes = (key, place) =>
+    until(async () => {
+      await press("g", key);
+      return page.url().includes(`#/${place}`);
+    }, place);
   await goes("h", "history");
   await goes("i", "inbox");
-  const letters = await hub.ask({ questions: [{ question: "Which of many?", options: Array.from({ length: 12 }, (_, i) => `Way ${i + 1}`) }] });
+  const letters = await hub.ask({
+    questions: [{ question: "Which of many?", options: Array.from({ length: 12 }, (_, i) => `Way ${i + 1}`) }],
+  });
   await page.goto(`${hub.url}/#/inbox/${letters.id}`);
   await page.getByRole("radio", { name: "Way 12" }).waitFor();
   await ready(page);
@@ -205,7 +241,11 @@ test("a phone of 360 px: everything fits, targets are large, and the list and th
     await page.locator("article").waitFor();
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
     assert.ok(wide <= 360, `question ${i} is ${wide} px wide`);
-    const small = await page.locator("article button:visible, article .option:visible, article input.input:visible").evaluateAll((all) => all.filter((one) => one.getBoundingClientRect().height < 43.5).map((one) => one.outerHTML.slice(0, 120)));
+    const small = await page
+      .locator("article button:visible, article .option:visible, article input.input:visible")
+      .evaluateAll((all) =>
+        all.filter((one) => one.getBoundingClientRect().height < 43.5).map((one) => one.outerHTML.slice(0, 120)),
+      );
     assert.deepEqual(small, [], "targets of 44 px");
     assert.deepEqual(await violations(page), [], `question ${i}`);
     await shot(page, `phone-${i}`);
@@ -214,7 +254,10 @@ test("a phone of 360 px: everything fits, targets are large, and the list and th
   for (const place of ["history", "sessions", `sessions/${session}`, "sources"]) {
     await page.goto(`${hub.url}/#/${place}`);
     await page.locator(place.includes("/") ? "article" : "h1").waitFor();
-    const [wide, tall] = await page.evaluate(() => [document.documentElement.scrollWidth, document.querySelector("main header")?.clientHeight ?? 0]);
+    const [wide, tall] = await page.evaluate(() => [
+      document.documentElement.scrollWidth,
+      document.querySelector("main header")?.clientHeight ?? 0,
+    ]);
     assert.ok(wide <= 360 && tall < 120, `${place} is ${wide} px wide, its header ${tall} px high`);
     assert.deepEqual(await violations(page), [], place);
     await shot(page, `phone-${place.replace(/\/.*/, "-one")}`);
@@ -232,10 +275,18 @@ test("a phone shows the whole of a long question: nothing is cut, and every line
   const options = Array.from({ length: 60 }, (_, i) => `Way ${i + 1}`);
   const command = { format: "command", text: Array.from({ length: 80 }, (_, i) => `step ${i + 1}`).join("\n") };
   const long = [
-    { ...PERMISSION, body: { format: "command", text: "rm -rf /srv/prod" }, questions: [{ question: "May I?", options: options.slice(0, 8) }] },
+    {
+      ...PERMISSION,
+      body: { format: "command", text: "rm -rf /srv/prod" },
+      questions: [{ question: "May I?", options: options.slice(0, 8) }],
+    },
     { ...PERMISSION, body: command },
     { ...PLAN, body: { format: "markdown", text: Array.from({ length: 80 }, (_, i) => `${i + 1}. step`).join("\n") } },
-    { ...FORM, body: { format: "text", text: "Tell me about it" }, questions: options.slice(0, 30).map((question) => ({ question, input: "text" })) },
+    {
+      ...FORM,
+      body: { format: "text", text: "Tell me about it" },
+      questions: options.slice(0, 30).map((question) => ({ question, input: "text" })),
+    },
     { questions: [{ question: "Which?", options }] },
   ];
   const page = await someone(PHONE);
@@ -243,7 +294,9 @@ test("a phone shows the whole of a long question: nothing is cut, and every line
     const { id } = await hub.ask(sample);
     await page.goto(`${hub.url}/#/inbox/${id}`);
     await ready(page);
-    const boxes = await page.locator("article, article section.body, article pre").evaluateAll((all) => all.map((one) => [one.clientHeight, one.scrollHeight]));
+    const boxes = await page
+      .locator("article, article section.body, article pre")
+      .evaluateAll((all) => all.map((one) => [one.clientHeight, one.scrollHeight]));
     for (const [shown, whole] of boxes) assert.ok(shown >= whole, `question ${i} shows ${shown} of ${whole} px`);
     const last = page.locator("article pre, article .rendered li, article [data-option], article [data-field]").last();
     await last.evaluate((one) => one.scrollIntoView({ block: "center" }));
@@ -258,8 +311,14 @@ test("a phone shows the whole of a long question: nothing is cut, and every line
 });
 
 test("another question is read from its beginning, however far the one before was scrolled", async () => {
-  const long = await hub.ask({ ...PLAN, body: { format: "markdown", text: Array.from({ length: 80 }, (_, i) => `${i + 1}. step`).join("\n") } });
-  await hub.ask({ ...DIFF, body: { format: "diff", text: Array.from({ length: 80 }, (_, i) => `+line ${i + 1}`).join("\n") } });
+  const long = await hub.ask({
+    ...PLAN,
+    body: { format: "markdown", text: Array.from({ length: 80 }, (_, i) => `${i + 1}. step`).join("\n") },
+  });
+  await hub.ask({
+    ...DIFF,
+    body: { format: "diff", text: Array.from({ length: 80 }, (_, i) => `+line ${i + 1}`).join("\n") },
+  });
   const page = await someone();
   const scrolled = () => page.locator(".inbox > .main").evaluate((box) => box.scrollTop);
   await page.goto(`${hub.url}/#/inbox/${long.id}`);
@@ -275,7 +334,8 @@ test("another question is read from its beginning, however far the one before wa
 for (const colorScheme of ["light", "dark"]) {
   test(`axe finds nothing to complain about in ${colorScheme}`, async () => {
     const asked = {};
-    for (const [name, sample] of Object.entries({ AUTH, FEATURES, LAYOUT, PLAN, PERMISSION, DIFF, FORM })) asked[name] = (await hub.ask(sample)).id;
+    for (const [name, sample] of Object.entries({ AUTH, FEATURES, LAYOUT, PLAN, PERMISSION, DIFF, FORM }))
+      asked[name] = (await hub.ask(sample)).id;
     await hub.reply(asked.AUTH, [["JWT"]]);
     const page = await someone({ colorScheme });
     for (const [name, id] of Object.entries(asked)) {
@@ -288,7 +348,10 @@ for (const colorScheme of ["light", "dark"]) {
     assert.deepEqual(await violations(page), [], "do not answer");
     for (const place of ["history", `history/${asked.AUTH}`, "sources", "sessions"]) {
       await page.goto(`${hub.url}/#/${place}`);
-      await page.locator(place.includes("/") ? "article" : "h1").first().waitFor();
+      await page
+        .locator(place.includes("/") ? "article" : "h1")
+        .first()
+        .waitFor();
       assert.deepEqual(await violations(page), [], place);
       await shot(page, `${colorScheme}-${place.split("/").join("-").slice(0, 12)}`);
     }
@@ -323,8 +386,16 @@ test("an agent that took another answer first: the page says what it got, and th
       json: {
         ...settled,
         sessionId: "ses_01M7FC76XEEDRBXYEGGZSWPBKH",
-        outcome: { ...settled.outcome, agentReceived: { answers: [{ picks: ["Sessions"], labels: ["Sessions"], words: [] }], via: "terminal" } },
-        delivery: { state: "failed", attempts: 1, error: { reason: "overtaken", detail: null }, at: settled.outcome.at },
+        outcome: {
+          ...settled.outcome,
+          agentReceived: { answers: [{ picks: ["Sessions"], labels: ["Sessions"], words: [] }], via: "terminal" },
+        },
+        delivery: {
+          state: "failed",
+          attempts: 1,
+          error: { reason: "overtaken", detail: null },
+          at: settled.outcome.at,
+        },
       },
     }),
   );

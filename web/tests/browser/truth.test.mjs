@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { texts } from "./hub.mjs";
 import { AUTH, PLAN } from "./samples.mjs";
-import { becomes, hub, quiet, ready, sending, someone, stage, startMock, until } from "./stage.mjs";
+import { becomes, hub, quiet, someone, stage, startMock, until } from "./stage.mjs";
 
 stage();
 
@@ -19,21 +19,36 @@ const overtake = (page, id, body) =>
   });
 
 for (const [what, question, fill, first] of [
-  ["edits of a plan", { ...PLAN, body: { format: "markdown", text: "1. one\n2. two" } }, async (page) => {
-    await page.getByRole("button", { name: /Edit first/ }).click();
-    await page.getByRole("textbox", { name: "The plan, as you want it" }).fill("# one ONLY");
-    await page.getByRole("button", { name: /^Approve with edits/ }).click();
-  }, { answers: [["approve"]] }],
-  ["a note", AUTH, async (page) => {
-    await page.getByRole("radio", { name: /JWT/ }).check();
-    await page.getByRole("button", { name: /Add a note/ }).click();
-    await page.getByRole("textbox", { name: "Note to the agent" }).fill("but NOT in production");
-    await page.getByRole("button", { name: /^Submit/ }).click();
-  }, { answers: [["JWT"]] }],
-  ["a secret", { kind: "form", questions: [{ question: "token?", secret: true, key: "t", input: "text" }] }, async (page) => {
-    await page.locator("[data-field]").fill("mine");
-    await page.getByRole("button", { name: /^Submit/ }).click();
-  }, { answers: [["theirs"]] }],
+  [
+    "edits of a plan",
+    { ...PLAN, body: { format: "markdown", text: "1. one\n2. two" } },
+    async (page) => {
+      await page.getByRole("button", { name: /Edit first/ }).click();
+      await page.getByRole("textbox", { name: "The plan, as you want it" }).fill("# one ONLY");
+      await page.getByRole("button", { name: /^Approve with edits/ }).click();
+    },
+    { answers: [["approve"]] },
+  ],
+  [
+    "a note",
+    AUTH,
+    async (page) => {
+      await page.getByRole("radio", { name: /JWT/ }).check();
+      await page.getByRole("button", { name: /Add a note/ }).click();
+      await page.getByRole("textbox", { name: "Note to the agent" }).fill("but NOT in production");
+      await page.getByRole("button", { name: /^Submit/ }).click();
+    },
+    { answers: [["JWT"]] },
+  ],
+  [
+    "a secret",
+    { kind: "form", questions: [{ question: "token?", secret: true, key: "t", input: "text" }] },
+    async (page) => {
+      await page.locator("[data-field]").fill("mine");
+      await page.getByRole("button", { name: /^Submit/ }).click();
+    },
+    { answers: [["theirs"]] },
+  ],
 ]) {
   test(`an answer that differs in ${what} only and came second is not called accepted`, async () => {
     const { id } = await hub.ask(question);
@@ -120,7 +135,10 @@ test("a prompt is sent once by two Enters, what is typed meanwhile stays, and a 
 });
 
 test("a secret of several lines keeps its lines, and is masked", async () => {
-  const { id } = await hub.ask({ kind: "form", questions: [{ question: "deploy key?", secret: true, key: "k", input: "multiline" }] });
+  const { id } = await hub.ask({
+    kind: "form",
+    questions: [{ question: "deploy key?", secret: true, key: "k", input: "multiline" }],
+  });
   const page = await someone();
   const field = page.locator("[data-field]");
   const key = "-----BEGIN KEY-----\nAAAA\n-----END KEY-----\n";
@@ -142,7 +160,12 @@ test("eight open tabs of one browser share one stream, and each can answer; when
   }
   for (const tab of [tabs[7], tabs[0], tabs[3]]) {
     const asked = await hub.ask(AUTH);
-    for (const one of tabs) await one.locator("article[data-ready]").or(one.locator(`[data-id="${asked.id}"]`)).first().waitFor();
+    for (const one of tabs)
+      await one
+        .locator("article[data-ready]")
+        .or(one.locator(`[data-id="${asked.id}"]`))
+        .first()
+        .waitFor();
     await at(tab, asked);
     await tab.getByRole("radio", { name: /JWT/ }).check();
     await tab.getByRole("button", { name: /^Submit/ }).click();
@@ -150,7 +173,12 @@ test("eight open tabs of one browser share one stream, and each can answer; when
   }
   await first.goto("about:blank");
   const later = await hub.ask(AUTH);
-  for (const tab of tabs.slice(1)) await tab.locator(`[data-id="${later.id}"]`).or(tab.getByText("Which auth method should we use?")).first().waitFor();
+  for (const tab of tabs.slice(1))
+    await tab
+      .locator(`[data-id="${later.id}"]`)
+      .or(tab.getByText("Which auth method should we use?"))
+      .first()
+      .waitFor();
 });
 
 test("the browser's word that it is offline does not stop the page from hearing a hub that answers", async () => {
@@ -161,7 +189,11 @@ test("the browser's word that it is offline does not stop the page from hearing 
   await page.locator('[data-light="live"]').waitFor();
 });
 
-for (const foreign of [{ status: 404, contentType: "text/html", body: "<h1>404</h1>" }, { status: 403, contentType: "text/html", body: "no" }, { status: 401, contentType: "text/html", body: "who?" }]) {
+for (const foreign of [
+  { status: 404, contentType: "text/html", body: "<h1>404</h1>" },
+  { status: 403, contentType: "text/html", body: "no" },
+  { status: 401, contentType: "text/html", body: "who?" },
+]) {
   test(`a foreign answer with ${foreign.status} on the hub's port deletes no token, and the page lives again when the hub does`, async () => {
     const page = await someone();
     await page.route("**/v1/**", (route) => route.fulfill(foreign));
@@ -193,7 +225,7 @@ test("notifications of questions that end at once, or while the page heard nothi
     Object.defineProperty(document, "hidden", { get: () => true });
     Object.defineProperty(document, "hasFocus", { value: () => false });
     // Slow, as a desktop may be.
-    ServiceWorkerRegistration.prototype.showNotification = async function (title, { tag }) {
+    ServiceWorkerRegistration.prototype.showNotification = async (_title, { tag }) => {
       await new Promise((shown) => setTimeout(shown, 300));
       window.desktop.push({ tag, close: () => (window.desktop = window.desktop.filter((one) => one.tag !== tag)) });
       window.shown = (window.shown ?? 0) + 1;
@@ -206,7 +238,10 @@ test("notifications of questions that end at once, or while the page heard nothi
   await until(() => page.evaluate(() => window.desktop.length === 1), "the notification of an open question");
   for (let i = 0; i < 10; i += 1) await hub.reply((await hub.ask(AUTH)).id, [["JWT"]]);
   const { id: away } = await hub.ask(AUTH);
-  await until(() => page.evaluate((tag) => window.desktop.some((one) => one.tag === tag), away), "the last notification");
+  await until(
+    () => page.evaluate((tag) => window.desktop.some((one) => one.tag === tag), away),
+    "the last notification",
+  );
   await page.context().setOffline(true);
   await page.locator('[data-light="offline"]').waitFor();
   await hub.reply(away, [["JWT"]]);

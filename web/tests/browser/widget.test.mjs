@@ -21,7 +21,10 @@ let page;
 
 before(async () => {
   execFileSync(process.execPath, [TSC, "-p", SDK], { stdio: "inherit", timeout: 300_000 });
-  server = spawn(process.execPath, [`${SDK}examples/widget/serve.mjs`], { env: { ...process.env, PORT: "0" }, stdio: ["ignore", "pipe", "inherit"] });
+  server = spawn(process.execPath, [`${SDK}examples/widget/serve.mjs`], {
+    env: { ...process.env, PORT: "0" },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const [address] = await once(createInterface({ input: server.stdout }), "line");
   ({ origin } = new URL(address));
 });
@@ -55,7 +58,10 @@ test("found by call id: hidden, then the form, then a compact summary, from anot
 
 test("a managed agent's question: the answer is submitted and waits for the agent until the agent goes on", async () => {
   const { id: session } = await startMock("question");
-  const asked = await until(async () => (await hub.call("GET", "/v1/questions?status=requested")).questions[0], "the agent's question");
+  const asked = await until(
+    async () => (await hub.call("GET", "/v1/questions?status=requested")).questions[0],
+    "the agent's question",
+  );
   const { pid } = await hub.call("GET", `/v1/sessions/${session}`);
   // An agent that takes its time.
   process.kill(pid, "SIGSTOP");
@@ -106,7 +112,10 @@ test("answered elsewhere replaces the form and keeps the typed words; what is wr
   await page.getByLabel("The deploy token").fill("hunter2");
   await page.getByRole("button", { name: "Submit" }).click();
   await page.getByRole("button", { name: "Submit without the rest" }).click();
-  await page.getByText(/is not between 1 and 65535/).first().waitFor();
+  await page
+    .getByText(/is not between 1 and 65535/)
+    .first()
+    .waitFor();
   assert.equal(await page.getByLabel("Which host?").inputValue(), "build-1");
   await hub.call("POST", `/v1/questions/${id}/reject`, { reason: "elsewhere" });
   await page.getByText("Declined by owner").waitFor();
@@ -144,7 +153,10 @@ test("previews stand beside the options, whole, as text or as Markdown; a diff i
   await page.getByRole("radio", { name: /Top bar/ }).check();
   const sheet = page.getByRole("group", { name: "Preview", exact: true });
   assert.match(await sheet.innerText(), /Top bar[\s\S]*row 40/);
-  const [options, preview] = [await page.getByRole("radiogroup").first().locator("label").first().boundingBox(), await sheet.boundingBox()];
+  const [options, preview] = [
+    await page.getByRole("radiogroup").first().locator("label").first().boundingBox(),
+    await sheet.boundingBox(),
+  ];
   assert.ok(preview.x >= options.x + options.width, "beside, not below");
   assert.ok(await sheet.evaluate((box) => box.scrollHeight > box.clientHeight), "it scrolls");
   await page.getByRole("radio", { name: /Command palette/ }).check();
@@ -153,7 +165,11 @@ test("previews stand beside the options, whole, as text or as Markdown; a diff i
   assert.deepEqual(await violations(page, "askd-question"), []);
   await page.getByRole("button", { name: "Show as text" }).click();
   assert.match(await sheet.innerText(), /^# Palette/);
-  assert.equal(await page.locator("askd-question strong", { hasText: "colour" }).count(), 1, "the question itself is rendered too");
+  assert.equal(
+    await page.locator("askd-question strong", { hasText: "colour" }).count(),
+    1,
+    "the question itself is rendered too",
+  );
   await open({ question: (await hub.ask(DIFF)).id });
   await page.locator("askd-question .added", { hasText: "post.draft" }).waitFor();
 });
@@ -188,8 +204,13 @@ test("a plan is rendered, approved with edits in the wanted mode, or sent back w
 });
 
 test("hostile text stays text", async () => {
-  const evil = '<img src=x onerror="window.pwned=1"> [go](javascript:window.pwned=2) ![x](https://evil.example/t.png) \u001b[2J\u202egnp.exe';
-  const { id } = await hub.ask({ agent: "claude", body: { format: "markdown", text: evil }, questions: [{ header: evil, question: evil, options: [{ label: evil, description: evil, preview: `# ${evil}` }] }] });
+  const evil =
+    '<img src=x onerror="window.pwned=1"> [go](javascript:window.pwned=2) ![x](https://evil.example/t.png) \u001b[2J\u202egnp.exe';
+  const { id } = await hub.ask({
+    agent: "claude",
+    body: { format: "markdown", text: evil },
+    questions: [{ header: evil, question: evil, options: [{ label: evil, description: evil, preview: `# ${evil}` }] }],
+  });
   const foreign = [];
   page.on("request", (request) => {
     if (request.url().includes("evil.example")) foreign.push(request.url());
@@ -209,17 +230,27 @@ test("the page's variables are its theme, and an origin that the hub does not al
   await open({ question: id });
   const submit = page.getByRole("button", { name: "Submit" });
   await submit.waitFor();
-  assert.equal(await submit.evaluate((one) => getComputedStyle(one).backgroundColor), "rgb(127, 214, 163)", "--askd-accent of the example's page.css");
+  assert.equal(
+    await submit.evaluate((one) => getComputedStyle(one).backgroundColor),
+    "rgb(127, 214, 163)",
+    "--askd-accent of the example's page.css",
+  );
   await open({ question: id }, origin.replace("127.0.0.1", "localhost"));
   await reached("failed");
   assert.equal(await submit.count(), 0);
 });
 
 /** The question of the widget takes input: its first half second is over. */
-const awake = () => page.waitForFunction(() => document.querySelector("askd-question").shadowRoot.querySelector('[part="submit"]')?.inert === false);
+const awake = () =>
+  page.waitForFunction(
+    () => document.querySelector("askd-question").shadowRoot.querySelector('[part="submit"]')?.inert === false,
+  );
 
 test("a plan of 60 lines is not approved by widget.focus() and Enters, nor by a click at once, but after its end was seen", async () => {
-  const { id } = await hub.ask({ ...PLAN, body: { format: "markdown", text: Array.from({ length: 60 }, (_, i) => `${i + 1}. step`).join("\n") } });
+  const { id } = await hub.ask({
+    ...PLAN,
+    body: { format: "markdown", text: Array.from({ length: 60 }, (_, i) => `${i + 1}. step`).join("\n") },
+  });
   const sent = sending(page);
   // What a chat does for a new question: it gives it the focus. And a hand that clicks where Approve comes up.
   await page.addInitScript(() =>
@@ -300,7 +331,9 @@ test("a response that comes when another question has taken the place of its own
 });
 
 test("a secret choice keeps its picks beside own words, and a plan's own option is the one that is sent", async () => {
-  const secret = await hub.ask({ questions: [{ question: "scopes?", multiple: true, secret: true, options: ["read", "write", "admin"] }] });
+  const secret = await hub.ask({
+    questions: [{ question: "scopes?", multiple: true, secret: true, options: ["read", "write", "admin"] }],
+  });
   await open({ question: secret.id });
   await page.getByRole("checkbox", { name: "read" }).check();
   await page.getByRole("textbox", { name: "Other: your own answer" }).fill("deploy");
@@ -308,7 +341,11 @@ test("a secret choice keeps its picks beside own words, and a plan's own option 
   await page.getByRole("button", { name: "Submit" }).click();
   assert.deepEqual((await request).postDataJSON().answers, [{ picks: ["read"], words: ["deploy"] }]);
   await reached("settled");
-  const plan = await hub.ask({ ...PLAN, body: { format: "markdown", text: "# P" }, questions: [{ question: "ok?", custom: false, options: [{ label: "Proceed", value: "proceed" }] }] });
+  const plan = await hub.ask({
+    ...PLAN,
+    body: { format: "markdown", text: "# P" },
+    questions: [{ question: "ok?", custom: false, options: [{ label: "Proceed", value: "proceed" }] }],
+  });
   await open({ question: plan.id });
   await page.getByRole("button", { name: "Proceed" }).click();
   await reached("settled");
@@ -316,7 +353,17 @@ test("a secret choice keeps its picks beside own words, and a plan's own option 
 });
 
 test("in the widget, too, own words that are an option's hidden value are refused beside the field, and a label is that option", async () => {
-  const { id } = await hub.ask({ questions: [{ question: "When?", options: [{ label: "One week", value: "1" }, { label: "Delete them now", value: "2" }] }] });
+  const { id } = await hub.ask({
+    questions: [
+      {
+        question: "When?",
+        options: [
+          { label: "One week", value: "1" },
+          { label: "Delete them now", value: "2" },
+        ],
+      },
+    ],
+  });
   await open({ question: id });
   await awake();
   const request = page.waitForRequest(/reply$/);
@@ -332,7 +379,8 @@ test("in the widget, too, own words that are an option's hidden value are refuse
 });
 
 const submit = () => page.locator('askd-question [part="submit"]');
-const hideWidget = (hidden) => page.evaluate((hidden) => (document.querySelector("askd-question").style.display = hidden ? "none" : ""), hidden);
+const hideWidget = (hidden) =>
+  page.evaluate((hidden) => (document.querySelector("askd-question").style.display = hidden ? "none" : ""), hidden);
 
 test("a widget that was hidden when its question came takes no input when it is shown, nor one that was hidden meanwhile", async () => {
   const asked = await hub.ask(AUTH);
@@ -361,7 +409,10 @@ test("a widget that was hidden when its question came takes no input when it is 
     one.style.display = "";
     await new Promise((next) => requestAnimationFrame(next));
     one.focus();
-    for (const key of ["1", "Enter"]) one.shadowRoot.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, composed: true }));
+    for (const key of ["1", "Enter"])
+      one.shadowRoot.activeElement.dispatchEvent(
+        new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, composed: true }),
+      );
   });
   await quiet(page);
   assert.deepEqual([(await hub.question(asked.id)).status, sent], ["requested", []]);

@@ -2,7 +2,20 @@ import { expect, test } from "vitest";
 
 import table from "../../../tests/answers.json?raw";
 import type { Item, Question } from "../../src/api.ts";
-import { answerOf, emptyDraft, type Given, type ItemDraft, itemDraft, pick, pickOther, requiredMissing, toReply, typedText, unanswered, withoutSecrets } from "../../src/answer/draft.ts";
+import {
+  answerOf,
+  emptyDraft,
+  type Given,
+  type ItemDraft,
+  itemDraft,
+  pick,
+  pickOther,
+  requiredMissing,
+  toReply,
+  typedText,
+  unanswered,
+  withoutSecrets,
+} from "../../src/answer/draft.ts";
 import { boundsWords, errorWords, pickWords } from "../../src/answer/bounds.ts";
 import { indexOf, keyOf } from "../../src/answer/keys.ts";
 import { needsTabs } from "../../src/answer/layout.ts";
@@ -11,7 +24,16 @@ import { isOurs } from "../../src/answer/rescue.ts";
 import { keyState } from "../../src/answer/stand.ts";
 
 function item(given: Partial<Item>): Item {
-  return { question: "?", header: null, options: [], multiple: false, custom: true, secret: false, required: false, ...given };
+  return {
+    question: "?",
+    header: null,
+    options: [],
+    multiple: false,
+    custom: true,
+    secret: false,
+    required: false,
+    ...given,
+  };
 }
 
 function options(...values: string[]): Item["options"] {
@@ -23,8 +45,19 @@ const own = (...words: string[]): Given => ({ picks: [], words });
 
 function question(...questions: Item[]): Question {
   return {
-    id: "que_1", sessionId: null, agent: "api", kind: "choice", questions, context: { cwd: null, title: null, excerpt: null },
-    tool: null, rejectModes: ["decline"], status: "requested", outcome: null, delivery: null, createdAt: "2026-11-15T07:00:00.000Z", seq: 1,
+    id: "que_1",
+    sessionId: null,
+    agent: "api",
+    kind: "choice",
+    questions,
+    context: { cwd: null, title: null, excerpt: null },
+    tool: null,
+    rejectModes: ["decline"],
+    status: "requested",
+    outcome: null,
+    delivery: null,
+    createdAt: "2026-11-15T07:00:00.000Z",
+    seq: 1,
   };
 }
 
@@ -39,7 +72,10 @@ test("one pick replaces another, several add up in the order of the options", ()
   draft.items[1]!.other = " own words ";
   pickOther(many, draft.items[1]!, true);
   draft.items[1]!.note = "because";
-  expect(toReply(asked, draft)).toEqual({ answers: [picked("b"), { picks: ["a", "c"], words: ["own words"] }], notes: [null, "because"] });
+  expect(toReply(asked, draft)).toEqual({
+    answers: [picked("b"), { picks: ["a", "c"], words: ["own words"] }],
+    notes: [null, "because"],
+  });
 });
 
 test("Other without words is no answer, and words without Other are kept but not sent", () => {
@@ -65,7 +101,12 @@ test("defaults of fields are filled in and those of options are not picked, fiel
   draft.items[1]!.other = " 9 ";
   draft.items[2]!.other = "2026-11-15T08:30";
   draft.items[3]!.other = "  two\n lines ";
-  expect(toReply(asked, draft).answers).toEqual([own(), own("9"), own(new Date("2026-11-15T08:30").toISOString()), own("  two\n lines ")]);
+  expect(toReply(asked, draft).answers).toEqual([
+    own(),
+    own("9"),
+    own(new Date("2026-11-15T08:30").toISOString()),
+    own("  two\n lines "),
+  ]);
 });
 
 test("a list without options takes one value a line, and its default is all of its values", () => {
@@ -84,17 +125,34 @@ test("a default that nobody touched goes back byte for byte; one that was touche
   const at = item({ input: "datetime", default: ["2026-11-15T07:00:30.250+01:00"] });
   const lines = item({ multiple: true, default: ["two\nlines", " spaced "] });
   const draft = emptyDraft(question(at, lines));
-  expect(toReply(question(at, lines), draft).answers).toEqual([own("2026-11-15T07:00:30.250+01:00"), own("two\nlines", " spaced ")]);
+  expect(toReply(question(at, lines), draft).answers).toEqual([
+    own("2026-11-15T07:00:30.250+01:00"),
+    own("two\nlines", " spaced "),
+  ]);
   expect(draft.items[0]!.other).toMatch(/:00:30\.250$/);
   draft.items[0]!.other = draft.items[0]!.other.replace(":30.250", ":31.250");
   expect(answerOf(at, draft.items[0]!)).toEqual(own("2026-11-15T06:00:31.250Z"));
-  expect(emptyDraft(question(item({ input: "datetime", default: ["2026-11-15T07:00:00Z"] }))).items[0]!.other).toMatch(/T\d\d:\d\d$/);
+  expect(emptyDraft(question(item({ input: "datetime", default: ["2026-11-15T07:00:00Z"] }))).items[0]!.other).toMatch(
+    /T\d\d:\d\d$/,
+  );
 });
 
 test("how many are wanted is said, of options and of lists", () => {
-  const picks = (minItems?: number, maxItems?: number) => pickWords(item({ multiple: true, options: options("a", "b"), bounds: { minItems: minItems ?? null, maxItems: maxItems ?? null } }));
+  const picks = (minItems?: number, maxItems?: number) =>
+    pickWords(
+      item({
+        multiple: true,
+        options: options("a", "b"),
+        bounds: { minItems: minItems ?? null, maxItems: maxItems ?? null },
+      }),
+    );
   expect([picks(), picks(0), picks(2, 3), picks(2, 2), picks(1), picks(0, 3)]).toEqual([
-    "Pick as many as you like.", "Pick as many as you like.", "Pick 2 to 3.", "Pick exactly 2.", "Pick at least 1.", "Pick at most 3.",
+    "Pick as many as you like.",
+    "Pick as many as you like.",
+    "Pick 2 to 3.",
+    "Pick exactly 2.",
+    "Pick at least 1.",
+    "Pick at most 3.",
   ]);
   const ports = item({ multiple: true, input: "integer", bounds: { minItems: 2, minimum: 0 } });
   expect(boundsWords(ports)).toBe("At least 2, one a line. Each: a whole number, at least 0.");
@@ -123,7 +181,21 @@ test("secrets are neither kept nor rescued; all other typed words are", () => {
 
 test("keys pick by digit, then by letters that no command uses", () => {
   expect([0, 8, 9, 13, 25].map(keyOf)).toEqual(["1", "9", "a", "e", "z"]);
-  expect(["1", "9", "a", "j", "k", "h", "l", "o", "n", "g", "s", "0", "Enter"].map(indexOf)).toEqual([0, 8, 9, null, null, null, null, null, null, null, null, null, null]);
+  expect(["1", "9", "a", "j", "k", "h", "l", "o", "n", "g", "s", "0", "Enter"].map(indexOf)).toEqual([
+    0,
+    8,
+    9,
+    null,
+    null,
+    null,
+    null,
+    null,
+    null,
+    null,
+    null,
+    null,
+    null,
+  ]);
 });
 
 test("items that fit one screen are sections, others are tabs", () => {
@@ -140,8 +212,18 @@ test("an answer that came back as it was sent in every part is ours, any other i
   const asked = question(item({ options: options("a") }), item({}));
   const shown = { picks: ["a"], labels: ["A"], words: [] };
   const answers = [shown, { picks: [], labels: [], words: ["x"] }];
-  const base = { status: "answered", answers, withheld: [], notes: null, by: { surface: "web", actor: "owner" }, cause: null, at: "", agentReceived: null };
-  const settled = (change: object): Question => ({ ...asked, status: "answered", outcome: { ...base, ...change } }) as unknown as Question;
+  const base = {
+    status: "answered",
+    answers,
+    withheld: [],
+    notes: null,
+    by: { surface: "web", actor: "owner" },
+    cause: null,
+    at: "",
+    agentReceived: null,
+  };
+  const settled = (change: object): Question =>
+    ({ ...asked, status: "answered", outcome: { ...base, ...change } }) as unknown as Question;
   const reply = { answers: [picked("a"), own("x")] };
   expect(isOurs(settled({}), { reply })).toBe(true);
   expect(isOurs(settled({ notes: [null, null] }), { reply })).toBe(true);
@@ -152,7 +234,9 @@ test("an answer that came back as it was sent in every part is ours, any other i
   expect(isOurs(settled({}), { reply: { ...reply, notes: ["but only to staging", null] } })).toBe(false);
   expect(isOurs(settled({}), { reply: { ...reply, editedPlan: "# one only" } })).toBe(false);
   expect(isOurs(settled({}), { reply: { ...reply, nextMode: "default" } })).toBe(false);
-  expect(isOurs(settled({ answers: [shown, { picks: [], labels: [], words: [] }], withheld: [1] }), { reply })).toBe(false);
+  expect(isOurs(settled({ answers: [shown, { picks: [], labels: [], words: [] }], withheld: [1] }), { reply })).toBe(
+    false,
+  );
   expect(isOurs(settled({}), { rejection: { mode: "decline" } })).toBe(false);
   expect(isOurs(settled({}), null)).toBe(false);
 });
@@ -160,20 +244,39 @@ test("an answer that came back as it was sent in every part is ours, any other i
 test("where a person stands is told by his own picks and words, never by what the asker suggests", () => {
   const asked = question(item({ options: options("a", "b"), default: ["b"] }), item({ default: ["8080"] }));
   const draft = emptyDraft(asked);
-  const stand = (change: object = {}) => keyState({ question: asked, draft, sending: false, rejecting: false, pointedAt: [], left: false, inReview: false, ...change });
+  const stand = (change: object = {}) =>
+    keyState({
+      question: asked,
+      draft,
+      sending: false,
+      rejecting: false,
+      pointedAt: [],
+      left: false,
+      inReview: false,
+      ...change,
+    });
   expect(stand()).toBe("open");
   expect(stand({ pointedAt: [0] })).toBe("skipping");
   draft.items[1]!.other = "9090";
   expect([stand(), stand({ pointedAt: [0] })]).toEqual(["partial", "asked"]);
   pick(asked.questions[0]!, draft.items[0]!, asked.questions[0]!.options[0]!);
   expect([stand({ left: true }), stand({ left: true, inReview: true })]).toEqual(["left", "review"]);
-  expect([stand(), stand({ inReview: true }), stand({ rejecting: true }), stand({ sending: true })]).toEqual(["picked", "review", "refusing", "sending"]);
+  expect([stand(), stand({ inReview: true }), stand({ rejecting: true }), stand({ sending: true })]).toEqual([
+    "picked",
+    "review",
+    "refusing",
+    "sending",
+  ]);
   expect(stand({ question: { ...asked, status: "answered" } })).toBe("settled");
 });
 
 test("a response that was overtaken by the stream does not bring an older state back", () => {
   const asked = question(item({}));
-  const at = (state?: "queued" | "sent" | "confirmed" | "failed"): Question => ({ ...asked, status: "answered", delivery: state ? { state, attempts: 1, error: null, at: "" } : null });
+  const at = (state?: "queued" | "sent" | "confirmed" | "failed"): Question => ({
+    ...asked,
+    status: "answered",
+    delivery: state ? { state, attempts: 1, error: null, at: "" } : null,
+  });
   expect(isOlder(asked, at())).toBe(true);
   expect(isOlder(at("queued"), at("confirmed"))).toBe(true);
   expect(isOlder(at("sent"), at("failed"))).toBe(true);
@@ -184,7 +287,9 @@ test("a response that was overtaken by the stream does not bring an older state 
 
 /** An item as the hub shows it. */
 function shown({ options, ...rest }: Record<string, unknown> & { options?: (string | object)[] }): Item {
-  const choices = (options ?? []).map((option) => (typeof option === "string" ? { label: option, value: option } : option));
+  const choices = (options ?? []).map((option) =>
+    typeof option === "string" ? { label: option, value: option } : option,
+  );
   return item({ ...rest, options: choices as Item["options"] });
 }
 
@@ -210,17 +315,32 @@ test("what a person picks is sent as picks and what he types as words: the rows 
     const [picks, words] = [given.picks ?? [], given.words ?? []];
     // The page has no way to give the rest: it picks options that are there, once each, and takes own words where they are allowed.
     const values = one.options.map(({ value }) => value);
-    const byHand = picks.every((value, i) => values.includes(value) && picks.indexOf(value) === i) && (one.multiple || picks.length + words.length < 2) && (one.custom || words.length === 0);
+    const byHand =
+      picks.every((value, i) => values.includes(value) && picks.indexOf(value) === i) &&
+      (one.multiple || picks.length + words.length < 2) &&
+      (one.custom || words.length === 0);
     if (!byHand) continue;
     seen += 1;
-    const typed = (one.options.length > 0 ? words.map((text) => text.trim()) : words).filter((text) => text.trim() !== "");
-    expect(answerOf(one, doneBy(one, given)), name).toEqual({ picks: values.filter((value) => picks.includes(value)), words: typed });
+    const typed = (one.options.length > 0 ? words.map((text) => text.trim()) : words).filter(
+      (text) => text.trim() !== "",
+    );
+    expect(answerOf(one, doneBy(one, given)), name).toEqual({
+      picks: values.filter((value) => picks.includes(value)),
+      words: typed,
+    });
   }
   expect(seen).toBeGreaterThan(15);
 });
 
 test("own words are never sent as an option's value, whatever they are", () => {
-  const one = item({ options: [{ label: "One week", value: "1" }, { label: "2", value: "0" }, { label: "Delete them now", value: "2" }] as Item["options"], multiple: true });
+  const one = item({
+    options: [
+      { label: "One week", value: "1" },
+      { label: "2", value: "0" },
+      { label: "Delete them now", value: "2" },
+    ] as Item["options"],
+    multiple: true,
+  });
   for (const text of ["1", "2", "0", "One week", "Delete them now"]) {
     expect(answerOf(one, doneBy(one, { words: [text] }))).toEqual(own(text));
     expect(answerOf(one, doneBy(one, { picks: ["1"], words: [text] }))).toEqual({ picks: ["1"], words: [text] });

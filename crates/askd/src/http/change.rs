@@ -10,15 +10,15 @@ use axum::response::{IntoResponse, Response};
 
 use super::problem::{Code, Problem};
 use super::server::Place;
-use super::state::AppState;
 use super::wait::wait_out;
+use crate::engine::Tasks;
 
-pub async fn run_to_its_end(State(state): State<AppState>, request: Request, next: Next) -> Response {
+pub async fn run_to_its_end(State(tasks): State<Tasks>, request: Request, next: Next) -> Response {
     let response = if request.method().is_safe() {
         next.run(request).await
     } else {
         let place = request.extensions().get::<Place>().cloned();
-        let change = state.engine.run_change(async move {
+        let change = tasks.run_change(async move {
             let response = next.run(request).await;
             drop(place);
             response

@@ -35,7 +35,7 @@ impl InProcess {
             linger: std::time::Duration::from_secs(1),
         };
         let engine = Engine::start(Arc::new(store), EngineSettings::default(), managed);
-        let token = engine.make_token("owner", Rights::all()).await.unwrap().token;
+        let token = engine.access.make_own_token("owner", Rights::all()).await.unwrap().token;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let mut state = AppState::new(engine.clone(), Doors::default(), &url);

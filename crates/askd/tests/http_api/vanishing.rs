@@ -157,7 +157,7 @@ async fn engine_that_attends_none(hub: &Hub) -> (Engine, Caller) {
         linger: Duration::from_secs(60),
     };
     let engine = Engine::start(Arc::new(store), EngineSettings::default(), managed);
-    let token = engine.authenticate(hub.owner.token()).await.unwrap();
+    let token = engine.access.authenticate(hub.owner.token()).await.unwrap();
     (engine, Caller { token, surface: askd_core::Surface::Api })
 }
 
@@ -178,7 +178,7 @@ async fn an_agent_that_no_task_attends_is_ended_by_delete_and_by_the_end_of_the_
             _ => assert!(engine.stop_all_sessions().await.unwrap().is_empty()),
         }
         until("the holder to end", || async { holders(&hub.data).is_empty().then_some(()) }).await;
-        let ended = engine.get_session(&caller, &session.parse().unwrap()).await.unwrap();
+        let ended = engine.sessions.get(&caller, &session.parse().unwrap()).await.unwrap();
         assert!(!ended.live, "{way}");
         engine.stop().await;
     }

@@ -3,7 +3,7 @@
 //! In: the descriptors of the registry, the scenes (`scenes.rs`, `faults.rs`) and the agents that can be put on the stage
 //! (`cast.rs`). Out: one test per agent and scenario. What is claimed as proven must pass. What is said not to work must be refused
 //! where the agent can try it, so that a gap that is closed does not stay a gap in the documents (`AGENT::gap::SCENARIO`). A live claim
-//! that nobody plays fails a test too. `table.rs` makes the README's table of all that, and of the scripts of the codec level.
+//! that nobody plays fails a test too. `table.rs` makes the tables of docs/agents.md of all that, and of the scripts of the codec level.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test ends where something is missing")]
 
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
     let mut suite = Live::new()
         .test("every_live_claim_is_played", &[], || async { every_live_claim_is_played() })
         .test("every_scene_and_every_excuse_is_one_of_a_scenario", &[], || async { every_name_is_known() })
-        .test("the_readme_shows_the_table", &[], || async { table::the_readme_shows_it() });
+        .test("the_agents_document_shows_the_table", &[], || async { table::the_document_shows_it() });
     for casting in CASTS {
         for &scene in SCENES {
             suite = match part(casting, scene.0) {

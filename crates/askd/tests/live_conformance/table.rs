@@ -1,4 +1,4 @@
-//! The table of the whole suite, as the README shows it. In: descriptors, scripts, scenes and casts. Out: a line per scenario with
+//! The table of the whole suite, as docs/agents.md shows it. In: descriptors, scripts, scenes and casts. Out: a line per scenario with
 //! the word of each agent, the number of scripts behind it, and whether the real program plays it.
 //!
 //! Each cell is judged elsewhere: scripts by `codec_conformance` of the adapters, scenes by their own tests here.
@@ -84,19 +84,19 @@ fn table() -> String {
     table
 }
 
-pub fn the_readme_shows_it() -> anyhow::Result<()> {
-    let path = repository().join("README.md");
-    let readme = std::fs::read_to_string(&path)?;
-    let (before, rest) = readme.split_once(BEGIN).context("the README has no place for the table")?;
+pub fn the_document_shows_it() -> anyhow::Result<()> {
+    let path = repository().join("docs/agents.md");
+    let document = std::fs::read_to_string(&path)?;
+    let (before, rest) = document.split_once(BEGIN).context("docs/agents.md has no place for the table")?;
     let (written, after) = rest.split_once(END).context("the table does not end")?;
     let wanted = table();
     println!("{wanted}");
-    if written != wanted && std::env::var_os("UPDATE_README").is_some() {
+    if written != wanted && std::env::var_os("UPDATE_AGENTS").is_some() {
         return Ok(std::fs::write(&path, format!("{before}{BEGIN}{wanted}{END}{after}"))?);
     }
     ensure!(
         written == wanted,
-        "write it anew with: UPDATE_README=1 cargo nextest run -p askd --test live_conformance readme"
+        "write it again with: UPDATE_AGENTS=1 cargo nextest run -p askd --test live_conformance table"
     );
     Ok(())
 }

@@ -5,16 +5,24 @@ import { extname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const TYPES = { ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8" };
+const TYPES = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+};
 
 const server = createServer((request, response) => {
   const path = normalize(decodeURIComponent(new URL(request.url ?? "/", "http://page").pathname));
   const file = join(ROOT, path.endsWith("/") ? `${path}index.html` : path);
   const type = TYPES[/** @type {keyof typeof TYPES} */ (extname(file))];
-  const known = /^\/(dist|examples\/widget)\//.test(path) && type && statSync(file, { throwIfNoEntry: false })?.isFile();
+  const known =
+    /^\/(dist|examples\/widget)\//.test(path) && type && statSync(file, { throwIfNoEntry: false })?.isFile();
   if (!known) return void response.writeHead(404).end();
   // As strict as a careful page is: the widget needs neither inline style nor inline script.
-  response.writeHead(200, { "content-type": type, "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src *" });
+  response.writeHead(200, {
+    "content-type": type,
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src *",
+  });
   createReadStream(file).pipe(response);
 });
 server.listen(Number(process.env.PORT ?? 8753), "127.0.0.1", () => {

@@ -14,7 +14,7 @@ import { AskdClient, type AskdClientOptions, type Right } from "askd";
 
 import { type ReservedPort, reservePort } from "./port.js";
 
-const BINARY = resolve(process.env["ASKD_BIN"] ?? "../../target/debug/askd");
+const BINARY = resolve(process.env.ASKD_BIN ?? "../../target/debug/askd");
 /** A debug build starts in well under a second, on a machine that is not busy. */
 const START_PATIENCE_MS = 60_000;
 

@@ -27,9 +27,19 @@ const WAITING = 16 << 20
 
 // What the hub has to know. Everything else stays here.
 const TOLD = new Set([
-  "question.asked", "question.replied", "question.rejected", "permission.asked", "permission.replied",
-  "message.updated", "message.part.updated", "message.part.delta",
-  "session.created", "session.updated", "session.deleted", "session.idle", "session.error",
+  "question.asked",
+  "question.replied",
+  "question.rejected",
+  "permission.asked",
+  "permission.replied",
+  "message.updated",
+  "message.part.updated",
+  "message.part.delta",
+  "session.created",
+  "session.updated",
+  "session.deleted",
+  "session.idle",
+  "session.error",
   "server.instance.disposed",
 ])
 
@@ -56,7 +66,8 @@ function mustBeOwn(stat, what) {
 function findHub() {
   mustBeOwn(statSync(DATA), "the data folder")
   const link = lstatSync(DATA)
-  if (link.isSymbolicLink() && link.uid !== process.geteuid()) throw new Error("the link to the data folder is not this user's own")
+  if (link.isSymbolicLink() && link.uid !== process.geteuid())
+    throw new Error("the link to the data folder is not this user's own")
   const socket = lstatSync(`${DATA}/hub.sock`)
   if (!socket.isSocket()) throw new Error("no socket")
   mustBeOwn(socket, "the socket")
@@ -82,8 +93,11 @@ function request({ token }, method, path, body, signal, read = () => "") {
   return new Promise((done, failed) => {
     const socket = dial()
     const head = [
-      `${method} /v1/plugins/opencode${path} HTTP/1.0`, "host: localhost", `authorization: Bearer ${token}`,
-      "content-type: application/json", `content-length: ${Buffer.byteLength(body)}`,
+      `${method} /v1/plugins/opencode${path} HTTP/1.0`,
+      "host: localhost",
+      `authorization: Bearer ${token}`,
+      "content-type: application/json",
+      `content-length: ${Buffer.byteLength(body)}`,
     ]
     const decoder = new TextDecoder()
     let [status, text] = [undefined, ""]
@@ -151,7 +165,8 @@ class Line {
   async make({ call, method, path, query, body }) {
     let [status, text] = [0, ""]
     try {
-      const content = body === undefined ? {} : { body: JSON.parse(body), headers: { "Content-Type": "application/json" } }
+      const content =
+        body === undefined ? {} : { body: JSON.parse(body), headers: { "Content-Type": "application/json" } }
       const options = { method, url: path, query: Object.fromEntries(query), parseAs: "text", ...content }
       const { data, error, response } = await this.link.api.request(options)
       text = response?.ok ? data : JSON.stringify(error)

@@ -22,7 +22,7 @@ impl Attendant {
 
     /// A server with a plugin may be heard by its port too: what the other road has told is not told again.
     fn leave_to_others(&mut self, heard: &mut Vec<Heard>) {
-        let told = &self.engine.inner.attached.told;
+        let told = &self.engine.inner.owners;
         let others = |value: &Heard| match value {
             Heard::Asked(asked) => !told.claim(&self.source, &asked.native_id),
             _ => false,
@@ -37,12 +37,12 @@ impl Attendant {
             Heard::Asked(asked) => self.asked(*asked).await?,
             Heard::Withdrawn { native_id, cause } => {
                 if let Some(id) = self.questions.remove(&native_id) {
-                    self.engine.cancel(&id, cause).await?;
+                    self.engine.questions.cancel(&id, cause).await?;
                 }
             }
             Heard::AnsweredElsewhere { native_id, how } => {
                 if let Some(id) = self.questions.remove(&native_id) {
-                    self.engine.elsewhere(&id, how).await?;
+                    self.engine.questions.elsewhere(&id, how).await?;
                 }
             }
             Heard::Confirmed { native_id } => self.evidence(&native_id, DeliveryInput::Confirmed).await?,
@@ -59,7 +59,7 @@ impl Attendant {
             }
             Heard::SessionEnded { native_id, cause } => {
                 if let Some(session) = self.sessions.remove(&native_id) {
-                    self.engine.end_session(&session, cause).await?;
+                    self.engine.sessions.end(&session, cause).await?;
                 }
             }
             Heard::Failed { step, detail } => {
@@ -115,8 +115,11 @@ impl Attendant {
         let mut name = own_id.clone();
         let mut uses = 1;
         loop {
-            let question =
-                self.engine.hear(AgentQuestion { native_id: name.clone(), ..heard.clone() }).await?;
+            let question = self
+                .engine
+                .questions
+                .ask_as_agent(AgentQuestion { native_id: name.clone(), ..heard.clone() })
+                .await?;
             if question.is_under_way() || asks_the_same(&question.ask, &heard.ask) {
                 return Ok((name, question));
             }
@@ -156,7 +159,7 @@ impl Attendant {
             managed: false,
             at: now(),
         };
-        let session = self.engine.see_session(seen).await?;
+        let session = self.engine.sessions.see(seen).await?;
         self.sessions.insert(native_id, session.id);
         Ok(())
     }

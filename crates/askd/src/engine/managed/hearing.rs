@@ -83,7 +83,7 @@ impl Attendant {
         for (native_id, cause) in withdrawn {
             if let Some(id) = self.questions.remove(&native_id) {
                 let engine = self.engine.clone();
-                cancels.push(chain.with(async move { engine.cancel(&id, cause).await }));
+                cancels.push(chain.with(async move { engine.questions.cancel(&id, cause).await }));
             }
         }
         for question in try_join_all(cancels).await? {
@@ -136,7 +136,7 @@ impl Attendant {
             Heard::Withdrawn { native_id, cause } => self.withdraw(vec![(native_id, cause)]).await?,
             Heard::AnsweredElsewhere { native_id, how } => {
                 if let Some(id) = self.questions.remove(&native_id) {
-                    let question = self.engine.elsewhere(&id, how).await?;
+                    let question = self.engine.questions.elsewhere(&id, how).await?;
                     self.not_to_be_said(question);
                 }
             }
@@ -153,12 +153,12 @@ impl Attendant {
             Heard::SessionEnded { native_id, cause } => {
                 let session = self.session_of(Some(&native_id));
                 if session != self.main.id {
-                    self.engine.end_session(&session, cause).await?;
+                    self.engine.sessions.end(&session, cause).await?;
                 }
             }
             Heard::Failed { step, detail } => self.ending = Some(format!("{step}: {detail}")),
             Heard::Incomplete { detail } => {
-                self.engine.source_state(&self.source.id, SourceState::Connected, Some(detail)).await?;
+                self.engine.sources.set_state(&self.source.id, SourceState::Connected, Some(detail)).await?;
             }
             Heard::FirstPrompt(bytes) => self.pipeline.following.to_write.push(Words::first_prompt(bytes)),
             Heard::Closing { native_id, bytes } => {
@@ -196,7 +196,7 @@ impl Attendant {
         let native_id = asked.native_id.clone();
         let road = if self.served.is_some() { SERVED_ROAD } else { ROAD };
         let question = self.question_from(asked, road);
-        let taken = self.engine.hear(question).await;
+        let taken = self.engine.questions.ask_as_agent(question).await;
         self.took_question(native_id, taken)
     }
 
@@ -304,7 +304,7 @@ impl Attendant {
             managed: true,
             at: now(),
         };
-        let session = self.engine.see_session(seen).await?;
+        let session = self.engine.sessions.see(seen).await?;
         self.sessions.insert(native_id, session.id.clone());
         if session.id == self.main.id {
             self.main = session;

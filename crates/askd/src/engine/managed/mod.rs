@@ -40,10 +40,6 @@ pub use start::{StartError, StartRequest};
 
 use super::{Engine, EngineError};
 
-/// The kind of source that a managed agent is.
-pub(super) const MANAGED: &str = "managed";
-/// The kind of source that an ACP server is.
-pub(super) const ACP: &str = "acp";
 /// Wishes that wait for one attendant.
 const COMMANDS: usize = 64;
 

@@ -5,9 +5,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use askd_core::Session;
-use askd_core::session::Activity;
-
 use super::registry::{Registered, is_managed, later};
 use super::session::Conversation;
 use crate::engine::{Engine, EngineError};
@@ -46,7 +43,10 @@ impl Engine {
         let activities =
             holders.values().filter_map(|holder| Some((holder.session_id.clone(), holder.activity()?)));
         let activities = activities.collect();
-        self.inner.observed.memory().activities = activities;
+        let source = self.inner.observed.memory().source.clone();
+        if let Some(source) = source {
+            self.sessions.set_activities(source, activities);
+        }
         Ok(living)
     }
 
@@ -71,16 +71,4 @@ impl Engine {
         }
         Ok(true)
     }
-
-    /// Fills in what the agents of sessions do now.
-    pub(in crate::engine) fn with_activities(&self, sessions: &mut [Session]) {
-        let memory = self.inner.observed.memory();
-        let Some(source) = &memory.source else { return };
-        for session in sessions.iter_mut().filter(|session| session.live && session.source_id == *source) {
-            session.activity = memory.activities.get(&session.native_id).cloned();
-        }
-    }
 }
-
-/// What sessions do now, by the agent's own name of each.
-pub(super) type Activities = HashMap<String, Activity>;

@@ -77,7 +77,7 @@ impl Engine {
         let exchanged = self.exchanged(id, tool, &input, went).await?;
         let id = exchanged.as_ref().unwrap_or(id);
         let ours = self.our_answer(id).await?;
-        self.elsewhere(id, went_on(tool, &input, went, ours.as_ref())).await?;
+        self.questions.elsewhere(id, went_on(tool, &input, went, ours.as_ref())).await?;
         self.inner.observed.forget(id);
         Ok(())
     }

@@ -14,9 +14,9 @@ use askd_store::{ClaimedDelivery, Store, StoreError};
 
 use super::identity::of_native;
 use super::keys::{Leaves, look_at, type_answer};
-use super::road::{is_told, may_type};
+use super::road::{describe, is_told, may_type};
 use super::{COMES_WITHIN, HOOK, HookPresence, Observed};
-use crate::engine::{Carried, Mouth, Said};
+use crate::engine::{Carried, DeliveryTarget, Said};
 
 /// Between two looks whether a hook has come.
 const LOOK: Duration = Duration::from_millis(100);
@@ -152,14 +152,14 @@ impl HookMouth {
 }
 
 #[async_trait]
-impl Mouth for HookMouth {
+impl DeliveryTarget for HookMouth {
     /// A hook prints once and ends, and the program takes one decision per call: a second copy cannot do harm. Keys are pressed only
     /// where the question is still on the screen.
     fn redeliver(&self) -> Redeliver {
         Redeliver::Safe
     }
 
-    async fn carries(
+    async fn can_carry(
         &self,
         question: &Question,
         settlement: &Settlement,
@@ -186,7 +186,7 @@ impl Mouth for HookMouth {
         }
     }
 
-    async fn speak(&self, delivery: &ClaimedDelivery) -> Said {
+    async fn deliver(&self, delivery: &ClaimedDelivery) -> Said {
         match self.observed.presence(&delivery.question) {
             // The hook's own request sees the outcome, prints it and says so; the claim ends with that word.
             HookPresence::Waits => Said::Unknown,
@@ -201,6 +201,14 @@ impl Mouth for HookMouth {
 
     async fn was_written(&self, _: &ClaimedDelivery) -> Option<bool> {
         None
+    }
+
+    fn describes(&self) -> bool {
+        true
+    }
+
+    async fn describe(&self, questions: &mut [Question]) -> Result<(), StoreError> {
+        describe(&self.observed, &*self.store, questions).await
     }
 }
 

@@ -46,7 +46,7 @@ impl Engine {
     pub fn observe(&self, config: Option<PathBuf>) {
         // What is there is noted before this returns: whatever comes afterwards is news.
         let watch = Watch::new(self.clone(), config);
-        self.spawn(|_| watch.run());
+        self.tasks.spawn(watch.run());
     }
 }
 
@@ -234,7 +234,7 @@ impl Watch {
         let trouble = self.trouble.clone().map(|why| {
             format!("its transcripts are looked at once a second instead of watched, because {why}")
         });
-        match self.engine.source_state(&source, SourceState::Connected, trouble).await {
+        match self.engine.sources.set_state(&source, SourceState::Connected, trouble).await {
             Ok(()) => self.told_trouble = self.trouble.clone(),
             Err(error) => tracing::error!(%error, "cannot note how well Claude Code's transcripts are heard"),
         }

@@ -8,14 +8,10 @@ use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use askd_core::delivery::{Delivery, DeliveryInput};
-use askd_core::{Question, QuestionId, RejectMode, Right, Session, SessionId, Settlement};
+use askd_core::{Question, QuestionId, RejectMode, Right, Session, Settlement};
 
-use super::managed::HeldSettings;
-use super::questions::Caller;
-use super::{Engine, EngineError, StartError, now};
-
-/// The newest sessions, which are looked through for the conversation that an agent is started to go on with.
-const LOOKED_THROUGH: usize = 1000;
+use crate::engine::managed::HeldSettings;
+use crate::engine::{Caller, Engine, EngineError, StartError, now};
 
 /// Where a conversation goes on.
 enum GoesOn {
@@ -26,7 +22,7 @@ enum GoesOn {
 
 /// Questions whose answers are being said as messages at this moment: of two who want it said, one says it.
 #[derive(Default)]
-pub(super) struct Saying(Mutex<HashSet<QuestionId>>);
+pub(in crate::engine) struct Saying(Mutex<HashSet<QuestionId>>);
 
 /// The turn of one who says an answer, until it is dropped.
 struct Turn<'a> {
@@ -53,7 +49,7 @@ impl Drop for Turn<'_> {
 }
 
 /// The outcome as a person would type it; none where words cannot say it: an interrupt, or what nobody else may read.
-pub(super) fn as_message(question: &Question, settlement: &Settlement) -> Option<String> {
+fn as_message(question: &Question, settlement: &Settlement) -> Option<String> {
     match settlement {
         Settlement::Rejected { mode: RejectMode::Decline, reason } => Some(
             reason.clone().unwrap_or_else(|| "I do not want to answer that; go on without it.".to_owned()),
@@ -81,12 +77,6 @@ pub(super) fn as_message(question: &Question, settlement: &Settlement) -> Option
 }
 
 impl Engine {
-    /// What a person types to go on with the conversation of a session whose process is gone.
-    pub(super) fn resume_command(&self, session: &Session) -> Option<String> {
-        let adapter = self.inner.managed.settings.registry.get(&session.agent)?;
-        adapter.resume_command(&session.native_id).filter(|_| session.native_id != session.id.as_str())
-    }
-
     /// Says an answer that did not reach its agent as the next message of its conversation; gives the session that got it.
     pub async fn send_as_message(&self, caller: &Caller, id: &QuestionId) -> Result<Session, StartError> {
         caller.needs(Right::Answer)?;
@@ -148,17 +138,5 @@ impl Engine {
             (Some(session), true) => GoesOn::In(Box::new(session)),
             (Some(_), false) => GoesOn::InSeveral,
         })
-    }
-
-    /// The sessions that an agent calls by this name.
-    pub(super) async fn conversation_named(
-        &self,
-        agent: &str,
-        native_id: &str,
-    ) -> Result<Vec<SessionId>, EngineError> {
-        let all = self.store().sessions(None, LOOKED_THROUGH).await?;
-        let named =
-            all.into_iter().filter(|session| session.agent == agent && session.native_id == native_id);
-        Ok(named.map(|session| session.id).collect())
     }
 }

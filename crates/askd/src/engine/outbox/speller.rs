@@ -1,33 +1,31 @@
 //! Whether an outcome can be put into an agent's own words, found out before it is stored.
 //!
 //! In: a question and how it shall end. Out: [`Carried`]. A codec makes its words from the stored request alone, so one that has
-//! heard nothing knows as much as the one that talks to the agent, and nobody has to wait for that agent.
+//! heard nothing knows as much as the one that talks to the agent, and no caller has to wait for that agent.
 
 use std::sync::Arc;
 
-use askd_adapters::{Codec, Unspeakable};
+use askd_adapters::{Codec, Registry, Unspeakable};
 use askd_core::{Question, Settlement};
 use askd_store::{Store, StoreError};
 use serde_json::value::RawValue;
 
-use super::{Carried, Engine};
+use super::Carried;
 
-pub(super) struct Speller {
+pub(in crate::engine) struct Speller {
     /// Absent where the agent is not known any more: then only its delivery can tell.
     codec: Option<Box<dyn Codec>>,
     store: Arc<dyn Store>,
 }
 
-impl Engine {
-    pub(super) fn speller(&self, agent: &str, by_acp: bool) -> Speller {
-        let adapter = self.inner.managed.settings.registry.running(agent, by_acp);
-        let codec = adapter.and_then(|adapter| adapter.conversation()).ok();
-        Speller { codec, store: Arc::clone(&self.inner.store) }
-    }
-}
-
 impl Speller {
-    pub(super) async fn carries(
+    pub(super) fn new(registry: &Registry, store: Arc<dyn Store>, agent: &str, by_acp: bool) -> Self {
+        let adapter = registry.running(agent, by_acp);
+        let codec = adapter.and_then(|adapter| adapter.conversation()).ok();
+        Self { codec, store }
+    }
+
+    pub(in crate::engine) async fn carries(
         &self,
         question: &Question,
         settlement: &Settlement,

@@ -1,10 +1,10 @@
-//! Which source has told a question, for servers that are heard by two roads: by their port, and by their plugin.
+//! `QuestionOwners`: which source has told a question, for servers that are heard by two channels: by their port, and by their plugin.
 //!
 //! In: a source and the agent's own name of a question. Out: whether it is that source's to tell. The first keeps it until
 //! it is let go.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use askd_core::{Source, SourceId};
 
@@ -14,8 +14,8 @@ const REMEMBERED: usize = 4096;
 /// The agent and its own name of the question.
 type Name = (String, String);
 
-#[derive(Default)]
-pub(super) struct Told(Mutex<Tellers>);
+#[derive(Clone, Default)]
+pub(in crate::engine) struct QuestionOwners(Arc<Mutex<Tellers>>);
 
 #[derive(Default)]
 struct Tellers {
@@ -23,9 +23,9 @@ struct Tellers {
     order: VecDeque<Name>,
 }
 
-impl Told {
-    /// Whether the question is this source's to tell: nobody else has told it.
-    pub(super) fn claim(&self, source: &Source, native_id: &str) -> bool {
+impl QuestionOwners {
+    /// Whether the question is this source's to tell: no other has told it.
+    pub(in crate::engine) fn claim(&self, source: &Source, native_id: &str) -> bool {
         let mut tellers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let name = (source.agent.clone(), native_id.to_owned());
         if let Some(teller) = tellers.by.get(&name) {
@@ -42,7 +42,7 @@ impl Told {
     }
 
     /// The source is gone: others may tell what it had told.
-    pub(super) fn release(&self, source: &SourceId) {
+    pub(in crate::engine) fn release(&self, source: &SourceId) {
         let mut tellers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Tellers { by, order } = &mut *tellers;
         by.retain(|_, teller| teller != source);
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn the_first_road_tells_a_question_until_it_is_gone() {
-        let (told, port, plugin) = (Told::default(), source(1), source(2));
+        let (told, port, plugin) = (QuestionOwners::default(), source(1), source(2));
         assert!(told.claim(&port, "que_1"));
         assert!(told.claim(&port, "que_1"), "the same again is the same");
         assert!(!told.claim(&plugin, "que_1"));
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn what_is_remembered_has_a_bound() {
-        let (told, port) = (Told::default(), source(1));
+        let (told, port) = (QuestionOwners::default(), source(1));
         (0..=REMEMBERED).for_each(|n| assert!(told.claim(&port, &n.to_string())));
         assert!(told.claim(&source(2), "0"), "the oldest is forgotten");
         assert!(!told.claim(&source(2), "9"));
