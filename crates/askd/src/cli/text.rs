@@ -100,7 +100,8 @@ fn show_csi(chars: &mut Chars<'_>, out: &mut String) {
 }
 
 fn show_unless(is_paint: bool, between: String, last: Option<char>, out: &mut String) {
-    if !is_paint && !(between.is_empty() && last.is_none()) {
+    let is_nothing = between.is_empty() && last.is_none();
+    if !(is_paint || is_nothing) {
         out.extend(['‹'].into_iter().chain(between.chars()).chain(last).chain(['›']));
     }
 }
