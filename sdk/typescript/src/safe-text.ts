@@ -21,7 +21,7 @@ const SEQUENCES = new RegExp([STRING, PAINT, OTHER].join("|"), "g");
 const LINE_BREAKS = /\r\n?|[\u0085\u2028\u2029]/g;
 const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g;
 
-/** Characters that may be drawn as emoji, in blocks; `crates/askd/src/cli/text.rs` has the same. */
+/** Characters that may be drawn as emoji, in blocks; `crates/cli/src/text.rs` has the same. */
 const PICTOGRAPH =
   "[\\u00a9\\u00ae\\u203c\\u2049\\u2122\\u2139\\u2190-\\u21ff\\u2300-\\u23ff\\u24c2\\u25a0-\\u27bf\\u2900-\\u297f\\u2b00-\\u2bff\\u3030\\u303d\\u3297\\u3299\\u{1f000}-\\u{1faff}]";
 
