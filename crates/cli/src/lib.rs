@@ -19,6 +19,8 @@ pub mod ids;
 pub mod inside_agent;
 mod keystrokes;
 pub mod list;
+#[cfg(test)]
+mod meant_tests;
 pub mod open;
 mod picks;
 mod prompt;
