@@ -6,6 +6,7 @@
 //! Uses every crate. Never here: a rule about questions, a route, a protocol.
 
 mod args;
+mod attributes;
 mod dispatch;
 mod doctor;
 mod doctor_claude;
