@@ -51,13 +51,13 @@ export async function explain(error: unknown, hub: string, isKnown = false): Pro
         }
       : {
           code: "not_logged_in",
-          text: "The hub does not know this token. Make one: askd token create",
+          text: "The hub does not know this token. Make one: askd token create --right answer",
           isTemporary: false,
         };
   }
   if (error instanceof ForbiddenError) {
     if (error.code === "origin_not_allowed") return { code: "origin_not_allowed", text: allow(), isTemporary: false };
-    const text = `This token is not allowed to do that: ${said}. Make one that may: askd token create --rights read,answer`;
+    const text = `This token is not allowed to do that: ${said}. Make one that may: askd token create --right answer`;
     return { code: "wrong_right", text, isTemporary: false };
   }
   if (error instanceof NotFoundError) return { code: "not_found", text: said, isTemporary: false };
