@@ -167,6 +167,65 @@ async fn long_half_and_odd_lines_are_told_as_they_are() {
 }
 
 #[tokio::test]
+async fn a_hub_that_acknowledges_in_time_costs_no_file() {
+    let held = Held::start("while read -r l; do echo \"$l\"; done").await;
+    let mut hub = held.attach(0).await;
+    for n in 1..=200u64 {
+        hub.connection.write(n, None, format!("{n}\n").into()).await.unwrap();
+        assert_eq!(line(&mut hub.events).await, (n, n.to_string()));
+        hub.connection.ack(n);
+        hub.connection.flush().await.unwrap();
+    }
+    let status = within(async {
+        loop {
+            let status = status(held.folder()).await.unwrap();
+            if status.acked_line == 200 {
+                return status;
+            }
+        }
+    })
+    .await;
+    assert_eq!(status.buffered_bytes, 0);
+    assert_eq!(std::fs::read_dir(held.folder().buffer()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn the_lines_of_a_hub_that_goes_are_on_disk() {
+    use askd_adapters::transport::holder::leftover;
+    let held = Held::start("seq 1 10; sleep 600").await;
+    let mut hub = held.attach(0).await;
+    lines(&mut hub.events, 10).await;
+    drop(hub);
+    until("the lines to be on disk", || leftover(held.folder(), 0, 20).unwrap().lines.len() == 10).await;
+}
+
+#[tokio::test]
+async fn a_killed_holder_loses_only_lines_that_no_hub_acknowledged() {
+    use askd_adapters::transport::holder::leftover;
+    let held = Held::start("trap '' PIPE; seq 1 10; while :; do sleep 600; done").await;
+    let mut hub = held.attach(0).await;
+    lines(&mut hub.events, 10).await;
+    hub.connection.ack(6);
+    hub.connection.flush().await.unwrap();
+    kill_process(pid(held.handle.holder_pid), Signal::KILL).unwrap();
+    held.gone().await;
+    // What is left is a run of the lines behind the acknowledged ones, which the hub has stored.
+    let left = leftover(held.folder(), 6, 20).unwrap();
+    let numbers: Vec<u64> = left.lines.iter().map(|line| line_number(line)).collect();
+    assert!(numbers == [] as [u64; 0] || numbers == [7, 8, 9, 10], "{numbers:?}");
+    let found = askd_adapters::transport::holder::list(held.data()).unwrap();
+    assert!(askd_adapters::transport::holder::end_leftover(&found[0], Signal::KILL).unwrap());
+}
+
+fn line_number(line: &askd_adapters::transport::holder::protocol::ToHub) -> u64 {
+    use askd_adapters::transport::holder::protocol::ToHub;
+    match line {
+        ToHub::Line { n, .. } | ToHub::Oversized { n, .. } => *n,
+        other => panic!("no line: {other:?}"),
+    }
+}
+
+#[tokio::test]
 async fn a_line_of_megabytes_arrives_whole() {
     let held = Held::start("head -c 9000000 /dev/zero | tr '\\0' y; echo; echo after").await;
     let mut hub = held.attach(0).await;
@@ -181,6 +240,8 @@ async fn the_lines_of_a_killed_holder_can_still_be_read() {
     let held = Held::start("trap '' PIPE; seq 1 10; while :; do sleep 600; done").await;
     let mut hub = held.attach(0).await;
     lines(&mut hub.events, 10).await;
+    // The hub acknowledges nothing: after a second in memory the lines are on disk.
+    until("the lines to be on disk", || leftover(held.folder(), 0, 20).unwrap().lines.len() == 10).await;
     kill_process(pid(held.handle.holder_pid), Signal::KILL).unwrap();
     held.gone().await;
 

@@ -83,6 +83,26 @@ fn ending_a_session_ends_every_process_of_it_however_stubborn() {
 }
 
 #[test]
+fn a_killed_holder_ends_its_session_and_says_that_lines_may_be_missing() {
+    let stage = Stage::new();
+    let session = stage.start(&json!({ "agent": "mock", "prompt": "question" }));
+    let question = stage.open_question(&session);
+    let holder = stage.holders().into_iter().next().expect("a holder");
+    let agent = holder["agentPid"].as_i64().unwrap();
+    let pid = i32::try_from(holder["holderPid"].as_i64().unwrap()).unwrap();
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let cause = eventually("the question is over", || {
+        let question = stage.question(&question);
+        (question["status"] == "cancelled").then(|| question["outcome"]["cause"].clone())
+    });
+    assert_eq!(cause["type"], "sourceLost");
+    let detail = cause["detail"].as_str().unwrap();
+    assert!(detail.contains("the lines that the agent wrote in its last second may be missing"), "{detail}");
+    eventually("the agent is gone", || (!live::is_alive(agent)).then_some(()));
+}
+
+#[test]
 fn detaching_a_managed_source_ends_its_agent() {
     let stage = Stage::new();
     let session = stage.start(&json!({ "agent": "mock", "prompt": "question" }));

@@ -5,6 +5,7 @@
 mod answer;
 mod args;
 mod attach;
+mod attributes;
 pub mod conversation;
 mod doctor;
 mod doctor_claude;
@@ -20,6 +21,8 @@ mod install;
 mod install_opencode;
 mod keystrokes;
 mod list;
+#[cfg(test)]
+mod meant_tests;
 mod open;
 mod picks;
 mod prompt;

@@ -9,11 +9,11 @@ use std::{
 use rustix::process::Signal;
 
 use super::{
-    buffer::segments_in,
     folder::{ExitRecord, Folder, FolderError, Running, boot_id, io_at},
     journal::{Completed, look_up},
     protocol::{Decoded, FrameDecoder, ProbeResult, ToHub},
     spec::{HolderId, HolderSpec},
+    spill::segments_in,
 };
 use crate::transport::process::{ProcessFacts, facts, signal_same};
 

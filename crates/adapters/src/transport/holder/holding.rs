@@ -12,7 +12,7 @@ use std::{
 
 use super::{
     agent::{Agent, Scope},
-    buffer::{Cursor, DiskBuffer},
+    backlog::{Backlog, Cursor},
     folder::{ExitRecord, ExitWhy, Folder},
     journal::Journal,
     link::Link,
@@ -43,7 +43,7 @@ pub(super) struct Holding {
     lines: LineSplitter,
     /// What a read is read into.
     chunk: Vec<u8>,
-    buffer: DiskBuffer,
+    backlog: Backlog,
     /// The disk did not take the lines; when to try again.
     disk_again: Option<(Instant, String)>,
     journal: Journal,
@@ -72,7 +72,7 @@ impl Holding {
         Self {
             lines: LineSplitter::new(spec.limits.max_line_bytes),
             chunk: vec![0; output::READ_BYTES],
-            buffer: DiskBuffer::new(folder.buffer(), spec.limits.buffer_bytes),
+            backlog: Backlog::new(folder.buffer(), spec.limits.buffer_bytes),
             disk_again: None,
             journal,
             writes: WriteQueue::default(),
@@ -136,7 +136,7 @@ impl Holding {
     fn may_go(&mut self, now: Instant) -> bool {
         let gone = self.exited.is_some() && self.agent.is_over();
         let (Some(end), true) = (&self.end, gone) else { return false };
-        if self.buffer.all_acked() || end.discard {
+        if self.backlog.all_acked() || end.discard {
             let Some(hub) = &self.hub else { return true };
             let by = *self.leave_by.get_or_insert(now + FAREWELL);
             return (hub.exit_told && hub.link.unsent() == 0) || now >= by;
@@ -155,7 +155,8 @@ impl Holding {
     /// When `proceed` is to be called at the latest.
     pub(super) fn wake_at(&self) -> Option<Instant> {
         let disk = self.disk_again.as_ref().map(|(again, _)| *again);
-        [self.agent.wake_at(), self.linger_ends(), disk, self.leave_by].into_iter().flatten().min()
+        let spill = self.backlog.spill_at().filter(|_| disk.is_none());
+        [self.agent.wake_at(), self.linger_ends(), disk, spill, self.leave_by].into_iter().flatten().min()
     }
 }
 

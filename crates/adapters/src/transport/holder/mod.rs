@@ -1,18 +1,18 @@
 //! The holder: a small process between the hub and one managed agent, so that a restart of the hub ends no agent.
 //!
 //! `spec` and `folder` say what is started and where it lives, `protocol` what both sides say. `serve` is the holder
-//! process: it waits, `holding` reacts, with its parts `agent`, `buffer`, `journal`, `stdin`, `stderr`, `link`. `spawn`,
+//! process: it waits, `holding` reacts, with its parts `agent`, `backlog`, `spill`, `journal`, `stdin`, `stderr`, `link`. `spawn`,
 //! `client` and `find` are the hub's side.
 //!
 //! ```text
 //!  hub (tokio) == Unix socket, frames ==> holder (one thread, poll) == stdin, stdout, stderr ==> agent (own group)
-//!                                          |- buffer/   lines that the hub has not acknowledged
+//!                                          |- buffer/   lines that the hub has not acknowledged, where memory may not keep them
 //!                                          |- journal   deliveries: begun, done
 //!                                          '- exit.json how the agent ended
 //! ```
 
 mod agent;
-mod buffer;
+mod backlog;
 mod client;
 mod find;
 mod folder;
@@ -23,6 +23,7 @@ pub mod protocol;
 mod serve;
 mod spawn;
 mod spec;
+mod spill;
 mod stderr;
 mod stdin;
 

@@ -16,6 +16,9 @@ use super::END_PATIENCE;
 use super::attendant::{Attendant, Over};
 use crate::engine::EngineError;
 
+/// Lines that the hub had not acknowledged may have been in the holder's memory.
+const HOLDER_KILLED: &str =
+    "the holder of the agent was killed; the lines that the agent wrote in its last second may be missing";
 /// Lines of a dead holder that are read at once.
 const LEFTOVER_LINES: usize = 1024;
 /// How often is looked whether something has gone, and how many times.
@@ -39,7 +42,7 @@ impl Attendant {
         if let Some(found) = &found {
             end_orphan(found).await;
         }
-        // What the agent had said and no hub had heard is still on the disk.
+        // The lines that no hub has heard, as far as the holder wrote them to the disk.
         self.recall_lines(u64::MAX).await?;
         let mut after = 0;
         while let Ok(left) = leftover(&folder, after, LEFTOVER_LINES) {
@@ -54,9 +57,9 @@ impl Attendant {
         match found.and_then(|found| found.exit) {
             Some(record) => self.agent_gone(&record).await?,
             None => {
-                let resume = self.engine.resume_command(&self.main);
+                let resume = self.engine.agents.resume_command(&self.main);
                 let how = resume.map(|resume| format!("; go on with: {resume}")).unwrap_or_default();
-                let detail = format!("the holder of the agent was killed{how}");
+                let detail = format!("{HOLDER_KILLED}{how}");
                 let cause = Cause::SourceLost { detail: Some(detail) };
                 self.end(&cause).await?;
             }
@@ -72,7 +75,7 @@ impl Attendant {
                 code: record.exit.code,
                 signal: record.exit.signal,
                 stderr: record.stderr_tail.clone(),
-                resume: self.engine.resume_command(&self.main),
+                resume: self.engine.agents.resume_command(&self.main),
             },
         };
         self.end(&cause).await
@@ -81,7 +84,7 @@ impl Attendant {
     /// Everything that the agent said is stored.
     async fn end(&mut self, cause: &Cause) -> Result<(), EngineError> {
         let told = self.relay_end(cause);
-        self.engine.end_source_telling(&self.source.id, cause.clone(), told).await?;
+        self.engine.sources.end_telling(&self.source.id, cause.clone(), told).await?;
         self.relay_gone(cause).await
     }
 

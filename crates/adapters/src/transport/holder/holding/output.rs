@@ -1,5 +1,5 @@
-//! The agent's mouth: its lines to the disk, its stderr to the tail, and its last words. In: readable pipes. Out: numbered
-//! lines in the buffer, and in the end the record of how the agent ended.
+//! The output of the agent: lines to the backlog, stderr to the tail, and the rest of both when the agent has ended.
+//! In: readable pipes. Out: numbered lines in the backlog, and in the end the record of how the agent ended.
 
 use std::{
     io::{self, Read},
@@ -10,15 +10,15 @@ use super::{super::folder::ExitRecord, Holding, now_ms};
 
 /// One read of the agent's output: a whole pipe of the usual size.
 pub(super) const READ_BYTES: usize = 64 * 1024;
-/// What is read beyond the buffer's limit when the agent has ended: more than a pipe can hold for an ordinary user.
+/// What is read beyond the backlog's limit when the agent has ended: more than a pipe can hold for an ordinary user.
 const LAST_WORDS_BYTES: usize = 16 * 1024 * 1024;
-/// Between two attempts to write the buffer to a full disk.
+/// Between two attempts to write the backlog to a full disk.
 const DISK_AGAIN: Duration = Duration::from_secs(1);
 
 impl Holding {
     /// Whether the agent's stdout may be read.
     pub(in super::super) fn wants_lines(&self) -> bool {
-        self.agent.stdout.is_some() && self.disk_again.is_none() && self.buffer.has_room()
+        self.agent.stdout.is_some() && self.disk_again.is_none() && self.backlog.has_room()
     }
 
     /// Reads what the agent has said, one pipe full at most.
@@ -31,20 +31,26 @@ impl Holding {
         self.keep_lines(now);
     }
 
-    /// Moves whole lines to the disk, as far as there is room.
+    /// Moves whole lines to the backlog, as far as there is room, and those to the disk that memory may not keep.
     pub(super) fn keep_lines(&mut self, now: Instant) {
+        if self.backlog.memory_is_empty() {
+            // The hub has acknowledged what the disk did not take.
+            self.disk_again = None;
+        }
         if self.disk_again.as_ref().is_some_and(|(again, _)| now < *again) {
             return;
         }
-        while self.buffer.has_room() {
+        while self.backlog.has_room() {
             let Some(line) = self.lines.pop() else { break };
-            self.buffer.stage(line);
+            self.backlog.push(line, now);
         }
-        self.flush_buffer(now);
+        if self.hub.is_none() || self.disk_again.is_some() || self.backlog.must_spill(now) {
+            self.spill(now);
+        }
     }
 
-    fn flush_buffer(&mut self, now: Instant) {
-        self.disk_again = self.buffer.flush().err().map(|error| (now + DISK_AGAIN, error.to_string()));
+    fn spill(&mut self, now: Instant) {
+        self.disk_again = self.backlog.spill().err().map(|error| (now + DISK_AGAIN, error.to_string()));
     }
 
     pub(in super::super) fn read_stderr(&mut self) {
@@ -66,16 +72,17 @@ impl Holding {
             read_in_all += read;
             self.lines.push(&self.chunk[..read]);
             while let Some(line) = self.lines.pop() {
-                self.buffer.stage(line);
+                self.backlog.push(line, now);
             }
         }
         while let Some(line) = self.lines.pop() {
-            self.buffer.stage(line);
+            self.backlog.push(line, now);
         }
         if let Some(line) = self.lines.finish() {
-            self.buffer.stage(line);
+            self.backlog.push(line, now);
         }
-        self.flush_buffer(now);
+        // An orderly exit: whatever becomes of the hub, the next one finds the lines.
+        self.spill(now);
         let mut read_in_all = 0;
         while read_in_all < LAST_WORDS_BYTES {
             let Some(read) = read_some(self.agent.stderr.as_mut(), &mut self.chunk).filter(|read| *read > 0)

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::{
     super::{
-        buffer::Cursor,
+        backlog::Cursor,
         folder::ExitWhy,
         journal::Completed,
         link::{Link, LinkError},
@@ -20,7 +20,7 @@ use super::{
 impl Holding {
     /// A connection has said `Hello`: it becomes the hub, whoever was it before. The refused one gets told why.
     pub(in super::super) fn greet(&mut self, mut link: Link, hello: &Hello) {
-        let next_line = self.buffer.next();
+        let next_line = self.backlog.next();
         let agreed = agree(hello).and_then(|version| {
             if hello.after >= next_line {
                 return Err(Refusal::AfterTheEnd { after: hello.after, next_line });
@@ -42,7 +42,7 @@ impl Holding {
         link.greeted();
         self.connection += 1;
         self.alone_since = None;
-        let first_line = self.buffer.first();
+        let first_line = self.backlog.first();
         let welcome = Welcome {
             version,
             holder_pid: own_pid(),
@@ -78,7 +78,7 @@ impl Holding {
             ToHolder::Ack { through } => {
                 let sent = self.hub.as_ref().map_or(0, |hub| hub.cursor.line - 1);
                 // A segment that cannot be removed costs space, not lines.
-                let _ = self.buffer.ack(through.min(sent));
+                let _ = self.backlog.ack(through.min(sent));
             }
             ToHolder::Write { tag, delivery, bytes } => {
                 let result = self.take_write(tag, delivery.clone(), bytes);
@@ -121,12 +121,12 @@ impl Holding {
         let Some(hub) = &mut self.hub else { return Ok(()) };
         hub.link.flush();
         while let Some((budget, out)) = hub.link.room_for_lines() {
-            if !self.buffer.read(&mut hub.cursor, budget, out)? {
+            if !self.backlog.read(&mut hub.cursor, budget, out)? {
                 break;
             }
             hub.link.flush();
         }
-        let all_sent = hub.cursor.line == self.buffer.next();
+        let all_sent = hub.cursor.line == self.backlog.next();
         if let Some(exit) = &self.exited
             && !hub.exit_told
             && all_sent
@@ -145,11 +145,11 @@ impl Holding {
             agent_pid: self.agent.pid,
             exited: self.agent.exit().is_some(),
             hub_attached: self.hub.is_some(),
-            first_line: self.buffer.first(),
-            next_line: self.buffer.next(),
-            acked_line: self.buffer.acked(),
-            buffered_bytes: self.buffer.bytes(),
-            buffer_limit: self.buffer.limit(),
+            first_line: self.backlog.first(),
+            next_line: self.backlog.next(),
+            acked_line: self.backlog.acked(),
+            buffered_bytes: self.backlog.bytes(),
+            buffer_limit: self.backlog.limit(),
             queued_write_bytes: self.writes.bytes() as u64,
             deliveries: self.journal.len() as u64,
             open_questions: self.open_questions,
