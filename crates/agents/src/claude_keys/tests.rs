@@ -340,13 +340,25 @@ proptest::proptest! {
     }
 }
 
-/// A dialog of 2.1.325 with the second question of two, as it is drawn: what stands behind the options, and in the row of own words.
-fn second_of_two(rows: &str) -> Screen {
+/// A dialog of 2.1.325 with one of two questions, as it is drawn.
+fn one_of_two(question: &str, rows: &str) -> Screen {
     Screen::read(&format!(
-        "←  ☒ H  ☐ H  ✔ Submit  →\n\nAnd?\n\n{rows}\n{}\n  4. Chat about this\n\n\
+        "←  ☒ H  ☐ H  ✔ Submit  →\n\n{question}\n\n{rows}\n{}\n  4. Chat about this\n\n\
          Enter to select · Tab/Arrow keys to navigate · Esc to cancel\n",
         "─".repeat(60)
     ))
+}
+
+fn second_of_two(rows: &str) -> Screen {
+    one_of_two("And?", rows)
+}
+
+/// At the second question; in the first one the words were there already.
+fn at_the_second() -> Steering {
+    let mut steering = Steering::new(two());
+    let first = one_of_two("Which?", "  1. A\n     a\n  2. B\n     b\n❯ 3. own words");
+    assert_eq!(steering.next(&first), Step::Press(Key::Enter));
+    steering
 }
 
 fn two() -> Goal {
@@ -367,7 +379,7 @@ fn own_words_are_taken_back_only_where_they_were_typed_by_us() {
     let left = second_of_two("❯ 1. A\n     a\n  2. B\n     b\n  3. own words ✔");
     let untouched = Steering::new(two());
     assert_eq!(untouched.back(&typed), None, "nothing was pressed, so nothing is taken back");
-    let mut steering = Steering { done: 1, ..Steering::new(two()) };
+    let mut steering = at_the_second();
     assert_eq!(steering.next(&fresh), Step::Press(Key::Down));
     assert_eq!(steering.back(&left), Some(Key::Left), "words that somebody else has typed stay");
     assert_eq!(steering.next(&focused), Step::Type("own words".to_owned()));
@@ -379,8 +391,7 @@ fn own_words_are_taken_back_only_where_they_were_typed_by_us() {
 
 #[test]
 fn a_question_that_was_gone_back_to_is_known_by_its_rows_without_their_marks() {
-    let items = two();
     let chosen = second_of_two("❯ 1. A\n     a\n  2. B ✔\n     b\n  3. Type something. ✔");
-    assert!(Steering::new(items.clone()).is_about(&chosen));
-    assert_eq!(Steering { done: 1, ..Steering::new(items) }.next(&chosen), Step::Press(Key::Down));
+    assert!(Steering::new(two()).is_about(&chosen));
+    assert_eq!(at_the_second().next(&chosen), Step::Press(Key::Down));
 }
