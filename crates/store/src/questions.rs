@@ -157,13 +157,15 @@ pub struct QuestionPage {
 /// How long settled things are kept. `None` keeps everything.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Retention {
+    /// Questions that were settled before this moment, sessions that ended before it and have no question that is kept, and what was said
+    /// in them.
     pub settled_before: Option<Timestamp>,
     /// Sealed answers that their asker first read before this moment are deleted. They cannot be read after [`SECRET_RETRY_MS`] anyway.
     pub secrets_read_before: Option<Timestamp>,
     /// Idempotency keys first used before this moment are forgotten, where the question had ended by then, too; using one again does
     /// not keep it longer.
     pub keys_before: Option<Timestamp>,
-    /// Sources that ended before this moment, and through which no session was ever seen, are forgotten.
+    /// Sources that ended before this moment, and of which no session is kept, are forgotten.
     pub sources_ended_before: Option<Timestamp>,
 }
 
