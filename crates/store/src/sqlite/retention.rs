@@ -1,4 +1,4 @@
-//! Deletes what the retention no longer keeps, a batch at a time.
+//! Deletes data beyond the retention, one batch at a time.
 
 use rusqlite::params;
 use rusqlite::types::Value;
@@ -11,7 +11,7 @@ use super::writer::Tx;
 use crate::StoreResult;
 use crate::questions::Retention;
 
-/// Questions deleted in one transaction, so that the retention never holds up an answer for long.
+/// Questions deleted in one transaction, so that the retention never delays an answer for long.
 const PRUNE_BATCH: i64 = 500;
 
 /// Pages that are given back to the disk in one transaction.
