@@ -58,13 +58,13 @@ pub enum Stop {
 
 #[derive(Debug, Clone)]
 pub struct Steering {
-    pub(super) goal: Goal,
+    goal: Goal,
     /// Questions that are finished.
-    pub(super) done: usize,
+    done: usize,
     /// True once a key was needed that changes something.
-    pub(super) has_pressed: bool,
+    has_pressed: bool,
     /// True once own words were typed.
-    pub(super) has_typed: bool,
+    has_typed: bool,
 }
 
 type Next = Result<Step, Stop>;
