@@ -1,10 +1,11 @@
 // <askd-question> as an element of somebody else's page: moved, restyled, translated, many at once, and in trouble.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { before, beforeEach, test } from "node:test";
 
 import { shot, violations } from "./browser.mjs";
-import { addWidgets, foreignPages, serve } from "./foreign.mjs";
+import { addWidgets, foreignPages, pages, SDK, serve } from "./foreign.mjs";
 import { texts } from "./hub.mjs";
 import { AUTH, DIFF, FEATURES, FORM, LAYOUT, PERMISSION, PLAN } from "./samples.mjs";
 import { becomes, hub, quiet, sending, stage, stranger } from "./stage.mjs";
@@ -345,4 +346,23 @@ test("a form says that the hub is back, and nothing was sent by itself", async (
   assert.equal((await hub.question(id)).status, "requested");
   await submit().click();
   await reached("settled");
+});
+
+test("the page with which the documents begin works as it stands there", async () => {
+  const text = readFileSync(`${SDK}../../docs/own-product.md`, "utf8");
+  const [, html] = text.match(/```html\n([\s\S]*?)```/);
+  assert.ok(html.trim().split("\n").length <= 20);
+  const own = html.replaceAll("http://127.0.0.1:2753", hub.url).replace("YOUR TOKEN", hub.token);
+  pages.set("/chat", own);
+  await page.goto(`${origin}/chat`);
+  const { id } = await hub.ask(AUTH);
+  await awake();
+  await page.getByRole("radio", { name: /JWT/ }).check();
+  await submit().click();
+  await page.getByText("Answered by you").waitFor();
+  assert.deepEqual(texts((await hub.question(id)).outcome.answers), [["JWT"]]);
+  // The same file under the name of its content, as `integrity` needs it.
+  const files = await fetch(`${hub.url}/sdk/widget.js`);
+  assert.match(files.headers.get("content-type"), /javascript/);
+  assert.equal(files.headers.get("cache-control"), "no-cache");
 });
