@@ -247,7 +247,8 @@ mod tests {
         assert!(!log.exists());
     }
 
-    /// A fault of askd's own, a row that SQLite refuses: the questions beside it in the same commit are stored, and the store goes on.
+    /// A fault of askd's own, a row that SQLite refuses: the questions beside it in the same commit are
+    /// stored, and the store goes on.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_statement_that_is_refused_fails_its_own_job_alone() {
         let folder = folder();
@@ -293,8 +294,9 @@ mod tests {
         assert!(!contains(folder.path(), &sealed[24..56]));
     }
 
-    /// A crash leaves the files as they are at some moment. A reader keeps SQLite's log from being begun anew, so the log only grows: a
-    /// copy of the database and then of the log has all that was told before the copy was begun.
+    /// A crash leaves the files as they are at some moment. A reader keeps SQLite's log from being begun
+    /// anew, so the log only grows: a copy of the database and then of the log has all that was told before
+    /// the copy was begun.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn after_a_crash_every_acknowledged_write_is_there() {
         const WRITERS: u128 = 8;
@@ -350,7 +352,8 @@ mod tests {
         }
     }
 
-    /// Backups by another program, while the store is busy: each has everything that was acknowledged before it began.
+    /// Backups by another program, while the store is busy: each has everything that was acknowledged before
+    /// it began.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_backup_by_sqlite_beside_a_busy_store_has_every_acknowledged_question() {
         const BACKUPS: usize = 12;

@@ -1,7 +1,8 @@
 //! The story that every store must be able to tell, generic over the trait [`askd_store::Store`].
 //!
-//! In: a [`story::stage::Stage`] that makes a fresh store and opens the same one again. Out: one test per scene and stage.
-//! A chapter is a noun, a scene is a promise. To add a store: implement `Stage`, add one `tell!` line at the end.
+//! In: a [`story::stage::Stage`] that makes a fresh store and opens the same one again. Out: one test per
+//! scene and stage. A chapter is a noun, a scene is a promise. To add a store: implement `Stage`, add one
+//! `tell!` line at the end.
 
 #[cfg(test)]
 mod story {

@@ -1,4 +1,5 @@
-//! A change does not depend on the client that asked for it: clients that go away while the hub writes to a slow disk.
+//! A change does not depend on the client that asked for it: clients that go away while the hub writes to a
+//! slow disk.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,8 +11,8 @@ use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use askd::engine::{Caller, Engine, EngineSettings, ManagedSettings};
-use askd_adapters::Registry;
+use askd_agents::Registry;
+use askd_hub::{Caller, Engine, EngineSettings, ManagedSettings};
 use askd_store::sqlite::SqliteStore;
 
 use crate::common::{Hub, Starting, holders, until, within};

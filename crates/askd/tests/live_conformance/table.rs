@@ -1,12 +1,14 @@
-//! The table of the whole suite, as docs/agents.md shows it. In: descriptors, scripts, scenes and casts. Out: a line per scenario with
-//! the word of each agent, the number of scripts behind it, and whether the real program plays it.
+//! The table of the whole suite, as docs/agents.md shows it. In: descriptors, scripts, scenes and casts. Out:
+//! a line per scenario with the word of each agent, the number of scripts behind it, and whether the real
+//! program plays it.
 //!
-//! Each cell is judged elsewhere: scripts by `codec_conformance` of the adapters, scenes by their own tests here.
+//! Each cell is judged elsewhere: scripts by `codec_conformance` of the adapters, scenes by their own tests
+//! here.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
-use askd_adapters::{Capability, ClaimState, Descriptor, Registry};
+use askd_agents::{Capability, ClaimState, Descriptor, Registry};
 
 use super::{Part, casting, part};
 
@@ -27,7 +29,7 @@ fn word(state: ClaimState) -> &'static str {
 
 /// How many scripts of a suite play a scenario.
 fn scripts(suite: &str, scenario: &str) -> usize {
-    let folder = repository().join("crates/adapters/conformance").join(suite);
+    let folder = repository().join("crates/agents/conformance").join(suite);
     let names = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
     let of_scenario = |name: &str| {
         let stem = name.strip_suffix(".script").unwrap_or(name);

@@ -23,7 +23,7 @@ impl Readers {
         Self { path, idle: Arc::default(), turns: Semaphore::new(READERS) }
     }
 
-    /// Runs `work` on a connection that sees one consistent snapshot.
+    /// Runs `work` on a connection with one consistent snapshot.
     pub(super) async fn read<T, F>(&self, work: F) -> StoreResult<T>
     where
         T: Send + 'static,

@@ -1,4 +1,4 @@
-//! Deletes what the retention no longer keeps, a batch at a time.
+//! Deletes data beyond the retention, one batch at a time.
 
 use rusqlite::params;
 use rusqlite::types::Value;
@@ -10,7 +10,7 @@ use super::writer::Tx;
 use crate::StoreResult;
 use crate::questions::Retention;
 
-/// Questions deleted in one transaction, so that the retention never holds up an answer for long.
+/// Questions deleted in one transaction, so that the retention never delays an answer for long.
 pub(super) const PRUNE_BATCH: i64 = 500;
 
 /// One batch; gives how many questions were deleted.
