@@ -333,6 +333,22 @@ test("every trouble has a code, says what to do, and can be tried again", async 
   await page.getByText(`askd up --allow-origin ${origin.replace("127.0.0.1", "localhost")}`).waitFor();
 });
 
+test("a token that is revoked while the form is open is named, and what was typed is there again with a new one", async () => {
+  const { id } = await hub.ask(FEATURES);
+  const [first, second] = await Promise.all(
+    ["first", "second"].map((name) => hub.call("POST", "/v1/tokens", { name, rights: ["answer"] })),
+  );
+  await addWidgets(page, [{ hub: hub.url, token: first.token, "question-id": id }]);
+  await awake();
+  await page.getByRole("textbox", { name: /What shall it be called/ }).fill("Plog");
+  await hub.call("DELETE", `/v1/tokens/${first.id}`);
+  await page.locator('askd-question[state="failed"][error="token_ended"]').waitFor();
+  await page.getByText("Give this page a new one.").waitFor();
+  await widget().evaluate((one, token) => one.setAttribute("token", token), second.token);
+  await reached("asking");
+  assert.equal(await page.getByRole("textbox", { name: /What shall it be called/ }).inputValue(), "Plog");
+});
+
 test("a form says that the hub is back, and nothing was sent by itself", async () => {
   const { id } = await show(AUTH);
   await awake();
