@@ -1,4 +1,4 @@
-//! The only public door: HTTP and server-sent events. It asks the engine and never calls an adapter.
+//! The only public door: HTTP and server-sent events. It asks the services of the hub and never calls an adapter.
 
 mod acp;
 mod agents;

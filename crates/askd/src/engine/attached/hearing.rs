@@ -1,4 +1,4 @@
-//! What a server's events and replies mean to the engine: questions, sessions, evidence.
+//! What a server's events and replies mean to the hub: questions, sessions, evidence.
 
 use askd_adapters::{Asked, Heard, Speech};
 use askd_core::delivery::DeliveryInput;
@@ -22,9 +22,9 @@ impl Attendant {
 
     /// A server with a plugin may be heard by its port too: what the other road has told is not told again.
     fn leave_to_others(&mut self, heard: &mut Vec<Heard>) {
-        let told = &self.engine.inner.owners;
+        let owners = self.servers.owners();
         let others = |value: &Heard| match value {
-            Heard::Asked(asked) => !told.claim(&self.source, &asked.native_id),
+            Heard::Asked(asked) => !owners.claim(&self.source, &asked.native_id),
             _ => false,
         };
         for native_id in leave_out(heard, others) {
@@ -37,12 +37,12 @@ impl Attendant {
             Heard::Asked(asked) => self.asked(*asked).await?,
             Heard::Withdrawn { native_id, cause } => {
                 if let Some(id) = self.questions.remove(&native_id) {
-                    self.engine.questions.cancel(&id, cause).await?;
+                    self.hub.questions.cancel(&id, cause).await?;
                 }
             }
             Heard::AnsweredElsewhere { native_id, how } => {
                 if let Some(id) = self.questions.remove(&native_id) {
-                    self.engine.questions.elsewhere(&id, how).await?;
+                    self.hub.questions.elsewhere(&id, how).await?;
                 }
             }
             Heard::Confirmed { native_id } => self.evidence(&native_id, DeliveryInput::Confirmed).await?,
@@ -59,7 +59,7 @@ impl Attendant {
             }
             Heard::SessionEnded { native_id, cause } => {
                 if let Some(session) = self.sessions.remove(&native_id) {
-                    self.engine.sessions.end(&session, cause).await?;
+                    self.hub.sessions.end(&session, cause).await?;
                 }
             }
             Heard::Failed { step, detail } => {
@@ -116,7 +116,7 @@ impl Attendant {
         let mut uses = 1;
         loop {
             let question = self
-                .engine
+                .hub
                 .questions
                 .ask_as_agent(AgentQuestion { native_id: name.clone(), ..heard.clone() })
                 .await?;
@@ -135,7 +135,7 @@ impl Attendant {
     async fn evidence(&mut self, native_id: &str, input: DeliveryInput) -> Result<(), EngineError> {
         if let Some(id) = self.questions.remove(native_id) {
             let id: QuestionId = id;
-            self.engine.store().step(&id, input, now()).await?;
+            self.hub.store.step(&id, input, now()).await?;
         }
         Ok(())
     }
@@ -159,7 +159,7 @@ impl Attendant {
             managed: false,
             at: now(),
         };
-        let session = self.engine.sessions.see(seen).await?;
+        let session = self.hub.sessions.see(seen).await?;
         self.sessions.insert(native_id, session.id);
         Ok(())
     }

@@ -1,6 +1,6 @@
-//! One task per managed agent: between its holder and the engine, with the agent's codec in the middle.
+//! One task per managed agent: between its holder and the services of the hub, with the agent's codec in the middle.
 //!
-//! In: lines of the agent, wishes of others. Out: what the lines mean, told to the engine in their order, and bytes for the
+//! In: lines of the agent, wishes of others. Out: what the lines mean, told to the services in their order, and bytes for the
 //! agent. A line is acknowledged to the holder only after everything it meant is durable, so a killed hub hears it again.
 
 use std::collections::{HashMap, HashSet};
@@ -17,6 +17,7 @@ use askd_core::delivery::Redeliver;
 use askd_core::{QuestionId, Session, SessionId, Source, SourceState};
 use askd_store::NewEntry;
 
+use super::Connections;
 use super::command::Command;
 use super::mouth::HeldMouth;
 use super::names::Names;
@@ -24,7 +25,8 @@ use super::pipeline::{Pipeline, Words};
 use super::served::{Served, next_news};
 use super::speaking::{said_of, was_written};
 use crate::engine::acp::Relay;
-use crate::engine::{Alarm, Engine, EngineError, Said};
+use crate::engine::connection_services::ConnectionServices;
+use crate::engine::{Alarm, EngineError, Said};
 
 /// Pause before a holder that lives but does not answer is tried again.
 const ATTACH_AGAIN: Duration = Duration::from_millis(500);
@@ -32,7 +34,10 @@ const ATTACH_AGAIN: Duration = Duration::from_millis(500);
 const OPENING: &str = "opening";
 
 pub(in crate::engine) struct Attendant {
-    pub(in crate::engine) engine: Engine,
+    /// What it uses of the hub.
+    pub(in crate::engine) hub: ConnectionServices,
+    /// Those that attend it.
+    pub(in crate::engine) connections: Connections,
     pub(in crate::engine) source: Source,
     /// The session that this agent was started for.
     pub(in crate::engine) main: Session,
@@ -81,7 +86,7 @@ pub(super) enum Over {
 
 impl Attendant {
     pub(super) fn new(
-        engine: Engine,
+        connections: &Connections,
         source: Source,
         main: Session,
         codec: Box<dyn Codec>,
@@ -89,7 +94,8 @@ impl Attendant {
         folder: Folder,
     ) -> Self {
         Self {
-            engine,
+            hub: connections.hub().clone(),
+            connections: connections.clone(),
             source,
             main,
             codec,
@@ -150,7 +156,7 @@ impl Attendant {
                     }
                     let greeting = std::mem::take(&mut greeting);
                     let over = self.serve(attached, greeting, &commands, wishes).await;
-                    self.engine.targets.disconnect(&self.source.id);
+                    self.hub.targets.disconnect(&self.source.id);
                     let unconfirmed = self.relay_unconfirmed().await;
                     over.and_then(|over| unconfirmed.map(|()| over))
                 }
@@ -184,14 +190,14 @@ impl Attendant {
 
     /// The agent can be spoken to from now on.
     pub(super) async fn reachable(&mut self, commands: &mpsc::Sender<Command>) {
-        let speller = self.engine.outbox.speller(&self.source.agent, self.relay.is_some());
+        let speller = self.hub.outbox.speller(&self.source.agent, self.relay.is_some());
         let mouth = HeldMouth { commands: commands.clone(), redeliver: self.redeliver, speller };
-        self.engine.targets.connect(self.source.id.clone(), std::sync::Arc::new(mouth));
+        self.hub.targets.connect(self.source.id.clone(), std::sync::Arc::new(mouth));
         self.set_state(SourceState::Connected, None).await;
     }
 
     pub(super) async fn set_state(&mut self, state: SourceState, error: Option<String>) {
-        if let Err(error) = self.engine.sources.set_state(&self.source.id, state, error).await {
+        if let Err(error) = self.hub.sources.set_state(&self.source.id, state, error).await {
             tracing::error!(%error, source = %self.source.id, "cannot store the state of a source");
         }
     }

@@ -1,4 +1,4 @@
-//! What an agent's lines mean to the engine: questions, sessions, evidence. What was said is for `noting`.
+//! What an agent's lines mean to the hub: questions, sessions, evidence. What was said is for `noting`.
 
 use bytes::Bytes;
 
@@ -82,8 +82,8 @@ impl Attendant {
         let mut cancels = Vec::new();
         for (native_id, cause) in withdrawn {
             if let Some(id) = self.questions.remove(&native_id) {
-                let engine = self.engine.clone();
-                cancels.push(chain.with(async move { engine.questions.cancel(&id, cause).await }));
+                let questions = self.hub.questions.clone();
+                cancels.push(chain.with(async move { questions.cancel(&id, cause).await }));
             }
         }
         for question in try_join_all(cancels).await? {
@@ -92,7 +92,7 @@ impl Attendant {
                 // Before the agent is told anything else: whoever finds that written must not take it for the answer.
                 let detail = Some(TAKEN_BACK.to_owned());
                 let failed = DeliveryInput::Failed { reason: FailReason::Refused, detail };
-                self.engine.store().step(&question.id, failed, now()).await?;
+                self.hub.store.step(&question.id, failed, now()).await?;
             }
             self.not_to_be_said(question);
         }
@@ -136,7 +136,7 @@ impl Attendant {
             Heard::Withdrawn { native_id, cause } => self.withdraw(vec![(native_id, cause)]).await?,
             Heard::AnsweredElsewhere { native_id, how } => {
                 if let Some(id) = self.questions.remove(&native_id) {
-                    let question = self.engine.questions.elsewhere(&id, how).await?;
+                    let question = self.hub.questions.elsewhere(&id, how).await?;
                     self.not_to_be_said(question);
                 }
             }
@@ -153,12 +153,12 @@ impl Attendant {
             Heard::SessionEnded { native_id, cause } => {
                 let session = self.session_of(Some(&native_id));
                 if session != self.main.id {
-                    self.engine.sessions.end(&session, cause).await?;
+                    self.hub.sessions.end(&session, cause).await?;
                 }
             }
             Heard::Failed { step, detail } => self.ending = Some(format!("{step}: {detail}")),
             Heard::Incomplete { detail } => {
-                self.engine.sources.set_state(&self.source.id, SourceState::Connected, Some(detail)).await?;
+                self.hub.sources.set_state(&self.source.id, SourceState::Connected, Some(detail)).await?;
             }
             Heard::FirstPrompt(bytes) => self.pipeline.following.to_write.push(Words::first_prompt(bytes)),
             Heard::Closing { native_id, bytes } => {
@@ -196,11 +196,11 @@ impl Attendant {
         let native_id = asked.native_id.clone();
         let road = if self.served.is_some() { SERVED_ROAD } else { ROAD };
         let question = self.question_from(asked, road);
-        let taken = self.engine.questions.ask_as_agent(question).await;
+        let taken = self.hub.questions.ask_as_agent(question).await;
         self.took_question(native_id, taken)
     }
 
-    /// A question of the agent with all that the engine knows of its place.
+    /// A question of the agent with all that the hub knows of its place.
     pub(in crate::engine) fn question_from(&self, asked: Asked, road: &str) -> AgentQuestion {
         let session = self.session_of(asked.native_session.as_deref());
         let mut question = AgentQuestion::heard(asked, &self.source.id, session, road);
@@ -248,9 +248,9 @@ impl Attendant {
             self.save().await?;
         }
         if let Some(id) = self.question_of(native_id).await? {
-            let engine = self.engine.clone();
+            let store = self.hub.store.clone();
             self.submit(async move {
-                engine.store().step(&id, input, now()).await?;
+                store.step(&id, input, now()).await?;
                 Ok(Stored::Done)
             });
             self.questions.remove(native_id);
@@ -262,7 +262,7 @@ impl Attendant {
         if let Some(id) = self.questions.get(native_id) {
             return Ok(Some(id.clone()));
         }
-        let record = self.engine.store().question_by_native(&self.main.id, native_id).await?;
+        let record = self.hub.store.question_by_native(&self.main.id, native_id).await?;
         Ok(record.map(|record| record.question.id))
     }
 
@@ -275,7 +275,7 @@ impl Attendant {
         parent: Option<String>,
     ) -> Result<(), EngineError> {
         if self.sessions.is_empty() {
-            if let Some(session) = self.engine.store().name_session(&self.main.id, &native_id).await? {
+            if let Some(session) = self.hub.store.name_session(&self.main.id, &native_id).await? {
                 self.main = session;
             }
             self.sessions.insert(native_id.clone(), self.main.id.clone());
@@ -304,7 +304,7 @@ impl Attendant {
             managed: true,
             at: now(),
         };
-        let session = self.engine.sessions.see(seen).await?;
+        let session = self.hub.sessions.see(seen).await?;
         self.sessions.insert(native_id, session.id.clone());
         if session.id == self.main.id {
             self.main = session;

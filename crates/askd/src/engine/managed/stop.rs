@@ -9,8 +9,8 @@ use askd_store::SourceRecord;
 
 use super::ending::end_unattended;
 use super::start::StartError;
-use super::{Command, HeldAgent};
-use crate::engine::{Caller, Engine, EngineError};
+use super::{Command, Connections, HeldAgent};
+use crate::engine::{Caller, EngineError};
 
 /// How long a hub that stops waits for agents that are being ended: longer than any of them may take on a busy machine. One that
 /// cannot be reached must not keep the hub.
@@ -18,9 +18,9 @@ const LAST_PATIENCE: Duration = Duration::from_secs(20);
 /// Pause between two looks at whether agents are gone.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-impl Engine {
+impl Connections {
     /// Ends a session: the process group of a managed one too. Its open questions are cancelled when this returns.
-    pub async fn stop_session(&self, caller: &Caller, id: &SessionId) -> Result<(), StartError> {
+    pub async fn end(&self, caller: &Caller, id: &SessionId) -> Result<(), StartError> {
         caller.needs(Right::Manage)?;
         let session = self.store().session(id).await.map_err(EngineError::from)?;
         let session = session.ok_or(EngineError::NotFound("session"))?;
@@ -40,16 +40,16 @@ impl Engine {
                 if let Some((held, folder)) = holder.filter(|(held, _)| held.main == *id) {
                     end_unattended(&folder, held.holder).await;
                     let cause = Cause::SessionEnded { detail: Some(detail.clone()) };
-                    self.sources.end(&session.source_id, cause).await?;
+                    self.hub().sources.end(&session.source_id, cause).await?;
                 }
             }
         }
-        self.sessions.end(id, Cause::SessionEnded { detail: Some(detail) }).await?;
+        self.hub().sessions.end(id, Cause::SessionEnded { detail: Some(detail) }).await?;
         Ok(())
     }
 
     /// Detaches a source: a managed agent is ended, whatever else is only left alone. Open questions are cancelled.
-    pub async fn detach_source(&self, caller: &Caller, id: &SourceId) -> Result<(), EngineError> {
+    pub async fn detach(&self, caller: &Caller, id: &SourceId) -> Result<(), EngineError> {
         caller.needs(Right::Manage)?;
         let detail = format!("detached by {}", caller.token.name);
         if !self.inner.managed.end(id, detail.clone()).await {
@@ -58,14 +58,14 @@ impl Engine {
                 end_unattended(&folder, held.holder).await;
             }
         }
-        match self.sources.end(id, Cause::SourceLost { detail: Some(detail) }).await? {
+        match self.hub().sources.end(id, Cause::SourceLost { detail: Some(detail) }).await? {
             Some(_) => Ok(()),
             None => Err(EngineError::NotFound("source")),
         }
     }
 
     /// Ends every managed agent, for a hub that is to leave nothing behind. Gives back those that could not be ended.
-    pub async fn stop_all_sessions(&self) -> Result<Vec<HeldAgent>, EngineError> {
+    pub async fn end_all(&self) -> Result<Vec<HeldAgent>, EngineError> {
         let managed = &self.inner.managed;
         managed.close();
         let all = async {
@@ -93,7 +93,7 @@ impl Engine {
             let (held, folder) = self.holder_of(&record)?;
             drop(tokio::time::timeout(LAST_PATIENCE, end_unattended(&folder, held.holder)).await);
             let cause = Cause::SessionEnded { detail: Some("the hub was stopped".to_owned()) };
-            if let Err(error) = self.sources.end(&record.source.id, cause).await {
+            if let Err(error) = self.hub().sources.end(&record.source.id, cause).await {
                 tracing::error!(%error, source = %record.source.id, "cannot store the end of a source");
             }
             self.held_agent(record).filter(|agent| agent.alive)

@@ -5,9 +5,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::LocalAgents;
 use super::registry::{Registered, is_managed, later};
 use super::session::Conversation;
-use crate::engine::{Engine, EngineError};
+use crate::engine::EngineError;
 
 /// What is known of the entries of the list from earlier looks.
 #[derive(Default)]
@@ -18,10 +19,10 @@ pub(super) struct Listed {
     told: HashSet<(String, u32)>,
 }
 
-impl Engine {
+impl LocalAgents {
     /// Looks at the list; gives the entries of the processes that live.
     pub(super) async fn look_at_registry(&self, listed: &mut Listed) -> Result<Vec<Registered>, EngineError> {
-        let living = self.registered().await;
+        let living = self.inner.observed.registered().await;
         let is_there = |pid: u32| living.iter().any(|entry| entry.pid == pid);
         listed.managed.retain(|(pid, _), _| is_there(*pid));
         listed.told.retain(|(_, pid)| is_there(*pid));
@@ -45,7 +46,7 @@ impl Engine {
         let activities = activities.collect();
         let source = self.inner.observed.memory().source.clone();
         if let Some(source) = source {
-            self.sessions.set_activities(source, activities);
+            self.hub().sessions.set_activities(source, activities);
         }
         Ok(living)
     }

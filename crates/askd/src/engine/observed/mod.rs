@@ -1,4 +1,4 @@
-//! Claude Code in terminals that askd did not start: heard by its hooks and its transcripts, answered by the hook that waits, or by
+//! The service `LocalAgents`: Claude Code in terminals that askd did not start. It is heard by its hooks and its transcripts, answered by the hook that waits, or by
 //! keys in its tmux pane where no hook is.
 //!
 //! In: reports of hooks and lines of transcripts, in any order, repeated, or lost. Out: one question per tool call, whichever
@@ -29,8 +29,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, Semaphore};
 
 use askd_core::{Question, QuestionId, SessionId, SourceId, Timestamp};
+use askd_store::Store;
 
+use crate::engine::connection_services::ConnectionServices;
 use crate::engine::now;
+use crate::engine::questions::Waiters;
 use crate::engine::sources::HOOK;
 
 pub use folders::ClaudeFolders;
@@ -50,8 +53,33 @@ const REMEMBERED: Duration = Duration::from_secs(2 * 3600);
 /// Transcripts in which hooks wait: more than the terminals of one person. Hooks name them, so their number is bounded.
 const MAX_WAITED_IN: usize = 1024;
 
+#[derive(Clone)]
+pub struct LocalAgents {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    hub: ConnectionServices,
+    waiters: Waiters,
+    observed: Arc<Observed>,
+}
+
+impl LocalAgents {
+    pub(super) fn new(hub: ConnectionServices, waiters: Waiters) -> Self {
+        Self { inner: Arc::new(Inner { hub, waiters, observed: Arc::new(Observed::new()) }) }
+    }
+
+    fn hub(&self) -> &ConnectionServices {
+        &self.inner.hub
+    }
+
+    fn store(&self) -> &Arc<dyn Store> {
+        &self.inner.hub.store
+    }
+}
+
 /// What is remembered of hooks and transcripts; everything that must outlive the hub is in the store.
-pub(super) struct Observed {
+struct Observed {
     /// One sighting at a time: two roads that see a question at once must make one question.
     turn: tokio::sync::Mutex<Place>,
     /// Wakes a sighting that waits for the name of its call.
@@ -124,7 +152,7 @@ struct Presence {
 }
 
 impl Observed {
-    pub(super) fn new() -> Self {
+    fn new() -> Self {
         Self {
             turn: tokio::sync::Mutex::default(),
             named: Notify::new(),

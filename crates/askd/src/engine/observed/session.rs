@@ -10,8 +10,8 @@ use askd_store::SessionSeen;
 use super::liveness::seen_again;
 use super::mouth::HookMouth;
 use super::registry::{self, Registered};
-use super::{ClaudeFolders, HOOK, Place};
-use crate::engine::{Engine, EngineError, NewSource, new_bits, now};
+use super::{ClaudeFolders, HOOK, LocalAgents, Place};
+use crate::engine::{EngineError, NewSource, new_bits, now};
 
 /// A conversation as a hook or a transcript names it.
 #[derive(Debug, Clone)]
@@ -25,7 +25,7 @@ pub(super) struct Conversation {
     pub has_no_hook: bool,
 }
 
-impl Engine {
+impl LocalAgents {
     /// Takes up the source of an earlier hub, so that answers which wait can be delivered and the end of its sessions is seen.
     pub async fn resume_observed(&self) -> Result<(), EngineError> {
         let mut place = self.inner.observed.turn.lock().await;
@@ -65,7 +65,7 @@ impl Engine {
         }
         match registry::holder(&lists.concat(), &session.native_id) {
             Some(holder) => {
-                self.sessions.see(SessionSeen { pid: Some(holder.pid), ..seen_again(session) }).await?;
+                self.hub().sessions.see(SessionSeen { pid: Some(holder.pid), ..seen_again(session) }).await?;
                 observed.look_after(holder.pid);
             }
             None => {
@@ -73,7 +73,7 @@ impl Engine {
                 let open: Vec<QuestionId> =
                     self.unfinished(session).await?.into_iter().map(|question| question.id).collect();
                 if self.store().sighted(&open, HOOK).await?.is_empty() {
-                    self.sessions.end(&session.id, self.exited(session)).await?;
+                    self.hub().sessions.end(&session.id, self.exited(session)).await?;
                 }
             }
         }
@@ -101,11 +101,12 @@ impl Engine {
                     label: "Claude Code in terminals of this machine".to_owned(),
                     settings: "{}".to_owned(),
                 };
-                self.sources.add(new).await?.id
+                self.hub().sources.add(new).await?.id
             }
         };
-        self.sources.set_state(&id, SourceState::Connected, None).await?;
-        self.targets
+        self.hub().sources.set_state(&id, SourceState::Connected, None).await?;
+        self.hub()
+            .targets
             .connect(id.clone(), Arc::new(HookMouth::new(self.inner.observed.clone(), self.store().clone())));
         self.inner.observed.memory().source = Some(id.clone());
         place.source = Some(id.clone());
@@ -131,7 +132,7 @@ impl Engine {
             managed: false,
             at: now(),
         };
-        let session = self.sessions.see(seen).await?;
+        let session = self.hub().sessions.see(seen).await?;
         if let Some(pid) = conversation.pid {
             self.inner.observed.look_after(pid);
         }

@@ -5,13 +5,14 @@
 //! written, and can be sent again while it is not.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use askd_core::delivery::{Delivery, DeliveryInput};
 use askd_core::{Question, QuestionId, RejectMode, Right, Session, Settlement};
+use askd_store::Store;
 
-use crate::engine::managed::HeldSettings;
-use crate::engine::{Caller, Engine, EngineError, StartError, now};
+use crate::engine::managed::{Connections, HeldSettings};
+use crate::engine::{Caller, EngineError, StartError, now};
 
 /// Where a conversation goes on.
 enum GoesOn {
@@ -22,7 +23,7 @@ enum GoesOn {
 
 /// Questions whose answers are being said as messages at this moment: of two who want it said, one says it.
 #[derive(Default)]
-pub(in crate::engine) struct Saying(Mutex<HashSet<QuestionId>>);
+struct Saying(Mutex<HashSet<QuestionId>>);
 
 /// The turn of one who says an answer, until it is dropped.
 struct Turn<'a> {
@@ -76,7 +77,27 @@ fn as_message(question: &Question, settlement: &Settlement) -> Option<String> {
     }
 }
 
-impl Engine {
+/// The service `LateAnswers`.
+#[derive(Clone)]
+pub struct LateAnswers {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    store: Arc<dyn Store>,
+    connections: Connections,
+    saying: Saying,
+}
+
+impl LateAnswers {
+    pub(in crate::engine) fn new(store: Arc<dyn Store>, connections: Connections) -> Self {
+        Self { inner: Arc::new(Inner { store, connections, saying: Saying::default() }) }
+    }
+
+    fn store(&self) -> &dyn Store {
+        &*self.inner.store
+    }
+
     /// Says an answer that did not reach its agent as the next message of its conversation; gives the session that got it.
     pub async fn send_as_message(&self, caller: &Caller, id: &QuestionId) -> Result<Session, StartError> {
         caller.needs(Right::Answer)?;
@@ -109,7 +130,7 @@ impl Engine {
             }
         };
         // Under a name: the agent gets it once, also where an earlier try ended before it was noted.
-        match self.say(&session.id, Some(format!("late-{id}")), text.clone()).await {
+        match self.inner.connections.say(&session.id, Some(format!("late-{id}")), text.clone()).await {
             Ok(true) => {}
             Ok(false) => return by_hand("its agent does not read at this moment; try again"),
             Err(error) => return by_hand(&error.to_string()),

@@ -11,7 +11,7 @@ use utoipa_axum::routes;
 
 use super::problem::{Code, Problem};
 use super::state::AppState;
-use crate::engine::{AcpError, Caller};
+use crate::engine::{AcpError, AcpServers, Caller};
 use crate::http::extract::Names;
 
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -23,11 +23,11 @@ pub fn routes() -> OpenApiRouter<AppState> {
     params(("server_id" = String, Path, description = "The name of the server, any that you choose.")),
     responses((status = 204)))]
 async fn end(
-    State(state): State<AppState>,
+    State(servers): State<AcpServers>,
     caller: Caller,
     Names(server): Names<String>,
 ) -> Result<Response, Problem> {
-    state.engine.acp_end(&caller, &server).await?;
+    servers.end(&caller, &server).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 

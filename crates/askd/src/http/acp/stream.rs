@@ -9,11 +9,10 @@ use tokio_util::sync::CancellationToken;
 
 use askd_store::{Piece, TranscriptPage};
 
-use crate::engine::{AcpStream, Caller, Transcripts, acp_event};
+use crate::engine::{AcpServers, AcpStream, Caller, Transcripts, acp_event};
 use crate::http::extract::Names;
 use crate::http::limits::KEEP_ALIVE;
 use crate::http::problem::Problem;
-use crate::http::state::AppState;
 use crate::http::stream::{HEARTBEAT, Reader, Streams, last_event_id, respond, trimmed};
 
 /// The agent's messages to its clients, live. `id:` counts within the server; the stream begins at the beginning, or after
@@ -23,14 +22,14 @@ use crate::http::stream::{HEARTBEAT, Reader, Streams, last_event_id, respond, tr
         ("Last-Event-ID" = Option<String>, Header, description = "Go on after this event.")),
     responses((status = 200, content_type = "text/event-stream", body = String)))]
 pub(super) async fn stream(
-    State(state): State<AppState>,
+    State(servers): State<AcpServers>,
     State(transcripts): State<Transcripts>,
     State(streams): State<Streams>,
     caller: Caller,
     Names(server): Names<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let stream = state.engine.acp_stream(&caller, &server).await?;
+    let stream = servers.stream(&caller, &server).await?;
     let cursor = last_event_id(&headers)?.unwrap_or(0);
     let newest = transcripts.page(&stream.transcript, cursor).await?.newest;
     if cursor > newest {
