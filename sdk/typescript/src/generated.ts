@@ -1180,6 +1180,7 @@ export interface components {
             env?: {
                 [key: string]: string;
             };
+            id?: components["schemas"]["SessionId"] | null;
             prompt?: string | null;
         };
         SessionList: {

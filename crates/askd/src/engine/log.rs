@@ -53,6 +53,11 @@ impl EventLog {
         Self { inner: Arc::new(Inner { store, tasks }) }
     }
 
+    /// Whether a cursor is of the time that was lost when this store was opened from a copy.
+    pub fn is_of_another_store(&self, cursor: Seq) -> bool {
+        self.inner.store.is_of_another_store(cursor)
+    }
+
     /// The identity of the store: a cursor of another one is refused.
     pub fn identity(&self) -> &str {
         self.inner.store.identity()

@@ -63,8 +63,7 @@ async fn events(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     caller.needs(Right::Read)?;
-    let newest = log.newest();
-    let after = log_cursor(&headers, ("after", query.after), newest, newest)?;
+    let after = log_cursor(&headers, ("after", query.after), log.newest(), &log)?;
     let place = streams.take_place(&caller)?;
     let trimmed = log.trimmed_through().await?;
     let reader = LogReader { log: LogStream::new(&log, after, trimmed), query };

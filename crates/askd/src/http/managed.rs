@@ -39,6 +39,9 @@ pub fn routes() -> OpenApiRouter<AppState> {
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct SessionInput {
+    /// The id of the new session, for a client that wants to name it before the agent has started; a new one unless given.
+    #[serde(default)]
+    id: Option<SessionId>,
     /// The agent's name, as `GET /v1/agents` lists it.
     agent: String,
     /// The agent's folder, absolute; the hub's own unless given.
@@ -63,6 +66,7 @@ async fn start(
     Json(input): Json<SessionInput>,
 ) -> Result<Response, Problem> {
     let request = StartRequest {
+        id: input.id,
         agent: input.agent,
         cwd: input.cwd,
         prompt: input.prompt,

@@ -140,7 +140,7 @@ async fn events(
 ) -> Result<Response, Problem> {
     caller.needs(Right::Read)?;
     let session = sessions.find(&session).await?;
-    let cursor = log_cursor(&headers, ("offset", query.offset), 0, log.newest())?;
+    let cursor = log_cursor(&headers, ("offset", query.offset), 0, &log)?;
     let place = streams.take_place(&caller)?;
     let kept_after = log.trimmed_through().await?;
     let gap = (cursor < kept_after).then(|| Bytes::from(trimmed(cursor, kept_after)));

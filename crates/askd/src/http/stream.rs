@@ -140,14 +140,16 @@ pub fn log_cursor(
     headers: &HeaderMap,
     (name, given): (&str, Option<u64>),
     unless: u64,
-    newest: u64,
+    log: &EventLog,
 ) -> Result<u64, Problem> {
     let from_header = last_event_id(headers)?;
     let after = from_header.or(given).unwrap_or(unless);
-    if after > newest {
+    let newest = log.newest();
+    if after > newest || log.is_of_another_store(after) {
         let name = if from_header.is_some() { "Last-Event-ID" } else { name };
-        let message =
-            format!("{after} is beyond the newest event, {newest}; the cursor belongs to another store");
+        let message = format!(
+            "{after} is beyond the newest event, {newest}, or of a time before a backup was put back; the cursor belongs to another store"
+        );
         return Err(Problem::field(name, "beyond_newest", message));
     }
     Ok(after)

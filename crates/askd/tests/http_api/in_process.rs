@@ -19,6 +19,8 @@ pub struct InProcess {
     pub hub: Hub,
     store: Arc<SqliteStore>,
     pub owner: Client,
+    /// Address and port.
+    pub authority: String,
     pub state: AppState,
     _folder: TempDir,
     stop: CancellationToken,
@@ -38,14 +40,15 @@ impl InProcess {
         let hub = Hub::start(store.clone(), EngineSettings::default(), managed);
         let token = hub.access.make_own_token("owner", Rights::all()).await.unwrap().token;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
+        let authority = listener.local_addr().unwrap().to_string();
+        let url = format!("http://{authority}");
         let mut state = AppState::new(hub.clone(), Doors::default(), &url);
         state.streams = Arc::new(Semaphore::new(streams));
         state.waits = Arc::new(Semaphore::new(waits));
         let stop = CancellationToken::new();
         tokio::spawn(askd::http::serve(listener, askd::http::router(state.clone()), stop.clone()));
         let owner = Client::new(&url, Some(&token));
-        Self { hub, store, owner, state, _folder: folder, stop }
+        Self { hub, store, owner, authority, state, _folder: folder, stop }
     }
 }
 

@@ -78,7 +78,6 @@ impl Attendant {
         }
         self.save().await?;
         let chain = Chain::default();
-        chain.share_commits(withdrawn.len() > 1);
         let mut cancels = Vec::new();
         for (native_id, cause) in withdrawn {
             if let Some(id) = self.questions.remove(&native_id) {
@@ -274,7 +273,9 @@ impl Attendant {
         cwd: Option<String>,
         parent: Option<String>,
     ) -> Result<(), EngineError> {
-        if self.sessions.is_empty() {
+        // A process of one conversation goes on under another name, as after `/clear`: it stays the same session here.
+        let is_its_only_one = self.relay.is_none() && self.served.is_none() && parent.is_none();
+        if self.sessions.is_empty() || is_its_only_one {
             if let Some(session) = self.hub.store.name_session(&self.main.id, &native_id).await? {
                 self.main = session;
             }

@@ -18,7 +18,7 @@ use super::command::Command;
 use super::ending::end_unattended;
 use super::launch::folder_of;
 use super::served::{Served, ServedSettings};
-use super::{Attended, Connections, Place};
+use super::{Attended, Connections, Place, id_taken};
 use crate::engine::acp::{AcpServer, Relay};
 use crate::engine::sources::{ACP, MANAGED};
 use crate::engine::{Caller, EngineError, NewSource, Said, new_bits, now};
@@ -32,6 +32,8 @@ const TITLE_CHARS: usize = 80;
 /// A wish to start an agent.
 #[derive(Debug, Clone, Default)]
 pub struct StartRequest {
+    /// The id of the new session; a new one unless given.
+    pub id: Option<SessionId>,
     pub agent: String,
     /// The agent's folder; the hub's own unless given.
     pub cwd: Option<PathBuf>,
@@ -133,7 +135,13 @@ impl Connections {
     ) -> Result<(Session, Option<Arc<AcpServer>>), StartError> {
         let codec = adapter.conversation().map_err(StartError::NotBuilt)?;
         let cwd = folder_of(&request)?;
-        let session_id = SessionId::from_bits(new_bits());
+        let session_id = match &request.id {
+            Some(id) if self.store().session(id).await.map_err(EngineError::from)?.is_some() => {
+                return Err(id_taken().into());
+            }
+            Some(id) => id.clone(),
+            None => SessionId::from_bits(new_bits()),
+        };
         let mut spec = self.holder_spec(adapter.as_ref(), &request, &cwd, &session_id).await?;
         let failed = |why: String| StartError::Failed { agent: request.agent.clone(), why };
         let resumes = match adapter.resumed(&request.args) {

@@ -5,8 +5,12 @@
 
 use std::collections::{HashMap, HashSet};
 
+use askd_core::Cause;
+use askd_store::SessionSeen;
+
 use super::LocalAgents;
-use super::registry::{Registered, is_managed, later};
+use super::liveness::seen_again;
+use super::registry::{Registered, holder, is_managed, later};
 use super::session::Conversation;
 use crate::engine::EngineError;
 
@@ -17,6 +21,8 @@ pub(super) struct Listed {
     managed: HashMap<(u32, i64), bool>,
     /// Conversations that are sessions already, with their processes.
     told: HashSet<(String, u32)>,
+    /// The conversation that each process held at the last look.
+    held: HashMap<(u32, i64), String>,
 }
 
 impl LocalAgents {
@@ -26,12 +32,16 @@ impl LocalAgents {
         let is_there = |pid: u32| living.iter().any(|entry| entry.pid == pid);
         listed.managed.retain(|(pid, _), _| is_there(*pid));
         listed.told.retain(|(_, pid)| is_there(*pid));
+        listed.held.retain(|(pid, _), _| is_there(*pid));
+        let mut left: Vec<(String, &Registered)> = Vec::new();
         let mut holders: HashMap<&str, &Registered> = HashMap::new();
         for entry in &living {
             let managed = listed.managed.entry((entry.pid, entry.started_at));
             if *managed.or_insert_with(|| is_managed(entry.pid)) || !entry.has_terminal() {
                 continue;
             }
+            let held = listed.held.insert((entry.pid, entry.started_at), entry.session_id.clone());
+            left.extend(held.filter(|held| *held != entry.session_id).map(|held| (held, entry)));
             let holder = holders.entry(&entry.session_id).or_insert(entry);
             *holder = later(holder, entry);
         }
@@ -40,6 +50,11 @@ impl LocalAgents {
             if !listed.told.contains(&key) && self.list_session(holder).await? {
                 listed.told.insert(key);
             }
+        }
+        for (held, entry) in left {
+            listed.told.remove(&(held.clone(), entry.pid));
+            let _place = self.inner.observed.turn.lock().await;
+            self.left_for_another(&held, entry, &living).await?;
         }
         let activities =
             holders.values().filter_map(|holder| Some((holder.session_id.clone(), holder.activity()?)));
@@ -71,5 +86,37 @@ impl LocalAgents {
             self.hook_session(&source, &conversation).await?;
         }
         Ok(true)
+    }
+
+    /// A process that held a conversation has gone on with another one, as by `/clear` or `/resume`: the first one is over, unless
+    /// another process holds it. The caller has the turn.
+    pub(super) async fn left_for_another(
+        &self,
+        held: &str,
+        entry: &Registered,
+        living: &[Registered],
+    ) -> Result<(), EngineError> {
+        let source = self.inner.observed.memory().source.clone();
+        for session in self.store().sessions_called(held).await? {
+            if !session.live || session.pid != Some(entry.pid) || Some(&session.source_id) != source.as_ref()
+            {
+                continue;
+            }
+            match holder(living, held) {
+                Some(next) => {
+                    self.hub()
+                        .sessions
+                        .see(SessionSeen { pid: Some(next.pid), ..seen_again(&session) })
+                        .await?;
+                    self.inner.observed.look_after(next.pid);
+                }
+                None => {
+                    let went =
+                        format!("its terminal went on with another conversation, {}", entry.session_id);
+                    self.hub().sessions.end(&session.id, Cause::SessionEnded { detail: Some(went) }).await?;
+                }
+            }
+        }
+        Ok(())
     }
 }

@@ -48,6 +48,12 @@ impl LocalAgents {
                 observed.asked_by(&question.id, Some(pid), false);
             }
             observed.look_after(pid);
+            // While no hub looked it may have gone on with another conversation.
+            let living = self.inner.observed.registered().await;
+            let other = living.iter().find(|entry| entry.pid == pid && entry.session_id != session.native_id);
+            if let Some(entry) = other {
+                self.left_for_another(&session.native_id, entry, &living).await?;
+            }
             return Ok(());
         }
         if Path::new("/proc/self").exists() {

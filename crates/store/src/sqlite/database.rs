@@ -1,11 +1,11 @@
 //! Opens the store: settings of SQLite, numbered migrations, identity.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use rusqlite::{Connection, OpenFlags};
 
 use askd_core::Timestamp;
 
@@ -13,11 +13,11 @@ use crate::seal::Sealer;
 use crate::tokens::TokenRecord;
 use crate::{StoreError, StoreResult};
 
-use super::journal;
-use super::memory::Memory;
+use super::identity::Identity;
 use super::readers::Readers;
-use super::writer::{Scope, Tx, Writer};
-use super::{events, tokens};
+use super::transaction::Tails;
+use super::writer::{Tx, Writer};
+use super::{backup, events, identity, tokens};
 
 /// The migrations in order; the place in this list is the schema's number.
 const MIGRATIONS: &[&str] = &[
@@ -29,19 +29,38 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0006_redo.sql"),
     include_str!("../../migrations/0007_two_logs.sql"),
     include_str!("../../migrations/0008_failed_tries.sql"),
+    include_str!("../../migrations/0009_plain.sql"),
+    include_str!("../../migrations/0010_copies.sql"),
 ];
-/// The first schema with a redo log.
-const WITH_REDO: u32 = 6;
+/// Files in which the last version kept changes that its database did not have yet, by their endings.
+const REDO_LOG: [&str; 2] = ["redo", "redo2"];
+/// Settings of the writer's connection, each with its reason.
+const SETTINGS: &str = "
+    -- Every commit is synced before a caller is told of it.
+    PRAGMA synchronous = FULL;
+    -- About 4 MB of log: a checkpoint is short, and a disk that is nearly full is not filled by the log.
+    PRAGMA wal_autocheckpoint = 1000;
+    -- After a burst, or a long read that held up the checkpoints, the log's file gets smaller again.
+    PRAGMA journal_size_limit = 16777216;
+    -- What is deleted, sealed secrets among it, is overwritten.
+    PRAGMA secure_delete = ON;
+    -- The savepoints of jobs are in memory, and the pages of a transaction are written by its COMMIT: so a full disk fails a COMMIT,
+    -- never a statement in the middle of a transaction.
+    PRAGMA temp_store = MEMORY;
+    PRAGMA cache_spill = OFF;
+";
 /// Prepared statements that each connection keeps.
 const STATEMENTS: usize = 64;
 
 pub struct SqliteStore {
     pub(super) writer: tokio::sync::RwLock<Option<Writer>>,
     readers: Readers,
-    pub(super) memory: Arc<Memory>,
+    pub(super) tails: Arc<Tails>,
     pub(super) sealer: Arc<Sealer>,
     pub(super) tokens: Arc<RwLock<HashMap<[u8; 32], TokenRecord>>>,
-    pub(super) identity: String,
+    pub(super) identity: Identity,
+    pub(super) path: PathBuf,
+    pub(super) backups: Arc<tokio::sync::Mutex<()>>,
     /// When the last question ended, before this store was opened.
     pub(super) last_end: Option<Timestamp>,
 }
@@ -53,21 +72,14 @@ impl SqliteStore {
         let conn = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         // Asked first, so that a store of a newer askd is left as it is.
         let schema = schema(&conn)?;
-        // Every acknowledged change survives a power cut: the redo log is synced at each commit, SQLite's log at each fold. What is
-        // deleted is overwritten. Changes that wait for a fold stay in memory, so that they can be read where the disk is full.
-        conn.execute_batch(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000; \
-             PRAGMA secure_delete = ON; PRAGMA cache_spill = OFF;",
-        )?;
-        let redo = path.with_extension("redo");
-        if schema >= WITH_REDO {
-            // It was written for the schema of its time.
-            journal::recover(&conn, &redo)?;
-        }
+        refuse_redo_log(path)?;
+        use_wal(&conn)?;
+        conn.execute_batch(SETTINGS)?;
         migrate(&conn, schema)?;
-        let redo = journal::recover(&conn, &redo)?;
-        let identity = identity(&conn)?;
-        let memory = Arc::new(Memory::starting_after(events::newest(&conn)?));
+        remove_redo_log(path);
+        backup::remove_leftover(path);
+        let identity = identity::establish(&conn, path)?;
+        let tails = Arc::new(Tails::starting_after(events::newest(&conn)?));
         let tokens = tokens::load(&conn)?;
         let open =
             conn.query_row("SELECT count(*) FROM questions WHERE status = 'requested'", [], |row| {
@@ -76,32 +88,31 @@ impl SqliteStore {
         let last_end = "SELECT max(settled_at) FROM questions WHERE settled_at IS NOT NULL";
         let last_end = conn.query_row(last_end, [], |row| row.get::<_, Option<i64>>(0))?;
         let sealer = Arc::new(Sealer::new(key));
-        let writer = Writer::start(conn, Arc::clone(&memory), Arc::clone(&sealer), open, redo)?;
+        let leave = {
+            let path = path.to_owned();
+            move |conn: &Connection| identity::leave(conn, &path)
+        };
+        let writer = Writer::start(conn, Arc::clone(&tails), Arc::clone(&sealer), open, leave)?;
         let readers = Readers::new(path.to_owned());
         Ok(Self {
             writer: tokio::sync::RwLock::new(Some(writer)),
             readers,
-            memory,
+            tails,
             sealer,
             tokens: Arc::new(RwLock::new(tokens)),
             identity,
+            path: path.to_owned(),
+            backups: Arc::default(),
             last_end: last_end.map(Timestamp::from_millis),
         })
     }
 
-    /// Runs `work` on a snapshot that has all that anybody was told before.
+    /// Runs `work` on a snapshot that has everything that any caller was told before.
     pub(super) async fn read<T, F>(&self, work: F) -> StoreResult<T>
     where
         T: Send + 'static,
         F: FnOnce(&Connection) -> StoreResult<T> + Send + 'static,
     {
-        if !self.memory.is_folded()
-            && let Some(writer) = &*self.writer.read().await
-            && writer.fold().await.is_err()
-        {
-            // A full disk: only the writer's own connection has everything.
-            return writer.read(work).await;
-        }
         self.readers.read(work).await
     }
 
@@ -111,16 +122,8 @@ impl SqliteStore {
         T: Send + 'static,
         F: FnOnce(&mut Tx<'_>) -> StoreResult<T> + Send + 'static,
     {
-        self.write_in(Scope::Own, work).await
-    }
-
-    pub(super) async fn write_in<T, F>(&self, scope: Scope, work: F) -> StoreResult<T>
-    where
-        T: Send + 'static,
-        F: FnOnce(&mut Tx<'_>) -> StoreResult<T> + Send + 'static,
-    {
         match &*self.writer.read().await {
-            Some(writer) => writer.run(scope, work).await,
+            Some(writer) => writer.run(work).await,
             None => Err(StoreError::Closed),
         }
     }
@@ -143,8 +146,36 @@ fn keep_private(path: &Path) -> StoreResult<()> {
     made.map(drop).map_err(|error| StoreError::Unavailable(error.to_string()))
 }
 
+/// The last version kept its newest changes in a redo log of its own, which this version cannot read. It overwrites the log with
+/// zeros when it stops.
+fn refuse_redo_log(path: &Path) -> StoreResult<()> {
+    for ending in REDO_LOG {
+        let log = path.with_extension(ending);
+        match std::fs::read(&log) {
+            Ok(bytes) if bytes.iter().any(|byte| *byte != 0) => return Err(StoreError::OldRedoLog(log)),
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Only after the migration: from then on the last version does not open this store.
+fn remove_redo_log(path: &Path) {
+    for ending in REDO_LOG {
+        // Without records in it the file says nothing, so one that stays does no harm.
+        drop(std::fs::remove_file(path.with_extension(ending)));
+    }
+}
+
+/// SQLite answers with the journal mode that it has, without an error, where it cannot have the wanted one.
+fn use_wal(conn: &Connection) -> StoreResult<()> {
+    let mode: String = conn.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
+    if mode == "wal" { Ok(()) } else { Err(StoreError::NoWal { mode }) }
+}
+
 /// The schema's number, if it is one that this askd knows.
-fn schema(conn: &Connection) -> StoreResult<u32> {
+pub(super) fn schema(conn: &Connection) -> StoreResult<u32> {
     let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
     let found = conn.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     if found > known { Err(StoreError::TooNew { found, known }) } else { Ok(found) }
@@ -158,16 +189,19 @@ pub(super) fn migrate(conn: &Connection, from: u32) -> StoreResult<()> {
     Ok(())
 }
 
-/// A random name, made once, so that a cursor of another store is recognised.
-fn identity(conn: &Connection) -> StoreResult<String> {
-    let stored =
-        conn.query_row("SELECT value FROM meta WHERE key = 'identity'", [], |row| row.get(0)).optional()?;
-    if let Some(identity) = stored {
-        return Ok(identity);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_that_cannot_have_a_write_ahead_log_is_refused() {
+        // A database in memory cannot have one; neither can one on a file system without shared memory.
+        let conn = Connection::open_in_memory().unwrap();
+        let error = use_wal(&conn).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the file system of the store cannot have SQLite's write-ahead log (journal mode is \"memory\"): \
+             put the data folder on a local disk"
+        );
     }
-    let mut bytes = [0; 6];
-    getrandom::fill(&mut bytes).map_err(|error| StoreError::Unavailable(error.to_string()))?;
-    let identity: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    conn.execute("INSERT INTO meta (key, value) VALUES ('identity', ?1)", params![identity])?;
-    Ok(identity)
 }
