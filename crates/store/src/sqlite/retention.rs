@@ -19,8 +19,8 @@ pub(super) fn prune(tx: &mut Tx<'_>, retention: &Retention) -> StoreResult<u64> 
         tx.change("DELETE FROM secrets WHERE read_at < ?1", params![before.millis()])?;
     }
     if let Some(before) = retention.keys_before {
-        let sql = "DELETE FROM idempotency WHERE at < ?1 \
-                   AND NOT EXISTS (SELECT 1 FROM questions WHERE id = question_id AND status = 'requested')";
+        let sql = "DELETE FROM idempotency WHERE at < ?1 AND NOT EXISTS (SELECT 1 FROM questions \
+                   WHERE id = question_id AND (status = 'requested' OR settled_at >= ?1))";
         tx.change(sql, params![before.millis()])?;
     }
     if let Some(before) = retention.sources_ended_before {

@@ -58,13 +58,13 @@ pub enum Stop {
 
 #[derive(Debug, Clone)]
 pub struct Steering {
-    goal: Goal,
+    pub(super) goal: Goal,
     /// Questions that are left behind.
-    done: usize,
+    pub(super) done: usize,
     /// Whether a key was wanted that changes something.
-    has_pressed: bool,
+    pub(super) has_pressed: bool,
     /// Whether own words were typed.
-    has_typed: bool,
+    pub(super) has_typed: bool,
 }
 
 type Next = Result<Step, Stop>;

@@ -2,14 +2,11 @@
 
 use askd_adapters::{Asked, Heard, Speech};
 use askd_core::delivery::DeliveryInput;
-use askd_core::{Ask, Question, QuestionId, SessionId, SourceState};
+use askd_core::{QuestionId, SessionId, SourceState};
 use askd_store::SessionSeen;
 
 use super::attendant::Attendant;
 use crate::engine::{AgentQuestion, EngineError, new_bits, now};
-
-/// How often a server may use an id for another request; OpenCode makes each id once.
-const MAX_USES: u32 = 16;
 
 impl Attendant {
     pub(super) async fn apply_all(&mut self, mut heard: Vec<Heard>) -> Result<(), EngineError> {
@@ -87,7 +84,7 @@ impl Attendant {
         let Some(session) = self.sessions.get(&native_session).cloned() else { return Ok(()) };
         let own_id = asked.native_id.clone();
         let heard = AgentQuestion::heard(asked, &self.source.id, session, self.link.road());
-        match self.hear_under_free_name(heard).await {
+        match self.hub.questions.ask_under_free_name(heard).await {
             Ok((native_id, question)) => {
                 if question.is_under_way() {
                     if native_id != own_id {
@@ -105,30 +102,6 @@ impl Attendant {
                 Ok(())
             }
             Err(error) => Err(error),
-        }
-    }
-
-    /// The question as it is stored, and the name that it has there: the server's own, or that with a number where the server has asked
-    /// something else under the same id and that is over. The same request told again has the same name.
-    async fn hear_under_free_name(&self, heard: AgentQuestion) -> Result<(String, Question), EngineError> {
-        let own_id = heard.native_id.clone();
-        let mut name = own_id.clone();
-        let mut uses = 1;
-        loop {
-            let question = self
-                .hub
-                .questions
-                .ask_as_agent(AgentQuestion { native_id: name.clone(), ..heard.clone() })
-                .await?;
-            if question.is_under_way() || asks_the_same(&question.ask, &heard.ask) {
-                return Ok((name, question));
-            }
-            if uses == MAX_USES {
-                tracing::warn!(source = %self.source.id, own_id, "a server used one id too often: its question is not shown");
-                return Ok((name, question));
-            }
-            uses += 1;
-            name = format!("{own_id}~{uses}");
         }
     }
 
@@ -163,11 +136,6 @@ impl Attendant {
         self.sessions.insert(native_id, session.id);
         Ok(())
     }
-}
-
-fn asks_the_same(one: &Ask, other: &Ask) -> bool {
-    (one.kind, &one.questions, &one.body, &one.tool)
-        == (other.kind, &other.questions, &other.body, &other.tool)
 }
 
 /// Takes these questions out, with the sessions that were announced for their sake; the names of the questions.

@@ -191,12 +191,27 @@ impl Attendant {
     }
 
     async fn asked(&mut self, mut asked: Asked, line: Option<u64>) -> Result<(), EngineError> {
+        if line.is_none() {
+            return self.asked_by_server(asked).await;
+        }
         self.name_question(&mut asked, line).await?;
         let native_id = asked.native_id.clone();
-        let road = if self.served.is_some() { SERVED_ROAD } else { ROAD };
-        let question = self.question_from(asked, road);
+        let question = self.question_from(asked, ROAD);
         let taken = self.hub.questions.ask_as_agent(question).await;
         self.took_question(native_id, taken)
+    }
+
+    /// What a server tells has no number, by which a second request under an id could be known.
+    async fn asked_by_server(&mut self, asked: Asked) -> Result<(), EngineError> {
+        let own_id = asked.native_id.clone();
+        let question = self.question_from(asked, SERVED_ROAD);
+        match self.hub.questions.ask_under_free_name(question).await {
+            Ok((native_id, question)) if native_id != own_id => {
+                let name = if self.codec.rename(&own_id, &native_id) { native_id } else { own_id };
+                self.took_question(name, Ok(question))
+            }
+            taken => self.took_question(own_id, taken.map(|(_, question)| question)),
+        }
     }
 
     /// A question of the agent with all that the hub knows of its place.

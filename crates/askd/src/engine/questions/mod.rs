@@ -6,6 +6,7 @@
 
 mod answer;
 mod ask;
+mod free_name;
 mod listing;
 mod lookup;
 mod wait;
