@@ -91,7 +91,7 @@ async fn engine() -> Result<(f64, f64)> {
 }
 
 async fn http() -> Result<(f64, f64)> {
-    let hub = Services::start().await?;
+    let hub = Hub::start().await?;
     let began = Instant::now();
     let until = began + Duration::from_secs(SECONDS);
     let mut tasks = Vec::new();
