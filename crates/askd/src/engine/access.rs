@@ -1,7 +1,7 @@
-//! The service `Access`: who may do what. Tokens, and the log-in of browsers.
+//! The service `Access`: which caller may do what. Tokens, and the log-in of browsers.
 //!
-//! In: bearer tokens, rights and names. Out: whose token it is; new tokens, shown once and kept as hashes; codes that a browser
-//! exchanges for a token, once.
+//! In: bearer tokens, rights and names. Out: whose token it is; new tokens, shown once and kept as hashes;
+//! codes that a browser exchanges for a token, once.
 
 use std::sync::Arc;
 
@@ -71,7 +71,8 @@ impl Access {
         Some(record)
     }
 
-    /// Whether the caller's token is still good: what lasts looks again, because a token can be revoked meanwhile.
+    /// Whether the caller's token is still good: what lasts looks again, because a token can be revoked
+    /// meanwhile.
     pub fn still_valid(&self, caller: &Caller) -> bool {
         self.store().token_by_hash(&caller.token.hash).is_some()
     }
@@ -143,7 +144,7 @@ impl Access {
     }
 }
 
-/// A text that nobody can guess.
+/// A text that cannot be guessed: 192 random bits.
 pub(super) fn random_text() -> Result<String, EngineError> {
     let mut bytes = [0; 24];
     getrandom::fill(&mut bytes).map_err(|error| StoreError::Unavailable(error.to_string()))?;

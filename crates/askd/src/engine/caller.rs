@@ -1,4 +1,4 @@
-//! Who calls: a token, and the surface that it is used from.
+//! A caller: a token, and the surface that it is used from.
 
 use askd_core::{By, Right, Surface};
 use askd_store::{Idempotency, Record, TokenRecord};

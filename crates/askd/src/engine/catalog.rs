@@ -1,7 +1,7 @@
 //! The service `AgentCatalog`: the agents that askd knows, and what of them is on this machine.
 //!
-//! In: the registry of adapters, and the programs that are found. Out: the list for `GET /v1/agents`, an adapter by its agent's name,
-//! the version of a program, and how a person goes on with a conversation.
+//! In: the registry of adapters, and the programs that are found. Out: the list for `GET /v1/agents`, an
+//! adapter by its agent's name, the version of a program, and how a person goes on with a conversation.
 
 use std::ffi::OsStr;
 use std::path::Path;

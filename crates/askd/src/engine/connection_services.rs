@@ -1,4 +1,5 @@
-//! What the connections to agents use of the hub. A task that serves a connection is given these by value; no service holds the task.
+//! What the connections to agents use of the hub. A task that serves a connection is given these by value; no
+//! service holds the task.
 
 use std::sync::Arc;
 

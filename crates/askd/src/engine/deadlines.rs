@@ -1,8 +1,8 @@
-//! The task `Deadlines`: ends questions whose askers set a deadline, when it is over. No other clock ends a question, and this one
-//! only as `expired`.
+//! The task `Deadlines`: ends questions whose askers set a deadline, when it is over. No other clock ends a
+//! question, and this one only as `expired`.
 //!
-//! In: the store's next deadline, and a sign that an earlier one may have come. Out: expired questions, and the word to their
-//! delivery targets that nothing will come.
+//! In: the store's next deadline, and a sign that an earlier one may have come. Out: expired questions, and
+//! the word to their delivery targets that nothing will come.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Why the engine says no. Each has one answer over HTTP.
+//! Why a service says no. Each has one answer over HTTP.
 
 use askd_core::{FieldErrors, Question, Right};
 use askd_store::{MAX_OPEN_QUESTIONS, StoreError};

@@ -1,4 +1,5 @@
-//! The service `Health`: whether the store can write. The store is tried at most once a second, however many ask.
+//! The service `Health`: whether the store can write. The store is tried at most once a second, however many
+//! ask.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! The task `Housekeeping`: deletes read secrets, old idempotency keys, sources that came and went and, if the user wished it, old
-//! history. No service calls it.
+//! The task `Housekeeping`: deletes read secrets, old idempotency keys, sources that came and went and, if
+//! the user wished it, old history. No service calls it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,10 +9,12 @@ use askd_store::{Retention, SECRET_RETRY_MS, Store};
 use super::now;
 
 const EVERY: Duration = Duration::from_secs(300);
-/// How long an idempotency key is remembered after its first use and after the end of its question: the asker that was away when its
-/// question was answered asks with the same key again, and must get the answer and no second question.
+/// How long an idempotency key is remembered after its first use and after the end of its question: the asker
+/// that was away when its question was answered asks with the same key again, and must get the answer and no
+/// second question.
 const KEY_MEMORY_MS: i64 = 7 * DAY_MS;
-/// How long a source is shown that ended and was never heard to ask: every terminal that is opened with a plugin is one.
+/// How long a source is shown that ended and was never heard to ask: every terminal that is opened with a
+/// plugin is one.
 const SOURCE_MEMORY_MS: i64 = DAY_MS;
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 

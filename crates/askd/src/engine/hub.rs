@@ -1,7 +1,7 @@
 //! `Hub`: starts the services, holds them, stops them. It has no other task.
 //!
-//! In: a store that this process alone uses, settings, and what is needed to start agents. Out: the services, for the server and for the
-//! program that joins them.
+//! In: a store that this process alone uses, settings, and what is needed to start agents. Out: the services,
+//! for the server and for the program that joins them.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The service `EventLog`: the stored log of events, and `LogFollower`, a place in it that moves on.
 //!
-//! In: a cursor. Out: what comes after it, in order, as soon as it is stored. Who must hear of a change that another has made follows
-//! the log: streams, and callers who wait for the end of a question.
+//! In: a cursor. Out: what comes after it, in order, as soon as it is stored. A service that
+//! must hear of a change of another follows the log: streams, and callers that wait for the end of a question.
 
 use std::sync::Arc;
 

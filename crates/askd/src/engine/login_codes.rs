@@ -1,7 +1,8 @@
-//! Log-in codes, and the tokens that browsers got for them and have not used yet. Only in memory: a restart forgets them.
+//! Log-in codes, and the tokens that browsers got for them and have not used yet. Only in memory: a restart
+//! forgets them.
 //!
-//! In: rights, and who asked for them. Out: a code that is good once, then a token that is stored when it is first used: a token whose
-//! browser never got it would be valid for ever, and nobody would know it.
+//! In: rights, and the token that asked for them. Out: a code that is good once, then a token that is stored when it is
+//! first used: a token whose browser never got it would be valid for ever, unknown to its owner.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -30,7 +31,8 @@ pub struct LoginCode {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Grant {
     pub(super) rights: Rights,
-    /// The token that asked for the code: its end is the end of the code too. None where the hub itself made the code.
+    /// The token that asked for the code: its end is the end of the code too. None where the hub itself made
+    /// the code.
     pub(super) maker: Option<TokenId>,
 }
 

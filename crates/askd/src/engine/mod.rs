@@ -1,8 +1,10 @@
-//! The engine: persist, wake, deliver. Everything that changes a question goes through here, and from here to the store.
+//! The hub: persist, wake, deliver. Everything that changes a question goes through here, and from here to the
+//! store.
 //!
-//! In: calls of `http` and values of adapters. Out: questions after they are durable, woken waiters, answers handed to sources.
-//! It is services: each is given everything that it uses in `new`, and none holds one that holds it. Who must hear of a change that
-//! another has made follows the log. [`Hub`] starts them, holds them and stops them.
+//! In: calls of `http` and values of adapters. Out: questions after they are durable, callers that are woken,
+//! answers handed to sources. It is services: each is given everything that it uses in `new`, and none holds one
+//! that holds it. A service that must hear of a change of another follows the log. [`Hub`] starts the services,
+//! holds them and stops them.
 
 mod access;
 mod acp;

@@ -1,5 +1,5 @@
-//! Which sessions are meant by a name: askd's id, the agent's own, a tmux session, or the name of a Panopticon agent whose `state.json`
-//! says where it works.
+//! Which sessions are meant by a name: askd's id, the agent's own, a tmux session, or the name of a
+//! Panopticon agent whose `state.json` says where it works.
 
 use std::path::PathBuf;
 
@@ -29,8 +29,8 @@ impl Sessions {
         live.into_iter().chain(ended).next().ok_or(EngineError::NotFound("session"))
     }
 
-    /// The session with an id of askd, or those that their agents call so, the newest first: those that live, which are meant if there
-    /// are any, because agents number their sessions; and those that have ended.
+    /// The session with an id of askd, or those that their agents call so, the newest first: those that live,
+    /// which are meant if there are any, because agents number their sessions; and those that have ended.
     pub(super) async fn named(&self, name: &str) -> Result<(Vec<Session>, Vec<Session>), EngineError> {
         let named = match name.parse::<SessionId>() {
             Ok(id) => self.store().session(&id).await?.into_iter().collect(),

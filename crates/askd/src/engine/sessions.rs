@@ -1,7 +1,7 @@
 //! The service `Sessions`: the conversations of agents that were seen.
 //!
-//! In: sessions as adapters see them, and what local agents do now. Out: lists, one session, whether it lives. Ending the process of a
-//! session is for the connections.
+//! In: sessions as adapters see them, and what local agents do now. Out: lists, one session, whether it
+//! lives. Ending the process of a session is for the connections.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

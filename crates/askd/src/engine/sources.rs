@@ -1,7 +1,8 @@
 //! The service `Sources`: the places that questions come from.
 //!
-//! In: sources that come, change and go. Out: their records in the store; when a source ends, its open questions end with the cause,
-//! the connection to it is told to stop, and nothing is delivered there any more.
+//! In: sources that come, change and go. Out: their records in the store; when a source ends, its open
+//! questions end with the cause, the connection to it is told to stop, and nothing is delivered there any
+//! more.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,6 +1,7 @@
 //! The tasks of one hub, and the word that ends them.
 //!
-//! In: work of the services. Out: tasks that end with the hub; and changes, for whose end a hub that stops waits a while.
+//! In: work of the services. Out: tasks that end with the hub; and changes, for whose end a hub that stops
+//! waits a while.
 
 use std::time::Duration;
 
@@ -8,7 +9,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// How long a stopping hub waits for answers that are just being written, and for changes that clients asked for.
+/// How long a stopping hub waits for answers that are just being written, and for changes that clients asked
+/// for.
 const STOP_PATIENCE: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Clone, Default)]
@@ -26,7 +28,8 @@ impl Tasks {
         });
     }
 
-    /// Runs a change that a client asked for to its end, whatever becomes of the client. A hub that stops waits for it.
+    /// Runs a change that a client asked for to its end, whatever becomes of the client. A hub that stops
+    /// waits for it.
     pub fn run_change<T: Send + 'static>(
         &self,
         change: impl Future<Output = T> + Send + 'static,

@@ -1,7 +1,7 @@
 //! The service `Transcripts`: the words of sessions.
 //!
-//! In: a session. Out: where its words are (in a transcript of its own, or in the stream of the ACP server that it belongs to), and
-//! pages of them after a cursor.
+//! In: a session. Out: where its words are (in a transcript of its own, or in the stream of the ACP server
+//! that it belongs to), and pages of them after a cursor.
 
 use std::sync::Arc;
 

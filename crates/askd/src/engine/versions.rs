@@ -1,6 +1,7 @@
 //! What programs say of their versions.
 //!
-//! In: a program, and what makes it say its version. Out: its first line. A program is run once, as long as its file is the same.
+//! In: a program, and what makes it say its version. Out: its first line. A program is run once, as long as
+//! its file is the same.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -26,7 +27,8 @@ impl Versions {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a program says of its version, with the search path that its own interpreter is found by. Each file is asked once.
+    /// What a program says of its version, with the search path that its own interpreter is found by. Each
+    /// file is asked once.
     pub(super) async fn of(&self, program: &Path, argument: &str, path: &OsStr) -> Option<String> {
         let changed = std::fs::metadata(program).and_then(|meta| meta.modified()).ok()?;
         let cell = Arc::clone(self.known().entry((program.to_owned(), changed)).or_default());

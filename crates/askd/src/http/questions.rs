@@ -180,7 +180,7 @@ async fn ask(
     Key(key): Key,
     Json(input): Json<AskInput>,
 ) -> Result<Response, Problem> {
-    // The place to wait comes first: whoever is told to come back must not have asked.
+    // The place to wait comes first: a client that is told to come back must not have asked.
     let wait = query.turn(&waits)?;
     let question = questions.ask(&caller, input, key).await?;
     if wait.is_none() {

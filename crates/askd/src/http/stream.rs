@@ -1,8 +1,8 @@
-//! What all streams of events share: a place among the streams, the cursor that a client brings, the way along the log, and the
-//! response.
+//! What all streams of events share: a place among the streams, the cursor that a client brings, the way
+//! along the log, and the response.
 //!
-//! In: a reader that knows its place in what is stored. Out: `text/event-stream`, with its first bytes at once, until the reader, the
-//! hub or the client's token comes to its end.
+//! In: a reader that knows its place in what is stored. Out: `text/event-stream`, with its first bytes at
+//! once, until the reader, the hub or the client's token comes to its end.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub fn trimmed(after: u64, through: u64) -> String {
     format!("event: trimmed\ndata: {{\"after\":{after},\"through\":{through}}}\n\n")
 }
 
-/// A place among the streams, kept as long as the stream lasts, and who has it.
+/// A place among the streams, kept as long as the stream lasts, and its caller.
 pub struct Place {
     access: Access,
     caller: Caller,
@@ -96,9 +96,9 @@ impl LogStream {
         self.0.cursor()
     }
 
-    /// What comes next for this reader, whose `frames` say what it is sent of a page. What others are sent does not put off the sign of
-    /// life: without one, clients take a hub for lost, and a revoked token would keep its stream. `None` when the hub stops or the log
-    /// cannot be read.
+    /// What comes next for this reader, whose `frames` say what it is sent of a page. What others are sent
+    /// does not put off the sign of life: without one, clients take a hub for lost, and a revoked token would
+    /// keep its stream. `None` when the hub stops or the log cannot be read.
     pub async fn next(&mut self, frames: impl Fn(&[Arc<LoggedEvent>]) -> Bytes + Send) -> Option<LogFrames> {
         // The reader asks again as soon as the bytes before are taken.
         let quiet = Instant::now() + KEEP_ALIVE;
@@ -135,7 +135,8 @@ pub fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     number.map(Some).ok_or_else(misfit)
 }
 
-/// Where a reader of the log begins: after the event that its header or the parameter names, else after `unless`.
+/// Where a reader of the log begins: after the event that its header or the parameter names, else after
+/// `unless`.
 pub fn log_cursor(
     headers: &HeaderMap,
     (name, given): (&str, Option<u64>),

@@ -1,9 +1,10 @@
-//! The service `AttachedServers`: agents' own HTTP servers with a stream of events, each attended by one task. A server without a port is
-//! reached by its plugin (`plugin/`), which dials in.
+//! The service `AttachedServers`: agents' own HTTP servers with a stream of events, each attended by one
+//! task. A server without a port is reached by its plugin (`plugin/`), which dials in.
 //!
-//! In: an address with credentials, or a plugin's greeting; events, replies to calls. Out: sessions and questions in the store, answers posted to the
-//! server, and the state of the connection. Which server it is, only its codec knows. The credentials are in the store's
-//! settings of the source and nowhere else. A server is named by a person, or found (`discovery`).
+//! In: an address with credentials, or a plugin's greeting; events, replies to calls. Out: sessions and
+//! questions in the store, answers posted to the server, and the state of the connection. Which server it is,
+//! only its codec knows. The credentials are in the store's settings of the source and nowhere else. A server
+//! is named by a person, or found (`discovery`).
 
 mod attendant;
 mod calls;
@@ -44,7 +45,7 @@ const COMMANDS: usize = 256;
 /// Bytes of an address or of a credential.
 const MAX_FIELD_BYTES: usize = 1024;
 
-/// A wish to attach to a server.
+/// A request to attach to a server.
 #[derive(Clone, Default)]
 pub struct AttachRequest {
     /// The agent whose server it is.
@@ -61,7 +62,7 @@ pub(super) struct AttachedSettings {
     pub(super) url: String,
     pub(super) username: String,
     pub(super) password: Option<String>,
-    /// The process, where nobody named the server but it was found.
+    /// The process, where the server was found and not named by a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) found: Option<FoundProcess>,
 }
@@ -192,7 +193,7 @@ impl AttachedServers {
                 return Ok(Some(source));
             }
             if known.found.is_some() {
-                // Whoever names a server that was found knows better how to get in.
+                // A person that names a server which was found knows better how to get in.
                 let detail = Some("attached again by hand".to_owned());
                 self.hub().sources.end(&source.id, Cause::SourceLost { detail }).await?;
                 return Ok(None);

@@ -1,7 +1,9 @@
-//! The service `Connections`: agents that askd starts, each in a holder of its own, each attended by one task.
+//! The service `Connections`: agents that askd starts, each in a holder of its own, each attended by one
+//! task.
 //!
-//! In: a wish to start, to say something, to end; and what the holder tells. Out: sessions, questions and transcripts in the
-//! store, answers written to the agent. The hub may die at any point: the holder goes on, and [`resume`] takes up what it finds.
+//! In: requests to start, to say something, to end; and what the holder tells. Out: sessions, questions and
+//! transcripts in the store, answers written to the agent. The hub may die at any point: the holder goes on,
+//! and [`resume`] takes up what it finds.
 
 mod attendant;
 mod command;
@@ -70,8 +72,8 @@ struct Managed {
     closed: AtomicBool,
 }
 
-/// A place among the attended agents, from the moment at which a source is stored. What is wished of an agent that is still being
-/// started waits here for its attendant, so that an end reaches it too.
+/// A place among the attended agents, from the moment at which a source is stored. A command for an agent
+/// that is still being started waits here for its attendant, so that an end reaches it too.
 pub(super) struct Place {
     connections: Connections,
     source: SourceId,
@@ -143,7 +145,7 @@ struct Attended {
     main: SessionId,
     /// Whether askd leads the agent; the clients of an ACP server lead it themselves.
     leads: bool,
-    /// Whether somebody has ended it, and it is not gone yet.
+    /// Whether its end was asked for, and it is not gone yet.
     ending: bool,
     commands: mpsc::Sender<Command>,
 }
@@ -185,12 +187,12 @@ impl Managed {
         self.attended().is_empty()
     }
 
-    /// Those that nobody has ended.
+    /// Those whose end was not asked for.
     fn going_on(&self) -> Vec<SourceId> {
         self.sources(|attended| !attended.ending)
     }
 
-    /// Those that somebody has ended and that are not gone yet.
+    /// Those whose end was asked for and that are not gone yet.
     fn ending(&self) -> Vec<SourceId> {
         self.sources(|attended| attended.ending)
     }

@@ -1,8 +1,9 @@
-//! The service `LocalAgents`: Claude Code in terminals that askd did not start. It is heard by its hooks and its transcripts, answered by the hook that waits, or by
-//! keys in its tmux pane where no hook is.
+//! The service `LocalAgents`: Claude Code in terminals that askd did not start. It is heard by its hooks and
+//! its transcripts, answered by the hook that waits, or by keys in its tmux pane where no hook is.
 //!
-//! In: reports of hooks and lines of transcripts, in any order, repeated, or lost. Out: one question per tool call, whichever
-//! road saw it first; the decision for the hook; and what the terminal answered. A hook that goes away cancels nothing.
+//! In: reports of hooks and lines of transcripts, in any order, repeated, or lost. Out: one question per tool
+//! call, whichever road saw it first; the decision for the hook; and what the terminal answered. A hook that
+//! goes away cancels nothing.
 
 mod activity;
 mod ears;
@@ -45,12 +46,14 @@ use liveness::start_time;
 const COMES_WITHIN: Duration = Duration::from_secs(5);
 /// How long after a hook was last there it is still expected back: a hub restarts in less.
 const BACK_WITHIN: Duration = Duration::from_secs(15);
-/// How long a hook that is the only sign of its agent may be away: it comes back every second, also over a bad network.
+/// How long a hook that is the only sign of its agent may be away: it comes back every second, also over a
+/// bad network.
 const GONE_AFTER: Duration = Duration::from_secs(30);
 /// How long things are remembered of which nothing is heard any more; a waiting hook reports every hour.
 const REMEMBERED: Duration = Duration::from_secs(2 * 3600);
 
-/// Transcripts in which hooks wait: more than the terminals of one person. Hooks name them, so their number is bounded.
+/// Transcripts in which hooks wait: more than the terminals of one person. Hooks name them, so their number
+/// is bounded.
 const MAX_WAITED_IN: usize = 1024;
 
 #[derive(Clone)]
@@ -116,7 +119,8 @@ struct Memory {
     unhooked: HashSet<QuestionId>,
     /// When the agent's own time-out is over, for questions of agents that have one.
     times_out: HashMap<QuestionId, Timestamp>,
-    /// The processes of sessions, and when they started where that is known, so that a reused number is not taken for them.
+    /// The processes of sessions, and when they started where that is known, so that a reused number is not
+    /// taken for them.
     processes: HashMap<u32, Option<u64>>,
     /// Transcripts in which hooks wait.
     transcripts: HashMap<PathBuf, Instant>,
@@ -233,7 +237,8 @@ impl Observed {
         self.memory().askers.get(id).copied()
     }
 
-    /// An earlier hub heard of this question by a hook, and its process cannot be looked at: the hook comes back if the agent lives.
+    /// An earlier hub heard of this question by a hook, and its process cannot be looked at: the hook comes
+    /// back if the agent lives.
     fn only_hook_shows(&self, id: &QuestionId) {
         self.memory().hooks.entry(id.clone()).or_insert_with(Presence::new).is_only_sign = true;
         self.lives.notify_one();
@@ -258,13 +263,13 @@ impl Observed {
         Waiting { observed: Arc::clone(self), id: id.clone() }
     }
 
-    /// The turn to type into a session's terminal, unless somebody has it.
+    /// The turn to type into a session's terminal, unless another task has it.
     fn take_keyboard(self: &Arc<Self>, session: &SessionId) -> Option<Keyboard> {
         let is_free = self.memory().typing.insert(session.clone());
         is_free.then(|| Keyboard { observed: Arc::clone(self), session: session.clone() })
     }
 
-    /// Forgets what nobody has spoken of for long.
+    /// Forgets what no hook and no transcript has spoken of for long.
     fn prune(&self) {
         let Memory { announced, names, hooks, transcripts, typable, .. } = &mut *self.memory();
         announced.retain(|known| known.at.elapsed() < REMEMBERED);

@@ -1,7 +1,7 @@
 //! Which claims of deliveries the tasks of this hub hold, by this process's own clock.
 //!
-//! In: a task that holds the claim of a question, or is about to make it. Out: the questions whose claims are held. A claim that no task
-//! holds, or that is held too long, is lost.
+//! In: a task that holds the claim of a question, or is about to make it. Out: the questions whose claims are
+//! held. A claim that no task holds, or that is held too long, is lost.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,8 +1,9 @@
-//! Late answers: the call that asked is gone, the answer is not. It can be said as the next message of its conversation.
+//! Late answers: the call that asked is gone, the answer is not. It can be said as the next message of its
+//! conversation.
 //!
-//! In: a question whose answer did not reach its agent. Out: the answer in a person's words, written to the session if askd leads it
-//! (or to the one session that askd started to go on with it), else given back to be sent by hand. It is noted as said when it is
-//! written, and can be sent again while it is not.
+//! In: a question whose answer did not reach its agent. Out: the answer in a person's words, written to the
+//! session if askd leads it (or to the one session that askd started to go on with it), else given back to be
+//! sent by hand. It is noted as said when it is written, and can be sent again while it is not.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,11 +22,11 @@ enum GoesOn {
     InSeveral,
 }
 
-/// Questions whose answers are being said as messages at this moment: of two who want it said, one says it.
+/// Questions whose answers are being said as messages at this moment: of two requests to say one, the first does.
 #[derive(Default)]
 struct Saying(Mutex<HashSet<QuestionId>>);
 
-/// The turn of one who says an answer, until it is dropped.
+/// The turn to say an answer, until it is dropped.
 struct Turn<'a> {
     saying: &'a Saying,
     question: QuestionId,
@@ -49,7 +50,8 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// The outcome as a person would type it; none where words cannot say it: an interrupt, or what nobody else may read.
+/// The outcome as a person would type it; none where words cannot say it: an interrupt, or an answer that is
+/// secret.
 fn as_message(question: &Question, settlement: &Settlement) -> Option<String> {
     match settlement {
         Settlement::Rejected { mode: RejectMode::Decline, reason } => Some(
@@ -98,7 +100,8 @@ impl LateAnswers {
         &*self.inner.store
     }
 
-    /// Says an answer that did not reach its agent as the next message of its conversation; gives the session that got it.
+    /// Says an answer that did not reach its agent as the next message of its conversation; gives the session
+    /// that got it.
     pub async fn send_as_message(&self, caller: &Caller, id: &QuestionId) -> Result<Session, StartError> {
         caller.needs(Right::Answer)?;
         let refused = |why: String| Err(StartError::Unsendable(why));
@@ -140,7 +143,8 @@ impl LateAnswers {
         Ok(session)
     }
 
-    /// The living managed session of a question's conversation: its own, or the one that was started to go on with it.
+    /// The living managed session of a question's conversation: its own, or the one that was started to go on
+    /// with it.
     async fn goes_on(&self, question: &Question) -> Result<GoesOn, EngineError> {
         let Some(id) = &question.ask.session_id else { return Ok(GoesOn::None) };
         let Some(asked_in) = self.store().session(id).await? else { return Ok(GoesOn::None) };

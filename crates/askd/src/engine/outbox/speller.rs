@@ -1,7 +1,8 @@
 //! Whether an outcome can be put into an agent's own words, found out before it is stored.
 //!
-//! In: a question and how it shall end. Out: [`Carried`]. A codec makes its words from the stored request alone, so one that has
-//! heard nothing knows as much as the one that talks to the agent, and no caller has to wait for that agent.
+//! In: a question and how it shall end. Out: [`Carried`]. A codec makes its words from the stored request
+//! alone, so one that has heard nothing knows as much as the one that talks to the agent, and no caller has
+//! to wait for that agent.
 
 use std::sync::Arc;
 

@@ -1,7 +1,9 @@
-//! The service `DeliveryTargets`: who can take an outcome now, by source. It holds only senders, and none of those who receive.
+//! The service `DeliveryTargets`: what can take an outcome now, by source. It holds only senders, and none of
+//! the tasks that receive.
 //!
-//! In: a target for each source that can be spoken to, from the connection that is behind it. Out: the target of a source, a wake for
-//! the outbox when there is a new one, and what the targets say of questions: by which channel an answer would go now.
+//! In: a target for each source that can be spoken to, from the connection that is behind it. Out: the target
+//! of a source, a wake for the outbox when there is a new one, and what the targets say of questions: by
+//! which channel an answer would go now.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,9 +24,11 @@ pub enum Said {
     Confirmed,
     /// Certainly not written: try again later.
     NotNow(String),
-    /// The way to the agent broke in the middle: the claim stays, and is settled by the adapter's rule when it expires.
+    /// The way to the agent broke in the middle: the claim stays, and is settled by the adapter's rule when
+    /// it expires.
     Unknown,
-    /// It was not said; the agent has decided nothing and still waits: the question is opened again, with this reason.
+    /// It was not said; the agent has decided nothing and still waits: the question is opened again, with
+    /// this reason.
     Undecided(String),
     /// It cannot be said to this agent any more.
     Failed { reason: FailReason, detail: String },
@@ -42,8 +46,8 @@ pub enum Carried {
 pub trait DeliveryTarget: Send + Sync {
     fn redeliver(&self) -> Redeliver;
 
-    /// Whether the channels that there are now can carry this outcome, given at this surface; why not, for a person. Asked before
-    /// anything is stored.
+    /// Whether the channels that there are now can carry this outcome, given at this surface; why not, for a
+    /// person. Asked before anything is stored.
     async fn can_carry(
         &self,
         question: &Question,
@@ -69,7 +73,8 @@ pub trait DeliveryTarget: Send + Sync {
         false
     }
 
-    /// Fills in what only this target knows of its questions. It is given questions of other sources too, and leaves them alone.
+    /// Fills in what only this target knows of its questions. It is given questions of other sources too, and
+    /// leaves them alone.
     async fn describe(&self, questions: &mut [Question]) -> Result<(), StoreError> {
         let _ = questions;
         Ok(())
@@ -122,7 +127,8 @@ impl DeliveryTargets {
         self.inner.wake.notified().await;
     }
 
-    /// Tells the target of a question that nothing will come for it. Waits for nothing: others have expired at the same moment.
+    /// Tells the target of a question that nothing will come for it. Waits for nothing: others have expired
+    /// at the same moment.
     pub(in crate::engine) fn over(&self, expired: &Expired) {
         if let Some(target) = expired.source.as_ref().and_then(|source| self.get(source)) {
             target.over(&expired.question.id);

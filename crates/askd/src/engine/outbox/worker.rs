@@ -1,8 +1,10 @@
-//! The service `Outbox`: brings outcomes to agents. How a delivery is claimed, handed over, noted and retried.
+//! The service `Outbox`: brings outcomes to agents. How a delivery is claimed, handed over, noted and
+//! retried.
 //!
-//! In: outcomes that are stored, the targets of connected sources, and a wake when there is a new one. Out: `sent` when the bytes were
-//! written, and `confirmed` or `failed` by evidence; before an outcome is stored, whether it can be carried at all. A claim that a dead
-//! hub left behind is settled by the adapter's own rule.
+//! In: outcomes that are stored, the targets of connected sources, and a wake when there is a new one. Out:
+//! `sent` when the bytes were written, and `confirmed` or `failed` by evidence; before an outcome is stored,
+//! whether it can be carried at all. A claim that a dead hub left behind is settled by the adapter's own
+//! rule.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -24,14 +26,17 @@ use crate::engine::{EngineError, new_bits, now};
 
 /// Deliveries taken at once.
 const CLAIM_LIMIT: usize = 64;
-/// Looks again at least this often, in case the system's clock was set, and at most this often, whatever seems due.
+/// Looks again at least this often, in case the system's clock was set, and at most this often, whatever
+/// seems due.
 const LONGEST_SLEEP: Duration = Duration::from_secs(30);
 const SHORTEST_SLEEP: Duration = Duration::from_millis(100);
-/// How long the way to an agent may take to find out what was written; another source's deliveries wait for it.
+/// How long the way to an agent may take to find out what was written; another source's deliveries wait for
+/// it.
 const PROBE_PATIENCE: Duration = Duration::from_secs(2);
 /// Pause after the store has failed.
 const TRY_AGAIN: Duration = Duration::from_millis(500);
-/// Many agents show within this time that they have the answer; then that it was written needs no commit of its own.
+/// Many agents show within this time that they have the answer; then that it was written needs no commit of
+/// its own.
 const PROOF_SOON: Duration = Duration::from_millis(5);
 
 #[derive(Clone)]
@@ -74,7 +79,8 @@ impl Outbox {
         Speller::new(self.inner.catalog.registry(), self.inner.store.clone(), agent, by_acp)
     }
 
-    /// Refuses an outcome that no channel to its agent can carry: the question stays open, and nothing is stored.
+    /// Refuses an outcome that no channel to its agent can carry: the question stays open, and nothing is
+    /// stored.
     pub(in crate::engine) async fn refuse_uncarried(
         &self,
         record: &Record,
@@ -96,8 +102,8 @@ impl Outbox {
         }
     }
 
-    /// The same where the agent is not connected, as just after a restart of the hub. A terminal's own hook says by itself what it
-    /// can carry.
+    /// The same where the agent is not connected, as just after a restart of the hub. A terminal's own hook
+    /// says by itself what it can carry.
     async fn carries_unconnected(
         &self,
         source: &SourceId,
@@ -113,7 +119,8 @@ impl Outbox {
         }
     }
 
-    /// A question that is shown as it came takes only what its agent understands, whether or not the agent can be reached.
+    /// A question that is shown as it came takes only what its agent understands, whether or not the agent
+    /// can be reached.
     async fn refuse_no_result(
         &self,
         question: &Question,
@@ -175,7 +182,8 @@ impl Outbox {
         }
     }
 
-    /// This hub takes the delivery of an outcome in the very transaction that stores it: one fsync less on its way.
+    /// This hub takes the delivery of an outcome in the very transaction that stores it: one fsync less on
+    /// its way.
     pub(in crate::engine) fn claim_holder(&self) -> ClaimHolder {
         ClaimHolder { owner: self.inner.owner.clone(), until: claim_end(now()) }
     }

@@ -1,6 +1,7 @@
 //! A question ends: by a person's word, by its asker, or by its agent. The first valid end wins.
 //!
-//! In: replies, rejections, withdrawals, and what agents report. Out: the question as it ended, and its outcome on the way to the agent.
+//! In: replies, rejections, withdrawals, and what agents report. Out: the question as it ended, and its
+//! outcome on the way to the agent.
 
 use askd_core::answer::Rejection;
 use askd_core::field::Collector;

@@ -1,4 +1,5 @@
-//! A question comes in: from a program through the API, or from an agent through its adapter. It is durable when this returns.
+//! A question comes in: from a program through the API, or from an agent through its adapter. It is durable
+//! when this returns.
 
 use askd_core::{Ask, AskInput, Question, QuestionId, Right, SessionId, SourceId};
 use askd_store::{Asked, NewEntry, NewQuestion, Origin};

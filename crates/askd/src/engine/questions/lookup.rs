@@ -1,4 +1,5 @@
-//! Questions by the names that agents have for them and for their sessions, for surfaces that know only those.
+//! Questions by the names that agents have for them and for their sessions, for surfaces that know only
+//! those.
 
 use askd_adapters::splice;
 use askd_core::{Question, QuestionId, Right, Session, SessionId, Status};
@@ -66,7 +67,8 @@ impl Questions {
         Ok(named)
     }
 
-    /// The settled question of an agent that has this name: its call, or its id here. The agent may have ended by now.
+    /// The settled question of an agent that has this name: its call, or its id here. The agent may have
+    /// ended by now.
     pub async fn settled_of(
         &self,
         caller: &Caller,

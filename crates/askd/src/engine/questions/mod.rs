@@ -1,8 +1,8 @@
-//! The service `Questions`: asking, settling, reading and waiting, with the rights that each needs. Every change of a question's life
-//! that is not made by its delivery goes through here.
+//! The service `Questions`: asking, settling, reading and waiting, with the rights that each needs. Every
+//! change of a question's life that is not made by its delivery goes through here.
 //!
-//! In: programs that ask, what agents ask, outcomes of people and of agents. Out: questions after they are durable, outcomes given to
-//! the outbox, callers that are woken by the log.
+//! In: programs that ask, what agents ask, outcomes of people and of agents. Out: questions after they are
+//! durable, outcomes given to the outbox, callers that are woken by the log.
 
 mod answer;
 mod ask;

@@ -1,7 +1,7 @@
-//! The callers who wait for the end of a question.
+//! The callers that wait for the end of a question.
 //!
-//! In: callers, and the log, which tells of every end, by whichever node and service it was made. Out: callers that are woken. The
-//! log is followed only while there are any.
+//! In: callers, and the log, which tells of every end, by whichever node and service it was made. Out:
+//! callers that are woken. The log is followed only while there are any.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -81,13 +81,13 @@ impl Waiters {
         }
     }
 
-    /// The newest event when the first of those who wait now came, if there are any.
+    /// The newest event when the first of those that wait now came, if there are any.
     fn since(&self) -> Option<Seq> {
         let waiting = self.waiting();
         (!waiting.by_question.is_empty()).then_some(waiting.since)
     }
 
-    /// Follows the log and wakes those who wait for what it tells.
+    /// Follows the log and wakes the callers that wait for what it tells.
     pub(in crate::engine) async fn run(self) {
         let mut follower = self.inner.log.follow(0, 0);
         loop {
