@@ -109,6 +109,7 @@ impl LocalAgents {
         for alike in self.alike(&session, &likeness(tool, input)).await? {
             let other = alike.question;
             if other.id == *id
+                || !self.may_share_a_turn(id, &other.id)
                 || !other.is_being_delivered()
                 || !self.is_ours(&other.id, tool, input, went).await?
             {
@@ -123,6 +124,15 @@ impl LocalAgents {
         }
         drop(place);
         Ok(None)
+    }
+
+    /// Whether two questions may be of one turn: each process that holds the conversation has turns of its own.
+    fn may_share_a_turn(&self, one: &QuestionId, other: &QuestionId) -> bool {
+        let observed = &self.inner.observed;
+        match (observed.asker(one), observed.asker(other)) {
+            (Some(one), Some(other)) => one == other,
+            _ => true,
+        }
     }
 
     /// Whether a call went on with just what was answered to this question here.
