@@ -1,7 +1,7 @@
 //! A file that a user wrote by hand: read, and replaced whole, by its owner, or not at all.
 //!
-//! In: a path and a new text. Out: the file with that text, with the owner and mode that it had, or a sentence why not. The new text is
-//! written beside the file, for its owner's eyes only, and renamed into place. A link stays a link: its target is replaced.
+//! In: a path and a new text. Out: the file with that text, with the owner, mode, ACL and attributes that it had, or a sentence why not.
+//! The new text is written beside the file, for its owner's eyes only, and renamed into place. A link stays a link: its target is replaced.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Gid, OFlags};
 
+use super::attributes::Attributes;
 use super::exit::{Exit, Failure, Outcome};
 use crate::data::{lock_folder, real_path};
 
@@ -38,6 +39,7 @@ struct Seen {
     owner: u32,
     group: u32,
     mode: u32,
+    attributes: Attributes,
 }
 
 impl UserFile {
@@ -128,7 +130,7 @@ impl UserFile {
         Ok(true)
     }
 
-    /// The new file, with the owner, group and mode of the old one.
+    /// The new file, with the owner, group, mode and attributes of the old one.
     fn make(&self, beside: Beside, text: &str) -> io::Result<Beside> {
         let Some(path) = &beside.0 else { return Ok(beside) };
         let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(path)?;
@@ -137,6 +139,8 @@ impl UserFile {
             if file.metadata()?.gid() != seen.group {
                 rustix::fs::fchown(&file, None, Some(Gid::from_raw(seen.group)))?;
             }
+            // Before the mode: until then an ACL of the folder gives nobody anything.
+            seen.attributes.give(&file)?;
             file.set_permissions(fs::Permissions::from_mode(seen.mode))?;
         }
         file.sync_all()?;
@@ -164,6 +168,7 @@ impl Seen {
         if !meta.is_file() {
             return Err(refused(path, &format!("it is {}, not a file", kind(&meta))));
         }
+        let attributes = Attributes::read(&file).map_err(|error| cannot(&error))?;
         let mut bytes = Vec::new();
         file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| cannot(&error))?;
         if bytes.len() as u64 > MAX_BYTES {
@@ -177,6 +182,7 @@ impl Seen {
             owner: meta.uid(),
             group: meta.gid(),
             mode: meta.mode() & 0o7777,
+            attributes,
         }))
     }
 }
