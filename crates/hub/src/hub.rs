@@ -13,6 +13,7 @@ use askd_store::Store;
 use super::access::Access;
 use super::acp::{AcpServers, Servers};
 use super::attached::{AttachedServers, QuestionOwners};
+use super::backups::Backups;
 use super::catalog::AgentCatalog;
 use super::connection_services::ConnectionServices;
 use super::deadlines::Deadlines;
@@ -41,6 +42,7 @@ pub struct Hub {
     pub acp_servers: AcpServers,
     pub agents: AgentCatalog,
     pub attached_servers: AttachedServers,
+    pub backups: Backups,
     pub connections: Connections,
     pub health: Health,
     pub late_answers: LateAnswers,
@@ -101,6 +103,7 @@ impl Hub {
             acp_servers: AcpServers::new(connections.clone(), transcripts.clone(), acp_servers),
             agents,
             attached_servers: AttachedServers::new(for_connections, owners),
+            backups: Backups::new(store.clone()),
             health: Health::new(store.clone()),
             late_answers: LateAnswers::new(store.clone(), connections.clone()),
             connections,

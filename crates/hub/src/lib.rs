@@ -13,6 +13,7 @@
 mod access;
 mod acp;
 mod attached;
+mod backups;
 mod caller;
 mod catalog;
 mod clock;
@@ -48,6 +49,7 @@ pub use attached::{
     AttachRequest, AttachedServers, Discovery, PluginCall, PluginHello, PluginMessage, PluginMessages,
     PluginReply, PluginStream,
 };
+pub use backups::Backups;
 pub use caller::Caller;
 pub use catalog::AgentCatalog;
 use clock::{Alarm, at};

@@ -10,8 +10,8 @@ use super::port_watch::PortWatch;
 use super::stream::Streams;
 use super::wait::Waits;
 use askd_hub::{
-    Access, AcpServers, AgentCatalog, AttachedServers, Connections, EventLog, Health, Hub, LateAnswers,
-    LocalAgents, Questions, Sessions, Sources, Tasks, Transcripts,
+    Access, AcpServers, AgentCatalog, AttachedServers, Backups, Connections, EventLog, Health, Hub,
+    LateAnswers, LocalAgents, Questions, Sessions, Sources, Tasks, Transcripts,
 };
 
 #[derive(Clone)]
@@ -63,6 +63,7 @@ parts! {
     AcpServers: hub.acp_servers,
     AgentCatalog: hub.agents,
     AttachedServers: hub.attached_servers,
+    Backups: hub.backups,
     Connections: hub.connections,
     EventLog: hub.log,
     Health: hub.health,
