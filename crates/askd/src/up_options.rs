@@ -1,4 +1,4 @@
-//! `askd up` and `askd demo`: what they are told. What they do is in `hub`.
+//! The options of `askd up` and `askd demo`; `hub` carries them out.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use askd_cli::exit::{Failure, Outcome};
 
 /// 2753 spells ASKD on a phone.
 pub const DEFAULT_PORT: u16 = 2753;
-/// Switches discovery off for every hub that is started with it.
+/// Turns discovery off for every hub with this variable.
 const NO_DISCOVERY: &str = "ASKD_NO_DISCOVERY";
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
@@ -22,21 +22,21 @@ pub struct UpOptions {
     pub allow_hosts: Vec<String>,
     pub allow_origins: Vec<String>,
     pub agents: Vec<AgentCommand>,
-    /// Said a second time, for addresses that other machines can reach.
+    /// The second confirmation, for addresses that other machines can reach.
     pub expose_beyond_loopback: bool,
     /// How long settled questions are kept; `None`: for ever.
     pub keep_days: Option<u32>,
-    /// Whether ending the hub ends the agents that it manages.
+    /// True to end the managed agents with the hub.
     pub end_agents: bool,
-    /// Whether Claude Code's transcripts are watched.
+    /// True to watch Claude Code's transcripts.
     pub observe: bool,
-    /// Whether servers of agents are looked for on this machine.
+    /// True to look for servers of agents on this machine.
     pub discovery: bool,
-    /// Whether a password found in the environment of such a server is used.
+    /// True to use a password from the environment of such a server.
     pub discovery_passwords: bool,
     /// Only servers with this home are found.
     pub discovery_home: Option<String>,
-    /// Whether the address is printed as JSON.
+    /// True to print the address as JSON.
     pub json: bool,
 }
 
@@ -45,13 +45,13 @@ pub struct UpOptions {
 pub struct DemoOptions {
     /// `None`: the default port if it is free, else any free one.
     pub listen: Option<SocketAddr>,
-    /// Whether questions are also asked in this terminal.
+    /// True to ask questions in this terminal too.
     pub inline: bool,
-    /// Whether the address, and what the agent says, are printed as JSON.
+    /// True to print the address and the agent's output as JSON.
     pub json: bool,
 }
 
-/// An agent that the user registers: a name and the command that starts it.
+/// An agent of the user: a name and its command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentCommand {
     pub name: String,
@@ -60,19 +60,20 @@ pub struct AgentCommand {
 
 #[derive(Debug, Args)]
 pub(super) struct UpArgs {
-    /// Where to listen: an address and port, or a port of this machine only; port 0 is any free one
+    /// The address and port to listen on, or a port of this machine only; port 0 is any free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:2753", value_parser = parse_listen)]
     listen: SocketAddr,
-    /// Needed as well when --listen is not this machine only: everybody who reaches the port can try tokens
+    /// Also needed when --listen is not this machine only: every machine that reaches the port can try tokens
     #[arg(long)]
     expose_beyond_loopback: bool,
-    /// Answer to this host name too (repeat for several); others are refused, so that no web page can reach the hub by DNS
+    /// Answer to this host name too (repeat for several); others are refused, so that no web page can reach
+    /// the hub by DNS
     #[arg(long = "allow-host", value_name = "HOST")]
     allow_hosts: Vec<String>,
     /// Let pages of this origin use the API (repeat for several), such as http://localhost:5173
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     allow_origins: Vec<String>,
-    /// Register an agent that speaks ACP (repeat for several), such as --agent 'gemini=gemini --acp'
+    /// Register an ACP agent (repeat for several), such as --agent 'gemini=gemini --acp'
     #[arg(long = "agent", value_name = "NAME=COMMAND", value_parser = parse_agent)]
     agents: Vec<AgentCommand>,
     /// Forget settled questions after so many days; without it everything is kept
@@ -87,7 +88,8 @@ pub(super) struct UpArgs {
     /// Do not look for your own agents' servers on this machine (OpenCode); ASKD_NO_DISCOVERY=1 says the same
     #[arg(long, conflicts_with = "discovery_passwords")]
     no_discovery: bool,
-    /// Let the hub use a password that it finds in the environment of such a server; without it you attach those yourself
+    /// Let the hub use a password that it finds in the environment of such a server; without it you attach
+    /// those yourself
     #[arg(long)]
     discovery_passwords: bool,
     /// Find only servers that were started with this HOME; for tests
@@ -97,7 +99,7 @@ pub(super) struct UpArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct DemoArgs {
-    /// Where to listen; without it 127.0.0.1:2753 if that is free, else any free port
+    /// The address to listen on; unless given, 127.0.0.1:2753 if that is free, else any free port
     #[arg(long, value_name = "ADDR", value_parser = parse_listen)]
     listen: Option<SocketAddr>,
     /// Do not ask in this terminal; answer on the page, with `askd answer` or by curl
@@ -157,7 +159,8 @@ fn parse_listen(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| "use an address and a port such as 127.0.0.1:2753, or a port alone".to_owned())
 }
 
-/// The agents of a file: a line `NAME=COMMAND` for each; empty lines and those that begin with `#` say nothing.
+/// The agents of a file: a line `NAME=COMMAND` for each; empty lines and those that begin with `#` say
+/// nothing.
 pub fn parse_agents(text: &str) -> Result<Vec<AgentCommand>, String> {
     let lines = (1..).zip(text.lines().map(str::trim));
     let told = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));

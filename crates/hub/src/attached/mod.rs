@@ -1,5 +1,5 @@
-//! The service `AttachedServers`: agents' own HTTP servers with a stream of events, each attended by one
-//! task. A server without a port is reached by its plugin (`plugin/`), which dials in.
+//! Attached sources: agents' own HTTP servers with a stream of events, each attended by one task. A server
+//! without a port is reached by its plugin (`plugin/`), which dials in.
 //!
 //! In: an address with credentials, or a plugin's greeting; events, replies to calls. Out: sessions and
 //! questions in the store, answers posted to the server, and the state of the connection. Which server it is,
@@ -40,7 +40,7 @@ use plugin::Plugged;
 pub use plugin::{PluginCall, PluginHello, PluginMessage, PluginMessages, PluginReply, PluginStream};
 pub(super) use question_owners::QuestionOwners;
 
-/// Wishes that wait for one attendant.
+/// Commands that wait for one connection.
 const COMMANDS: usize = 256;
 /// Bytes of an address or of a credential.
 const MAX_FIELD_BYTES: usize = 1024;
@@ -48,21 +48,21 @@ const MAX_FIELD_BYTES: usize = 1024;
 /// A request to attach to a server.
 #[derive(Clone, Default)]
 pub struct AttachRequest {
-    /// The agent whose server it is.
+    /// The agent of the server.
     pub kind: String,
-    /// Where it listens; the agent's usual place unless given.
+    /// Its address; unless given, the agent's usual one.
     pub url: Option<String>,
     pub username: Option<String>,
     pub password: Option<String>,
 }
 
-/// What an attached source has to remember. It has no `Debug`, so that it cannot be logged by accident.
+/// The data of an attached source for the next hub. Without `Debug`, so that no log shows it by accident.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct AttachedSettings {
     pub(super) url: String,
     pub(super) username: String,
     pub(super) password: Option<String>,
-    /// The process, where the server was found and not named by a person.
+    /// The process, if discovery found the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) found: Option<FoundProcess>,
 }
@@ -85,10 +85,10 @@ impl AttachedSettings {
     }
 }
 
-/// What is known of plugins.
+/// The known plugins.
 #[derive(Default)]
 struct Plugins {
-    /// The plugins that are known, by the names of their links.
+    /// The known plugins, by the names of their links.
     known: Mutex<HashMap<String, Arc<Plugged>>>,
     /// Held while a plugin becomes a source, so that it becomes one only.
     greetings: tokio::sync::Mutex<()>,
@@ -126,7 +126,7 @@ impl AttachedServers {
         self.inner.plugins.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Attaches to a running server. Whether it can be reached is told by the source's state.
+    /// Attaches to a running server. The source's state shows whether it can be reached.
     pub async fn attach(&self, caller: &Caller, request: AttachRequest) -> Result<Source, EngineError> {
         caller.needs(Right::Manage)?;
         self.attach_server(request, None).await
@@ -144,7 +144,8 @@ impl AttachedServers {
             let with_server = registry.iter().filter(|adapter| adapter.server().is_some());
             let names: Vec<&str> = with_server.map(|adapter| adapter.descriptor().name.as_str()).collect();
             let mut errors = Collector::default();
-            let message = format!("askd can attach to servers of: {}", names.join(", "));
+            let message =
+                format!("askd cannot attach to a server of {:?}; use {}", request.kind, names.join(", "));
             errors.add("kind", "unknown_kind", message);
             return Err(errors.into_errors().into());
         };
@@ -193,7 +194,7 @@ impl AttachedServers {
                 return Ok(Some(source));
             }
             if known.found.is_some() {
-                // A person that names a server which was found knows better how to get in.
+                // A person who names a found server knows better how to log in.
                 let detail = Some("attached again by hand".to_owned());
                 self.hub().sources.end(&source.id, Cause::SourceLost { detail }).await?;
                 return Ok(None);
