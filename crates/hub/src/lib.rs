@@ -3,8 +3,8 @@
 //!
 //! In: calls of the server and values of agents. Out: questions after they are durable, woken waiters,
 //! answers handed to sources. It is services: each is given everything that it uses in `new`, and none holds
-//! one that holds it. Who must hear of a change that another has made follows the log. The rooms `managed`,
-//! `attached`, `acp` and `observed` are still methods of [`Engine`].
+//! one that holds it. A service that must hear of a change of another follows the log. [`Hub`] starts the
+//! services, holds them and stops them.
 //!
 //! Uses `askd-core`, `askd-wire`, `askd-data`, `askd-store`, `askd-holder` and `askd-agents`; the types of
 //! the store and of agents that the server shows are given on here. Never here: HTTP routes, statuses and
