@@ -56,6 +56,12 @@ pub fn named(item: &Item, text: &str) -> Named {
     }
 }
 
+/// The name that a typed one is a slip of, if there is one.
+pub fn nearest<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let near = names.filter_map(|name| few_slips(&fold(typed), &fold(name)).map(|slips| (slips, name)));
+    near.min_by_key(|(slips, _)| *slips).map(|(_, name)| name)
+}
+
 /// In small letters, each accent in its letter.
 fn fold(text: &str) -> String {
     ComposingNormalizerBorrowed::new_nfc().normalize(&text.trim().to_lowercase()).into_owned()

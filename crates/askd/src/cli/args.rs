@@ -163,6 +163,14 @@ Examples:
     /// What an agent's settings run; reads the agent's words on stdin
     #[command(hide = true)]
     Hook(HookArgs),
+    /// Print the settings that hold, and where each comes from
+    #[command(after_help = "\
+Flags of askd up beat the environment, and the environment beats the file. docs/cli.md lists the keys.
+
+Examples:
+  askd config
+  askd config --json | jq -r .file")]
+    Config,
     /// Say what is found and reachable, what is not, and what to do about it
     #[command(after_help = "\
 Exit code 0 means that the inbox can be used.

@@ -5,6 +5,7 @@
 mod answer;
 mod args;
 mod attach;
+mod config;
 pub mod conversation;
 mod doctor;
 mod doctor_claude;

@@ -12,10 +12,11 @@ use super::args::{Cli, Command, Global};
 use super::exit::{Exit, Failure, Outcome};
 use super::screen::{Screen, say};
 use super::{
-    answer, attach, doctor, hook, install, list, open, reject, run_agent, show, terminal, tmux, token, watch,
+    answer, attach, config, doctor, hook, install, list, open, reject, run_agent, show, terminal, tmux,
+    token, watch,
 };
 use crate::client::{Client, discover};
-use crate::data::DataFolder;
+use crate::data::{Config, ConfigError, DataFolder};
 
 pub fn main() -> ExitCode {
     run(std::env::args_os())
@@ -66,7 +67,7 @@ fn dispatch(cli: Cli) -> Outcome<ExitCode> {
     let done = |()| ExitCode::from(Exit::Done);
     match cli.command {
         Command::Up(args) => {
-            let options = args.options(global.data, global.json)?;
+            let options = args.options(global.data, global.json, Config::load()?)?;
             serve(crate::hub::up(options)).map(done)
         }
         Command::Demo(args) => {
@@ -78,6 +79,7 @@ fn dispatch(cli: Cli) -> Outcome<ExitCode> {
         Command::Holder { spec } => Ok(crate::hub::holder(&spec)),
         Command::MockAgent { .. } => Ok(crate::hub::mock_agent()),
         Command::Hook(args) => Ok(hook::hook(&args, global.data)),
+        Command::Config => config::config(&Config::load()?, Screen::new(global.json)).map(done),
         Command::Install(args) => {
             install::install_into(&args, global.data, Screen::new(global.json)).map(done)
         }
@@ -127,6 +129,12 @@ fn talk(command: Command, global: &Global) -> Outcome<ExitCode> {
     result
 }
 
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self::usage(error.to_string())
+    }
+}
+
 /// The number of the signal.
 async fn ended_by_signal() -> io::Result<i32> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -142,6 +150,8 @@ async fn ended_by_signal() -> io::Result<i32> {
 
 async fn command_of(command: Command, global: &Global) -> Outcome {
     let screen = Screen::new(global.json);
+    // Its data folder counts for every command, so a mistake in it is told before another folder is used.
+    Config::load()?;
     if let Command::Doctor = command {
         return doctor::doctor(&global.place(), screen).await;
     }
@@ -174,6 +184,7 @@ async fn command_of(command: Command, global: &Global) -> Outcome {
         | Command::Install(_)
         | Command::Uninstall(_)
         | Command::Hook(_)
+        | Command::Config
         | Command::Completions { .. }
         | Command::Holder { .. }
         | Command::MockAgent { .. } => Ok(()),

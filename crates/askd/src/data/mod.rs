@@ -1,6 +1,7 @@
 //! The data folder: where it is, who holds it, and the files in it.
 
 mod claude_folders;
+mod config;
 mod folder;
 mod lock;
 mod missed;
@@ -11,6 +12,9 @@ mod secret_file;
 mod way;
 
 pub use claude_folders::{note_untold_folder, tell_folder, told_folders, untold_folders};
+pub use config::{
+    AgentCommand, Config, ConfigError, DEFAULT_PORT, Origin, Setting, parse_agent, parse_listen,
+};
 pub use folder::{DataFolder, HubInfo};
 pub use lock::{FolderLock, LockError, lock_folder};
 pub use missed::{Missed, note_missed, read_missed};
