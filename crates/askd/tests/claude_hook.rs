@@ -448,6 +448,87 @@ fn a_hook_reaches_the_hub_that_the_environment_names_with_a_token_that_may_only_
     Ok(())
 }
 
+/// A program that is reached by a socket in the file system, for a network that leads nowhere else.
+fn door_to(hub: &Hub, socket: &std::path::Path) -> Result<()> {
+    let listener = std::os::unix::net::UnixListener::bind(socket)?;
+    let address = hub.url.trim_start_matches("http://").to_owned();
+    std::thread::spawn(move || {
+        for inside in listener.incoming().flatten() {
+            let Ok(outside) = std::net::TcpStream::connect(&address) else { return };
+            let (Ok(mut from), Ok(mut to)) = (inside.try_clone(), outside.try_clone()) else { return };
+            std::thread::spawn(move || {
+                drop(std::io::copy(&mut from, &mut to));
+                drop(to.shutdown(std::net::Shutdown::Write));
+            });
+            std::thread::spawn(move || {
+                let (mut from, mut to) = (outside, inside);
+                drop(std::io::copy(&mut from, &mut to));
+                drop(to.shutdown(std::net::Shutdown::Both));
+            });
+        }
+    });
+    Ok(())
+}
+
+/// The same command where processes, mounts and network are others, and the hub's folder is empty: as in a container on a bridge.
+#[test]
+fn a_hook_in_a_container_with_a_network_of_its_own_asks_at_the_address_that_it_is_given() -> Result<()> {
+    const CONTAINER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/truth/container.pl");
+    let hub = hub()?;
+    let folder = tempfile::tempdir()?;
+    let socket = folder.path().join("hub");
+    door_to(&hub, &socket)?;
+    let port = hub.url.rsplit(':').next().context("no port")?;
+    let start = |token: Option<String>| -> Result<Child> {
+        let mut command = Command::new("unshare");
+        command.args([
+            "--user",
+            "--map-root-user",
+            "--net",
+            "--mount",
+            "--uts",
+            "--ipc",
+            "--pid",
+            "--fork",
+            "--kill-child",
+        ]);
+        command
+            .args(["--mount-proc", "sh", "-c", "mount -t tmpfs none \"$0\" && exec perl \"$@\""])
+            .arg(&hub.data);
+        command.arg(CONTAINER).arg(&socket).args([
+            port,
+            "timeout",
+            "600",
+            env!("CARGO_BIN_EXE_askd"),
+            "hook",
+            "claude",
+        ]);
+        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("HOME", folder.path()).env("ASKD_HOOK_PATIENCE_MS", "60000").env("ASKD_DATA", &hub.data);
+        command.env("ASKD_URL", &hub.url).envs(token.map(|token| ("ASKD_TOKEN", token)));
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        let mut stdin = child.stdin.take().context("no stdin")?;
+        stdin.write_all(input("PermissionRequest", None).to_string().as_bytes())?;
+        Ok(child)
+    };
+    // There is no way to the hub but the address, and no token in the folder.
+    let mut silent = start(None)?;
+    wait(&mut silent, PATIENCE)?;
+    let silent = silent.wait_with_output()?;
+    ensure!(silent.status.success() && silent.stdout.is_empty() && open(&hub)?.is_empty(), "{silent:?}");
+    let mut hook = start(Some(hub.ask_token()?))?;
+    let question = asked(&hub, &mut hook)?;
+    reply(&hub, &question["id"], "B")?;
+    wait(&mut hook, PATIENCE)?;
+    let out = hook.wait_with_output()?;
+    let printed: Value = serde_json::from_slice(&out.stdout).with_context(|| format!("{out:?}"))?;
+    let answers = &printed["hookSpecificOutput"]["decision"]["updatedInput"]["answers"];
+    assert_eq!(*answers, json!({ "Which?": "B" }));
+    assert_eq!(show(&hub, &question["id"])?["delivery"]["state"], "sent");
+    Ok(())
+}
+
 #[test]
 fn the_hook_is_silent_where_it_has_nothing_to_say() -> Result<()> {
     let mut hub = hub()?;

@@ -153,12 +153,34 @@ impl Told {
             .route("/question/que_1/reply", post(Self::replied))
             .route("/permission", empty())
             .route("/experimental/session", empty())
+            .route("/session", post(async || axum::Json(json!({ "id": "ses_1" }))))
+            .route("/session/ses_1/prompt_async", post(async || axum::Json(true)))
+            .route("/session/ses_1/message", get(async || axum::Json(json!([{}]))))
             .route("/session/ses_1/message/{id}", get(Self::message))
             .with_state(server.clone());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}", listener.local_addr()?);
         tokio::spawn(async move { axum::serve(listener, routes).await });
         Ok((server, url))
+    }
+
+    /// Waits until a hub listens to the events, or until none does.
+    async fn heard(&self, by_a_hub: bool) -> Result<()> {
+        let end = Instant::now() + PATIENCE;
+        while (self.events.receiver_count() > 0) != by_a_hub {
+            ensure!(Instant::now() < end, "heard by a hub: {}", !by_a_hub);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        Ok(())
+    }
+
+    async fn replied_once(&self) -> Result<Vec<String>> {
+        let end = Instant::now() + PATIENCE;
+        while self.replies.lock().await.is_empty() {
+            ensure!(Instant::now() < end, "the answer never arrived");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        Ok(self.replies.lock().await.clone())
     }
 
     async fn stream(State(told): State<Self>) -> impl IntoResponse {
@@ -237,11 +259,7 @@ async fn a_question_under_the_id_of_one_that_is_over_is_shown_and_answered() -> 
     let attach = json!({ "kind": "opencode", "url": url });
     let (status, said) = hub.http("POST", "/v1/sources", Some(&attach))?;
     ensure!(status < 300, "{status}: {said}");
-    let end = Instant::now() + PATIENCE;
-    while server.events.receiver_count() == 0 {
-        ensure!(Instant::now() < end, "the hub never listened");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    server.heard(true).await?;
     server.ask(&asked(1, "One?")).await?;
     states(&hub, &["requested"]).await?;
     server.settle(json!(["Red"])).await?;
@@ -252,23 +270,52 @@ async fn a_question_under_the_id_of_one_that_is_over_is_shown_and_answered() -> 
     let open = states(&hub, &["requested", "answered"]).await?;
     assert_eq!(open[0]["questions"][0]["question"], "Two?");
     hub.kill()?;
-    while server.events.receiver_count() > 0 {
-        ensure!(Instant::now() < end + PATIENCE, "the killed hub listens");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    server.heard(false).await?;
     hub.restart()?;
     let path = format!("/v1/questions/{}/reply", open[0]["id"].as_str().context("no id")?);
     let (status, said) = hub.http("POST", &path, Some(&json!({ "answers": [["Blue"]] })))?;
     ensure!(status == 200, "{status}: {said}");
-    let end = Instant::now() + PATIENCE;
-    while server.replies.lock().await.is_empty() {
-        ensure!(Instant::now() < end, "the answer never arrived");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    assert_eq!(*server.replies.lock().await, [r#"{"answers":[["Blue"]]}"#]);
+    assert_eq!(server.replied_once().await?, [r#"{"answers":[["Blue"]]}"#]);
     server.settle(json!(["Blue"])).await?;
     let all = states(&hub, &["answered", "answered"]).await?;
     assert_eq!(all[0]["outcome"]["answers"][0]["picks"], json!(["Blue"]));
     assert_eq!(all[1]["outcome"]["answers"][0]["picks"], json!(["Red"]));
+    Ok(())
+}
+
+/// Where askd has started the server, it alone could answer: what is asked in the same words after a restart must not be taken for
+/// what is over.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_of_askds_own_asks_alike_under_an_old_id_after_a_restart_and_is_answered() -> Result<()> {
+    let (server, url) = Told::start().await?;
+    let folder = tempfile::tempdir()?;
+    let program = folder.path().join("opencode");
+    let says = format!(
+        "#!/bin/sh\n[ \"$1\" = serve ] || exit 0\necho \"opencode server listening on {url}\"\nexec cat\n"
+    );
+    std::fs::write(&program, says)?;
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap_or_default());
+    let mut hub = Hub::builder(env!("CARGO_BIN_EXE_askd")).env("PATH", path).arg("--no-observe").start()?;
+    let wanted = json!({ "agent": "opencode", "cwd": folder.path(), "prompt": "go" });
+    let (status, session) = hub.http("POST", "/v1/sessions", Some(&wanted))?;
+    ensure!(status == 201, "{status}: {session}");
+    server.heard(true).await?;
+    server.ask(&asked(1, "Which?")).await?;
+    states(&hub, &["requested"]).await?;
+    server.settle(json!(["Red"])).await?;
+    states(&hub, &["answered"]).await?;
+    hub.kill()?;
+    server.heard(false).await?;
+    hub.restart()?;
+    server.heard(true).await?;
+    server.ask(&asked(2, "Which?")).await?;
+    let open = states(&hub, &["requested", "answered"]).await?;
+    let reply = format!("/v1/questions/{}/reply", open[0]["id"].as_str().context("no id")?);
+    let (status, said) = hub.http("POST", &reply, Some(&json!({ "answers": [["Blue"]] })))?;
+    ensure!(status == 200, "{status}: {said}");
+    assert_eq!(server.replied_once().await?, [r#"{"answers":[["Blue"]]}"#]);
+    let session = format!("/v1/sessions/{}", session["id"].as_str().context("no id")?);
+    hub.http("DELETE", &session, None)?;
     Ok(())
 }

@@ -109,6 +109,43 @@ fn an_output_that_is_closed_or_full_ends_the_session() {
     }
 }
 
+/// Whether a process has taken the signals for itself and now waits for something.
+fn waits(pid: u32) -> bool {
+    const INT: u64 = 1 << 1;
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let mut states = threads.map(|thread| std::fs::read_to_string(thread.path().join("stat")));
+    let sleeps = |stat: String| stat.rsplit(')').next().is_some_and(|rest| rest.trim().starts_with('S'));
+    caught & INT != 0 && states.all(|stat| stat.is_ok_and(sleeps))
+}
+
+#[test]
+fn a_second_signal_leaves_an_agent_that_is_starting_and_names_its_session() {
+    let hub = Hub::start(ASKD).unwrap();
+    // A hub that stands still keeps the start under way.
+    signal(hub.pid().unwrap(), "STOP").unwrap();
+    let mut child = start(&hub, "mock", "hang", Stdio::null());
+    until("the start to be waited for", || waits(child.id()));
+    signal(child.id(), "INT").unwrap();
+    let mut stderr = std::io::BufReader::new(child.stderr.take().unwrap());
+    let mut first = String::new();
+    std::io::BufRead::read_line(&mut stderr, &mut first).unwrap();
+    assert!(first.contains("mock is ended as soon as it has started; again to leave it"), "{first}");
+    signal(child.id(), "TERM").unwrap();
+    let mut said = String::new();
+    stderr.read_to_string(&mut said).unwrap();
+    assert_eq!(wait(&mut child, PATIENCE).unwrap().code(), Some(130), "by the first: {said}");
+    assert!(said.contains("mock may go on as ses_") && said.contains("askd open"), "{said}");
+    let (_, path) = said.trim().rsplit_once("DELETE ").unwrap();
+    signal(hub.pid().unwrap(), "CONT").unwrap();
+    until("the session that was left", || hub.http("GET", path, None).unwrap().0 == 200);
+    assert_eq!(live(&hub), 1);
+    assert_eq!(hub.http("DELETE", path, None).unwrap().0, 204);
+    until("the end of its agent", || live(&hub) == 0 && hub.holders().is_empty());
+}
+
 #[test]
 fn without_the_hub_it_says_what_goes_on_and_how_to_end_it() {
     let mut hub = Hub::start(ASKD).unwrap();

@@ -122,3 +122,30 @@ fn an_answer_of_the_terminal_that_is_nobodys_is_the_terminals() -> Result<()> {
     assert_eq!(stage.question(&two)?["tool"]["callId"], "toolu_2");
     Ok(())
 }
+
+/// Two processes hold one conversation and ask the very same: neither is taken for a call of the other's turn.
+#[test]
+fn alike_calls_of_two_processes_are_never_exchanged() -> Result<()> {
+    let stage = Stage::new()?;
+    let (first, second) = (Claude::start()?, Claude::start()?);
+    stage.registers(&first)?;
+    stage.asks("toolu_1")?;
+    let one = stage.asked("toolu_1")?["id"].clone();
+    assert_eq!(stage.waits(&first, "a")?["questionId"], one);
+    stage.registers(&second)?;
+    stage.cut_off("toolu_1")?;
+    stage.asks("toolu_2")?;
+    let two = stage.waits(&second, "b")?["questionId"].clone();
+    assert_ne!(two, one);
+    stage.reply(&one, "B")?;
+    assert_eq!(stage.waits(&first, "a")?["state"], "decided");
+    stage.took(&one, "a")?;
+    // The second terminal answers its own dialog in the same way, and is heard first.
+    stage.picked("toolu_2", "B")?;
+    let settled = stage.settled(&two)?;
+    assert_eq!(settled["outcome"]["by"]["surface"], "agent", "{settled}");
+    assert_eq!(stage.question(&one)?["delivery"]["state"], "sent");
+    goes_on(&stage, &first, Channel::Hook, "toolu_1", "B")?;
+    assert_eq!(confirmed(&stage, &one)?["tool"]["callId"], "toolu_1");
+    Ok(())
+}

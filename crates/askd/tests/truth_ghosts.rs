@@ -30,12 +30,12 @@ fn asks(stage: &Stage, session: &str, call: &str) -> Result<()> {
     )
 }
 
-fn goes_on(stage: &Stage, session: &str, call: &str) -> Result<()> {
+fn goes_on(stage: &Stage, session: &str, call: &str, label: &str) -> Result<()> {
     let block = json!({ "type": "tool_result", "tool_use_id": call, "content": "told" });
     append(
         stage,
         session,
-        &json!({ "type": "user", "toolUseResult": { "answers": { "Which?": "A" } },
+        &json!({ "type": "user", "toolUseResult": { "answers": { "Which?": label } },
         "message": { "role": "user", "content": [block] } }),
     )
 }
@@ -79,7 +79,7 @@ fn a_managed_session_that_ended_is_never_raised_from_its_transcript() -> Result<
     let entry = json!({ "pid": dead.pid(), "sessionId": native, "cwd": "/w/app", "procStart": "1" });
     std::fs::write(stage.config.join(format!("sessions/{}.json", dead.pid())), entry.to_string())?;
     asks(&stage, &native, "toolu_2")?;
-    goes_on(&stage, &native, "toolu_1")?;
+    goes_on(&stage, &native, "toolu_1", "A")?;
     all_is_read(&stage, &reader, 2)?;
     assert!(stage.open()?.is_empty(), "{:?}", stage.open()?);
     let left = sessions_called(&stage, &native)?;
@@ -118,5 +118,39 @@ fn a_conversation_without_a_process_is_neither_live_nor_open() -> Result<()> {
     })?;
     assert_eq!(ended["end"]["type"], "agentExited");
     assert_eq!(sessions_called(&stage, SESSION)?[0]["live"], true);
+    Ok(())
+}
+
+/// `claude --resume` in a terminal of a conversation that askd's own agent holds: each asks by its own channel.
+#[test]
+fn a_terminal_that_takes_up_a_managed_conversation_is_heard_beside_it() -> Result<()> {
+    let stage = Stage::new()?;
+    let (reader, terminal) = (Claude::start()?, Claude::start()?);
+    let (status, started) =
+        stage.hub.http("POST", "/v1/sessions", Some(&json!({ "agent": "mock", "prompt": "question" })))?;
+    ensure!(status == 201, "{started}");
+    let own = until("question of the managed agent", || Ok(stage.open()?.pop()))?;
+    let id = started["id"].as_str().context("no id")?;
+    let (_, session) = stage.hub.http("GET", &format!("/v1/sessions/{id}"), None)?;
+    let native = session["nativeId"].as_str().context("no native id")?.to_owned();
+    let entry = json!({ "pid": terminal.pid(), "sessionId": native, "cwd": "/w/app", "entrypoint": "cli" });
+    std::fs::write(stage.config.join(format!("sessions/{}.json", terminal.pid())), entry.to_string())?;
+    let asks_from = |entrypoint: &str, call: &str| {
+        let block =
+            json!({ "type": "tool_use", "id": call, "name": "AskUserQuestion", "input": questions() });
+        let line = json!({ "type": "assistant", "isSidechain": false, "cwd": "/w/app", "entrypoint": entrypoint,
+            "message": { "id": "msg_1", "role": "assistant", "content": [block] } });
+        append(&stage, &native, &line)
+    };
+    asks_from("sdk-cli", "toolu_managed")?;
+    asks_from("cli", "toolu_terminal")?;
+    let asked = stage.asked("toolu_terminal")?;
+    assert_ne!(asked["sessionId"], own["sessionId"]);
+    all_is_read(&stage, &reader, 1)?;
+    assert_eq!(stage.open()?.len(), 2, "one of each: {:?}", stage.open()?);
+    goes_on(&stage, &native, "toolu_terminal", "A")?;
+    let settled = stage.settled(&asked["id"])?;
+    assert_eq!(settled["outcome"]["by"]["surface"], "agent", "{settled}");
+    assert_eq!(stage.question(&own["id"])?["status"], "requested");
     Ok(())
 }

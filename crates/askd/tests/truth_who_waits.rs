@@ -3,8 +3,9 @@
 #[expect(dead_code, reason = "the stage is shared, and not every test needs all of it")]
 #[path = "truth/stage.rs"]
 mod stage;
+#[path = "truth/without_inotify.rs"]
+mod without_inotify;
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
@@ -12,6 +13,7 @@ use askd_testkit::hub::{Hub, run};
 use serde_json::{Value, json};
 
 use stage::{Claude, SESSION, Stage, questions, until};
+use without_inotify::without_inotify;
 
 fn sessions(hub: &Hub) -> Result<Vec<Value>> {
     let (status, list) = hub.http("GET", "/v1/sessions?live=true", None)?;
@@ -95,19 +97,6 @@ fn the_hub_takes_one_inotify_instance_when_it_starts_and_keeps_it() -> Result<()
     Ok(())
 }
 
-/// A program that is askd, whose hub gets no inotify instance, as where 128 Claudes have taken all.
-fn without_inotify(folder: &Path) -> Result<std::path::PathBuf> {
-    let path = folder.join("askd");
-    let script = format!(
-        "#!/bin/sh\nif [ \"$1\" = up ]; then\n  exec unshare --user --map-root-user sh -c \
-         'echo 0 > /proc/sys/user/max_inotify_instances && exec \"$0\" \"$@\"' {askd} \"$@\"\nfi\nexec {askd} \"$@\"\n",
-        askd = env!("CARGO_BIN_EXE_askd")
-    );
-    std::fs::write(&path, script)?;
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
-    Ok(path)
-}
-
 #[test]
 fn questions_are_seen_without_inotify_and_doctor_says_why_they_come_later() -> Result<()> {
     let folder = tempfile::tempdir()?;
@@ -146,4 +135,41 @@ fn questions_are_seen_without_inotify_and_doctor_says_why_they_come_later() -> R
     let log = hub.log();
     assert_eq!(log.matches("cannot watch Claude Code's transcripts").count(), 1, "{log}");
     Ok(())
+}
+
+/// `/clear` and `/resume` let one process go on with another conversation: the first is over, and comes back when it is taken up.
+#[test]
+fn a_terminal_that_goes_on_with_another_conversation_leaves_the_first_one() -> Result<()> {
+    const NEXT: &str = "00000000-0000-4000-8000-000000000002";
+    let folder = tempfile::tempdir()?;
+    let config = folder.path().canonicalize()?.join("config");
+    let mut hub = Hub::builder(env!("CARGO_BIN_EXE_askd")).env("CLAUDE_CONFIG_DIR", &config).start()?;
+    let claude = Claude::start()?;
+    let live = |hub: &Hub| -> Result<Vec<String>> {
+        let (_, list) = hub.http("GET", "/v1/sessions?live=true", None)?;
+        let all = list["sessions"].as_array().cloned().unwrap_or_default();
+        Ok(all.iter().filter_map(|session| session["nativeId"].as_str().map(str::to_owned)).collect())
+    };
+    let only =
+        |hub: &Hub, native: &str| until("the only session", || Ok((live(hub)? == [native]).then_some(())));
+    let idle = json!({ "status": "idle" });
+    write(&config, &entry(claude.pid(), SESSION, idle.clone()))?;
+    only(&hub, SESSION)?;
+    write(&config, &entry(claude.pid(), NEXT, idle.clone()))?;
+    only(&hub, NEXT)?;
+    let (_, list) = hub.http("GET", "/v1/sessions?live=false", None)?;
+    let over = &list["sessions"][0];
+    assert_eq!(
+        (&over["nativeId"], &over["end"]["type"]),
+        (&json!(SESSION), &json!("sessionEnded")),
+        "{over}"
+    );
+    ensure!(over["end"]["detail"].as_str().is_some_and(|detail| detail.contains(NEXT)), "{over}");
+    write(&config, &entry(claude.pid(), SESSION, idle.clone()))?;
+    only(&hub, SESSION)?;
+    // Also while no hub looks.
+    hub.kill()?;
+    write(&config, &entry(claude.pid(), NEXT, idle))?;
+    hub.restart()?;
+    only(&hub, NEXT)
 }

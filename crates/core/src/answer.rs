@@ -220,7 +220,7 @@ fn check_words(i: usize, field: &str, words: &str, item: &Item, errors: &mut Col
     }
 }
 
-fn check_text(text: &str, item: &Item) -> Result<(), (&'static str, String)> {
+pub(crate) fn check_text(text: &str, item: &Item) -> Result<(), (&'static str, String)> {
     let (input, bounds) = (item.input.unwrap_or(Input::Text), &item.bounds);
     let not = |what: &str| Err(("wrong_type", format!("{} is not {what}", shown(text, item))));
     let number = match input {

@@ -11,7 +11,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::field::{Collector, FieldErrors};
 use crate::limits::{MAX_ITEMS, MAX_NAME_BYTES, MAX_NEXT_MODES, MAX_OPTIONS, MAX_PICKS, MAX_TEXT_BYTES};
+use crate::meetable::unmeetable;
 use crate::question::{Body, BodyFormat, Bounds, Choice, Context, Input, Item, Kind, ToolRef, is_less};
+use crate::unseen::is_blank;
 use crate::{RejectMode, SessionId, Timestamp};
 
 /// The value that approves a plan.
@@ -91,7 +93,7 @@ impl Ask {
             );
         }
         for (i, item) in self.questions.iter().enumerate().take(MAX_ITEMS) {
-            check_item(i, item, &mut errors);
+            check_item(i, item, self.must_answer(i), &mut errors);
         }
         if let Some(body) = &self.body {
             errors.bounded("body.text", &body.text, MAX_TEXT_BYTES);
@@ -146,10 +148,10 @@ impl fmt::Display for At {
     }
 }
 
-fn check_item(i: usize, item: &Item, errors: &mut Collector) {
+fn check_item(i: usize, item: &Item, must_answer: bool, errors: &mut Collector) {
     let at = |field| At { item: i, option: None, field };
-    if item.question.trim().is_empty() {
-        errors.add_item(i, at("question"), "empty", "must not be empty");
+    if is_blank(&item.question) {
+        errors.add_item(i, at("question"), "empty", "must have something that can be seen");
     }
     errors.bounded(at("question"), &item.question, MAX_TEXT_BYTES);
     for (name, text) in [
@@ -185,8 +187,8 @@ fn check_item(i: usize, item: &Item, errors: &mut Collector) {
     let mut values = HashSet::new();
     for (j, option) in item.options.iter().enumerate().take(MAX_OPTIONS) {
         let at = |field| At { item: i, option: Some(j), field };
-        if option.label.trim().is_empty() {
-            errors.add_item(i, at("label"), "empty", "must not be empty");
+        if is_blank(&option.label) {
+            errors.add_item(i, at("label"), "empty", "must have something that can be seen");
         }
         if !values.insert(option.value.as_str()) {
             errors.add_item(
@@ -221,38 +223,11 @@ fn check_item(i: usize, item: &Item, errors: &mut Collector) {
     {
         errors.add_item(i, at("bounds"), "contradiction", "the lower bound is above the upper one");
     }
-    if let Some(why) = unmeetable(item) {
+    if let Some(why) = unmeetable(item).filter(|_| must_answer) {
         errors.add_item(i, at("bounds"), "unanswerable", why);
     }
     if item.input == Some(Input::Url) && item.url.is_none() {
         errors.add_item(i, at("url"), "missing", "input url needs the link in url");
-    }
-}
-
-/// Why no answer can meet what an item that must be answered demands, if none can.
-fn unmeetable(item: &Item) -> Option<String> {
-    let bounds = &item.bounds;
-    let most = match (item.multiple, item.custom) {
-        (false, _) => 1,
-        (true, false) => item.options.len(),
-        (true, true) => MAX_PICKS,
-    };
-    let float = |number: &Option<serde_json::Number>| number.as_ref().and_then(serde_json::Number::as_f64);
-    let whole = || float(&bounds.minimum).zip(float(&bounds.maximum));
-    if !item.required {
-        None
-    } else if let Some(min) = bounds.min_items.filter(|min| *min > most) {
-        Some(format!("asks for at least {min} picks, and at most {most} can be given"))
-    } else if bounds.max_items == Some(0) {
-        Some("must be answered, and allows no pick".to_owned())
-    } else if item.options.is_empty() && bounds.max_length == Some(0) {
-        Some("must be answered, and allows no character".to_owned())
-    } else if item.input == Some(Input::Integer)
-        && whole().is_some_and(|(low, high)| low.ceil() > high.floor())
-    {
-        Some("there is no whole number between minimum and maximum".to_owned())
-    } else {
-        None
     }
 }
 
@@ -485,7 +460,10 @@ mod tests {
     fn what_cannot_be_answered_is_refused_with_the_field() {
         for (json, wanted) in [
             (r#"{"questions":[]}"#, "questions: must have at least one"),
-            (r#"{"questions":[{"question":" "}]}"#, "questions[0].question: must not be empty"),
+            (
+                r#"{"questions":[{"question":" "}]}"#,
+                "questions[0].question: must have something that can be seen",
+            ),
             (r#"{"questions":[{"question":"x","custom":false}]}"#, "questions[0].custom: "),
             (r#"{"questions":[{"question":"x","options":["a","a"]}]}"#, "questions[0].options[1].value: "),
             (r#"{"questions":[{"question":"x"}],"agent":"a b"}"#, "agent: "),
@@ -514,11 +492,64 @@ mod tests {
                 r#"{"questions":[{"question":"x","required":true,"input":"integer","bounds":{"minimum":1.2,"maximum":1.8}}]}"#,
                 "questions[0].bounds: there is no whole number",
             ),
+            (
+                r#"{"questions":[{"question":"x","required":true,"bounds":{"minLength":2000000}}]}"#,
+                "questions[0].bounds: asks for at least 2000000 characters, and at most 1048576 can be given",
+            ),
+            (
+                r#"{"questions":[{"question":"x","required":true,"input":"date","bounds":{"maxLength":3}}]}"#,
+                "questions[0].bounds: allows 3 characters, and its answers have at least 10",
+            ),
+            (
+                r#"{"questions":[{"question":"x","required":true,"input":"date","bounds":{"minLength":11}}]}"#,
+                "questions[0].bounds: asks for at least 11 characters, and at most 10 can be given",
+            ),
+            (
+                r#"{"questions":[{"question":"x","required":true,"input":"datetime","bounds":{"maxLength":19}}]}"#,
+                "questions[0].bounds: allows 19 characters, and its answers have at least 20",
+            ),
+            (
+                r#"{"questions":[{"question":"x","required":true,"input":"boolean","bounds":{"maxLength":3}}]}"#,
+                "questions[0].bounds: neither true nor false fits",
+            ),
+            (
+                r#"{"questions":[{"question":"x","required":true,"input":"boolean","bounds":{"pattern":"^yes$"}}]}"#,
+                "questions[0].bounds: neither true nor false fits",
+            ),
+            (
+                r#"{"questions":[{"question":"x","required":true,"input":"integer","bounds":{"minimum":1e30}}]}"#,
+                "questions[0].bounds: whole numbers go from",
+            ),
+            (
+                r#"{"questions":[{"question":"x","required":true,"input":"integer","bounds":{"maximum":-1e30}}]}"#,
+                "questions[0].bounds: whole numbers go from",
+            ),
+            ("{\"questions\":[{\"question\":\"\u{200b}\"}]}", "questions[0].question: must have something"),
+            (
+                "{\"questions\":[{\"question\":\"x\",\"options\":[\"a\",\"\u{2060}\u{202e}\"]}]}",
+                "questions[0].options[1].label: must have something",
+            ),
             (r#"{"questions":[{"question":"x","colour":1}]}"#, "unknown field `colour`"),
             (r#"{"questions":[{"question":"x","options":[7]}]}"#, "a label or an object with a label"),
         ] {
             let error = complete(json).unwrap_err();
             assert!(error.contains(wanted), "{json} gave {error}");
+        }
+    }
+
+    #[test]
+    fn bounds_that_an_answer_can_meet_are_taken() {
+        for item in [
+            r#"{"question":"x","bounds":{"minLength":2000000}}"#,
+            r#"{"question":"x","required":true,"bounds":{"minLength":1048576}}"#,
+            r#"{"question":"x","required":true,"input":"date","bounds":{"minLength":10,"maxLength":10}}"#,
+            r#"{"question":"x","required":true,"input":"datetime","bounds":{"maxLength":20}}"#,
+            r#"{"question":"x","required":true,"input":"boolean","bounds":{"pattern":"^true$"}}"#,
+            r#"{"question":"x","required":true,"input":"integer","bounds":{"minimum":18446744073709551615}}"#,
+            r#"{"question":"x","required":true,"input":"integer","bounds":{"minLength":2000000}}"#,
+            r#"{"question":"x","required":true,"options":["a"],"bounds":{"maxLength":0}}"#,
+        ] {
+            assert_eq!(complete(&format!(r#"{{"questions":[{item}]}}"#)).err(), None, "{item}");
         }
     }
 

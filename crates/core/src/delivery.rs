@@ -127,6 +127,11 @@ impl Delivery {
         self.state == DeliveryState::Failed && !self.error.as_ref().is_some_and(said)
     }
 
+    /// Whether it failed in a way of which nothing is known: the agent may have it, or may wait on.
+    fn is_unknown(&self) -> bool {
+        self.error.as_ref().is_some_and(|error| error.reason == FailReason::Unknown)
+    }
+
     /// How long to wait, in milliseconds, after this many attempts could not write it.
     pub fn retry_pause(&self) -> i64 {
         let doublings = self.attempts.saturating_sub(1).min(16);
@@ -150,6 +155,10 @@ impl Delivery {
                 moved(Queued, Some(error))
             }
             (Queued, DeliveryInput::Undecided { detail }) => {
+                failed(FailReason::Refused, &Some(detail.clone()))
+            }
+            // The doubt about it ends too when the agent is seen to wait on, with nothing decided.
+            (DeliveryState::Failed, DeliveryInput::Undecided { detail }) if self.is_unknown() => {
                 failed(FailReason::Refused, &Some(detail.clone()))
             }
             (Queued | Sent, DeliveryInput::Failed { reason, detail }) => failed(*reason, detail),
@@ -242,6 +251,18 @@ mod tests {
         assert_eq!(reason(after(&[lost, refused.clone()])), Some(FailReason::Unknown));
         // What was refused may have been answered at the agent itself.
         assert_eq!(reason(after(&[refused, overtaken])), Some(FailReason::Overtaken));
+    }
+
+    #[test]
+    fn an_agent_that_is_seen_to_wait_on_ends_the_doubt_and_nothing_else() {
+        let undecided = DeliveryInput::Undecided { detail: "its dialog stands".to_owned() };
+        let failed = |reason| after(&[DeliveryInput::Failed { reason, detail: None }]);
+        let error = failed(FailReason::Unknown).after(&undecided, at(3)).unwrap().error;
+        assert_eq!(error.map(|error| error.reason), Some(FailReason::Refused));
+        for reason in [FailReason::Overtaken, FailReason::SentAsMessage, FailReason::AgentGone] {
+            assert_eq!(failed(reason).after(&undecided, at(3)), None);
+        }
+        assert_eq!(after(&[DeliveryInput::Written]).after(&undecided, at(3)), None);
     }
 
     #[test]

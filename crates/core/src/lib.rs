@@ -12,6 +12,7 @@ pub mod id;
 pub mod keys;
 pub mod lifecycle;
 pub mod limits;
+mod meetable;
 pub mod near;
 pub mod outcome;
 pub mod question;

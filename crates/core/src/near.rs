@@ -5,6 +5,7 @@
 use icu_normalizer::ComposingNormalizerBorrowed;
 
 use crate::question::{Choice, Item};
+use crate::unseen::is_invisible;
 
 /// One slip (a letter too many, too few, another one, or two swapped) is allowed for this many letters of the longer
 /// text, counted from one letter fewer: three letters allow one slip, seven allow two. With more slips, short words of other meaning would be near.
@@ -15,8 +16,8 @@ const MAX_SLIPS: usize = 4;
 /// What a text means to the options of an item; an option is told by its index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Named {
-    /// It is the value or the label of this option alone, or becomes that in other letters: upper and lower case, and an accent
-    /// as a letter of its own or in its letter.
+    /// It is the value or the label of this option alone, as far as that can be seen, or becomes that in other letters: upper and
+    /// lower case, and an accent as a letter of its own or in its letter.
     Option(usize),
     /// It does not say which option, but these may be meant; never empty.
     Near(Vec<usize>),
@@ -31,12 +32,18 @@ pub fn named(item: &Item, text: &str) -> Named {
     let all = |is: &dyn Fn(&Choice) -> bool| -> Vec<usize> {
         options.clone().filter(|(_, option)| is(option)).map(|(i, _)| i).collect()
     };
-    let tests: [&dyn Fn(&Choice) -> bool; 2] =
-        [&|option| option.value == text || option.label == text, &|option| names(option).contains(&typed)];
+    let seen = seen(text);
+    let is = |option: &Choice, text: &str| option.value == text || option.label == text;
+    let reads = |option: &Choice| self::seen(&option.value) == seen || self::seen(&option.label) == seen;
+    let tests: [&dyn Fn(&Choice) -> bool; 2] = [&reads, &|option| names(option).contains(&typed)];
     for test in tests {
         match all(test).as_slice() {
             [] => {}
-            [only] => return Named::Option(*only),
+            [only] => {
+                let exact = item.options.get(*only).is_some_and(|option| is(option, text));
+                // Who types what he cannot see may not have meant the option.
+                return if exact || seen == text { Named::Option(*only) } else { Named::Near(vec![*only]) };
+            }
             several => return Named::Near(several.to_vec()),
         }
     }
@@ -62,9 +69,14 @@ pub fn nearest<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> Option<
     near.min_by_key(|(slips, _)| *slips).map(|(_, name)| name)
 }
 
-/// In small letters, each accent in its letter.
+/// What a terminal shows of a text: options that differ in hidden characters only are the same to the eye.
+fn seen(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control() && !is_invisible(*c)).collect()
+}
+
+/// In small letters, each accent in its letter, and nothing that is not seen.
 fn fold(text: &str) -> String {
-    ComposingNormalizerBorrowed::new_nfc().normalize(&text.trim().to_lowercase()).into_owned()
+    ComposingNormalizerBorrowed::new_nfc().normalize(&seen(text).trim().to_lowercase()).into_owned()
 }
 
 fn names(option: &Choice) -> [String; 2] {
@@ -178,6 +190,11 @@ mod tests {
             // Two options that differ in case only, or that are as near as each other.
             (&["JWT", "jwt"], "jwt", "=jwt"),
             (&["JWT", "jwt"], "Jwt", "~JWT,jwt"),
+            // What cannot be seen makes no difference: not between a text and an option, nor between two options.
+            (&["N\u{200b}o", "Yes"], "No", "=N\u{200b}o"),
+            (&["No", "Yes"], "N\u{200b}o", "~No"),
+            (&["N\u{200b}o", "Yes"], "N\u{200b}o", "=N\u{200b}o"),
+            (&["No", "N\u{200b}o"], "No", "~No,N\u{200b}o"),
             (&["cat one", "bat one"], "rat one", "~cat one,bat one"),
             // Numbers, and letters that are not ASCII.
             (&["10", "20"], "100", "-"),

@@ -190,7 +190,7 @@ pub struct Outcome {
     pub edited_plan: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_mode: Option<String>,
-    /// Items whose answers are secret and therefore empty here.
+    /// Items whose answer or note is secret and therefore absent here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -230,16 +230,19 @@ impl Outcome {
         }
     }
 
-    /// Answered; the answers of secret items are not in the outcome.
+    /// Answered; the answers and notes of secret items are not in the outcome.
     pub fn answered(answer: &Answer, items: &[Item], by: By, at: Timestamp) -> Self {
+        let is_secret = |i: usize| items.get(i).is_some_and(|item| item.secret);
+        let note = |i: usize| answer.notes.get(i).and_then(Option::as_ref);
         let mut outcome = Self::empty(Status::Answered, by, at);
         outcome.answers = Some(shown(&answer.answers, items));
-        outcome.notes = answer.notes.iter().any(Option::is_some).then(|| answer.notes.clone());
+        let notes = (0..answer.notes.len()).map(|i| note(i).filter(|_| !is_secret(i)).cloned());
+        outcome.notes = Some(notes.collect()).filter(|notes: &Vec<_>| notes.iter().any(Option::is_some));
         outcome.edited_plan.clone_from(&answer.edited_plan);
         outcome.next_mode.clone_from(&answer.next_mode);
-        let withheld = items.iter().zip(&answer.answers).enumerate();
-        let withheld = withheld.filter(|(_, (item, answer))| item.secret && !answer.is_empty());
-        outcome.withheld = withheld.map(|(i, _)| i).collect();
+        let given = |i: usize| answer.answers.get(i).is_some_and(|answer| !answer.is_empty());
+        outcome.withheld =
+            (0..items.len()).filter(|i| is_secret(*i) && (given(*i) || note(*i).is_some())).collect();
         outcome
     }
 
@@ -279,5 +282,18 @@ mod tests {
         let root = ShownAnswer { picks: vec!["root".into()], labels: vec!["Root".into()], words: vec![] };
         assert_eq!(outcome.answers, Some(vec![root, ShownAnswer::default(), ShownAnswer::default()]));
         assert_eq!(outcome.withheld, [1]);
+    }
+
+    #[test]
+    fn a_note_beside_a_secret_is_withheld_with_it() {
+        let ask = r#"{"questions":[{"question":"?"},{"question":"?","secret":true},{"question":"?","secret":true}]}"#;
+        let ask = serde_json::from_str::<crate::AskInput>(ask).unwrap().complete().unwrap();
+        let answers = vec![ItemAnswer::words(["root"]), ItemAnswer::words(["x"]), ItemAnswer::default()];
+        let note = |text: &str| Some(text.to_owned());
+        let notes = vec![note("open"), note("it is hunter2"), note("ask Ada")];
+        let answer = Answer { notes, answers, edited_plan: None, next_mode: None };
+        let outcome = Outcome::answered(&answer, &ask.questions, By::hub(), Timestamp::from_millis(1));
+        assert_eq!(outcome.notes, Some(vec![note("open"), None, None]));
+        assert_eq!(outcome.withheld, [1, 2]);
     }
 }

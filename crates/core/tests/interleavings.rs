@@ -2,9 +2,10 @@
 //! no delivery without an outcome, no second copy to an agent that cannot bear one.
 
 use askd_core::delivery::{Delivery, DeliveryInput, DeliveryState, Redeliver};
-use askd_core::lifecycle::{Current, Decision, Elsewhere, Resolution, decide};
+use askd_core::lifecycle::{Current, Decision, Elsewhere, Resolution, decide, failed_try, opened_again};
 use askd_core::{
-    Answer, By, Cause, ItemAnswer, Outcome, RejectMode, ShownAnswer, Status, Surface, Timestamp,
+    Answer, AskInput, By, Cause, ItemAnswer, Outcome, Question, QuestionId, RejectMode, ShownAnswer, Status,
+    Surface, Timestamp,
 };
 use proptest::prelude::*;
 
@@ -21,6 +22,10 @@ enum Op {
     Write,
     NoteWritten,
     NotWritten,
+    /// The worker saw the agent wait on with nothing decided, before or after it wrote something that the agent did not take.
+    Undecided,
+    /// What the worker wrote is not known to have been taken.
+    Unknown,
     Confirm,
     AgentGone,
     Crash,
@@ -38,6 +43,8 @@ fn op() -> impl Strategy<Value = Op> {
         3 => Just(Op::Write),
         3 => Just(Op::NoteWritten),
         1 => Just(Op::NotWritten),
+        2 => Just(Op::Undecided),
+        1 => Just(Op::Unknown),
         1 => Just(Op::Confirm),
         1 => Just(Op::AgentGone),
         2 => Just(Op::Crash),
@@ -67,8 +74,32 @@ struct World {
     claimed: bool,
     copies_at_agent: u32,
     copies_since_claim: u32,
+    /// What clients were told to be stored, of the tries that are no failed ones.
     acknowledged: Vec<Resolution>,
     settled_times: u32,
+    question: Question,
+    /// Tries that failed, with the answers that were acknowledged in each.
+    failed: Vec<(Outcome, Vec<Resolution>)>,
+}
+
+/// Failed tries that a question keeps.
+const KEPT_TRIES: usize = 8;
+
+fn question() -> Question {
+    let input: AskInput =
+        serde_json::from_str(r#"{"questions":[{"question":"Which?"}]}"#).expect("a question");
+    Question {
+        id: QuestionId::from_bits(1),
+        ask: input.complete().expect("whole").into(),
+        status: Status::Requested,
+        outcome: None,
+        delivery: None,
+        created_at: Timestamp::from_millis(0),
+        seq: 1,
+        road: None,
+        agent_times_out_at: None,
+        failed_tries: Vec::new(),
+    }
 }
 
 impl World {
@@ -106,6 +137,16 @@ impl World {
     }
 
     fn step(&mut self, input: &DeliveryInput, at: Timestamp) {
+        let status = self.outcome.as_ref().map_or(Status::Requested, |outcome| outcome.status);
+        let (outcome, delivery) = (self.outcome.clone(), self.delivery.clone());
+        let question = Question { status, outcome, delivery, ..self.question.clone() };
+        if let Some(failed) = failed_try(&question, input, at) {
+            let told = std::mem::take(&mut self.acknowledged);
+            self.failed.push((failed.outcome.clone(), told));
+            self.question = opened_again(question, failed);
+            (self.outcome, self.delivery, self.claimed, self.settled_times) = (None, None, false, 0);
+            return;
+        }
         if let Some(next) = self.delivery.as_ref().and_then(|delivery| delivery.after(input, at)) {
             self.delivery = Some(next);
         }
@@ -113,6 +154,13 @@ impl World {
 
     fn queued(&self) -> bool {
         self.delivery.as_ref().is_some_and(|delivery| delivery.state == DeliveryState::Queued)
+    }
+
+    fn is_in_doubt(&self) -> bool {
+        let error = self.delivery.as_ref().and_then(|delivery| delivery.error.as_ref());
+        self.delivery.as_ref().is_some_and(|delivery| delivery.state == DeliveryState::Failed)
+            && error.is_some_and(|error| error.reason == askd_core::delivery::FailReason::Unknown)
+            && self.copies_since_claim == 1
     }
 
     fn apply(&mut self, op: &Op, at: Timestamp) {
@@ -145,6 +193,18 @@ impl World {
             Op::NotWritten if self.claimed && self.copies_since_claim == 0 => {
                 self.step(&DeliveryInput::NotWritten { detail: "busy".to_owned() }, at);
                 self.claimed = false;
+            }
+            // Nothing was taken, and the keys that were typed were taken back: no copy is at the agent.
+            Op::Undecided if self.claimed || self.is_in_doubt() => {
+                self.copies_at_agent -= self.copies_since_claim;
+                self.copies_since_claim = 0;
+                self.claimed = false;
+                self.step(&DeliveryInput::Undecided { detail: "its dialog stands".to_owned() }, at);
+            }
+            Op::Unknown if self.claimed && self.copies_since_claim == 1 => {
+                self.claimed = false;
+                let reason = askd_core::delivery::FailReason::Unknown;
+                self.step(&DeliveryInput::Failed { reason, detail: None }, at);
             }
             Op::Confirm if self.copies_at_agent > 0 => self.step(&DeliveryInput::Confirmed, at),
             Op::AgentGone => {
@@ -181,12 +241,22 @@ impl World {
         if self.redeliver != Redeliver::Safe {
             prop_assert!(self.copies_at_agent <= 1, "the agent got the answer twice");
         }
-        for resolution in &self.acknowledged {
-            if let Resolution::Answer(answer) = resolution {
-                let kept = self.outcome.as_ref().and_then(kept);
-                prop_assert_eq!(kept.as_ref(), Some(&answer.answers), "an acknowledged answer was lost");
+        let tries = self.failed.iter().map(|(outcome, told)| (Some(outcome), told));
+        for (outcome, told) in tries.chain([(self.outcome.as_ref(), &self.acknowledged)]) {
+            for resolution in told {
+                if let Resolution::Answer(answer) = resolution {
+                    let kept = outcome.and_then(kept);
+                    prop_assert_eq!(kept.as_ref(), Some(&answer.answers), "an acknowledged answer was lost");
+                }
             }
         }
+        // The history of a question that was opened again is whole, oldest first, as far as it is kept.
+        let shown = self.question.failed_tries.iter().map(|failed| &failed.outcome);
+        let skipped = self.failed.len().saturating_sub(KEPT_TRIES);
+        prop_assert!(
+            shown.eq(self.failed.iter().skip(skipped).map(|(outcome, _)| outcome)),
+            "a try was lost"
+        );
         Ok(())
     }
 }
@@ -203,11 +273,17 @@ proptest! {
         let mut world = World {
             delivers, redeliver, outcome: None, delivery: None, claimed: false, copies_at_agent: 0,
             copies_since_claim: 0, acknowledged: vec![], settled_times: 0,
+            failed: vec![], question: question(),
         };
-        let mut first: Option<Outcome> = None;
+        let (mut first, mut tries): (Option<Outcome>, usize) = (None, 0);
         for (tick, op) in ops.iter().enumerate() {
             world.apply(op, Timestamp::from_millis(tick as i64));
             world.check()?;
+            // Only being opened again takes an outcome away.
+            if tries != world.failed.len() {
+                (first, tries) = (None, world.failed.len());
+            }
+            prop_assert!(first.is_none() || world.outcome.is_some(), "the outcome is gone");
             if let Some(outcome) = &world.outcome {
                 let mut shown = outcome.clone();
                 shown.agent_received = None;

@@ -13,22 +13,12 @@ tokio::task_local! {
 #[derive(Debug, Clone, Default)]
 pub struct Chain {
     failed: Arc<AtomicBool>,
-    shares_commits: Arc<AtomicBool>,
 }
 
 impl Chain {
     /// What `work` changes belongs to this chain.
     pub fn with<F: Future>(&self, work: F) -> impl Future<Output = F::Output> + use<F> {
         CURRENT.scope(self.clone(), work)
-    }
-
-    /// Whether the next changes come together, so that they should wait for each other and share a commit.
-    pub fn share_commits(&self, share: bool) {
-        self.shares_commits.store(share, Ordering::Relaxed);
-    }
-
-    pub(crate) fn shares_commits(&self) -> bool {
-        self.shares_commits.load(Ordering::Relaxed)
     }
 
     pub(crate) fn current() -> Option<Self> {

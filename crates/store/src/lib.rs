@@ -8,6 +8,7 @@ mod chain;
 mod deliveries;
 mod error;
 mod log;
+mod maintenance;
 mod questions;
 pub mod seal;
 mod sessions;
@@ -19,6 +20,7 @@ pub use chain::Chain;
 pub use deliveries::{Claim, ClaimedDelivery, Deliveries};
 pub use error::{StoreError, StoreResult};
 pub use log::{EventLog, LOG_PAGE, LOG_PAGE_BYTES, LoggedEvent, Tail};
+pub use maintenance::Maintenance;
 pub use questions::{
     Asked, ClaimHolder, Expired, Idempotency, MAX_ENDED_LAST, MAX_OPEN_QUESTIONS, NewQuestion, Order, Origin,
     QuestionFilter, QuestionPage, Questions, Record, Resolve, Resolved, Retention, SECRET_RETRY_MS,
@@ -31,6 +33,6 @@ pub use transcripts::{
 };
 
 /// Everything that the engine asks of its memory.
-pub trait Store: Questions + Deliveries + Sessions + Transcripts + Tokens + EventLog {}
+pub trait Store: Questions + Deliveries + Sessions + Transcripts + Tokens + EventLog + Maintenance {}
 
-impl<T: Questions + Deliveries + Sessions + Transcripts + Tokens + EventLog> Store for T {}
+impl<T: Questions + Deliveries + Sessions + Transcripts + Tokens + EventLog + Maintenance> Store for T {}

@@ -115,6 +115,9 @@ pub trait EventLog: Send + Sync {
     /// The identity of this store: a cursor of another one is refused.
     fn identity(&self) -> &str;
 
+    /// Whether this number was given, if at all, by a store of which this one is an older copy.
+    fn is_of_another_store(&self, cursor: Seq) -> bool;
+
     fn newest(&self) -> Seq;
 
     /// Wakes whenever the log grew.

@@ -160,7 +160,8 @@ pub struct Retention {
     pub settled_before: Option<Timestamp>,
     /// Sealed answers that their asker first read before this moment are deleted. They cannot be read after [`SECRET_RETRY_MS`] anyway.
     pub secrets_read_before: Option<Timestamp>,
-    /// Idempotency keys first used before this moment are forgotten; using one again does not keep it longer.
+    /// Idempotency keys first used before this moment are forgotten, where the question had ended by then, too; using one again does
+    /// not keep it longer.
     pub keys_before: Option<Timestamp>,
     /// Sources that ended before this moment, and through which no session was ever seen, are forgotten.
     pub sources_ended_before: Option<Timestamp>,

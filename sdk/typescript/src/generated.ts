@@ -971,7 +971,7 @@ export interface components {
             notes?: (string | null)[] | null;
             reason?: string | null;
             status: components["schemas"]["Status"];
-            /** @description Items whose answers are secret and therefore empty here. */
+            /** @description Items whose answer or note is secret and therefore absent here. */
             withheld?: number[];
         };
         PendingItem: {
@@ -1180,6 +1180,7 @@ export interface components {
             env?: {
                 [key: string]: string;
             };
+            id?: components["schemas"]["SessionId"] | null;
             prompt?: string | null;
         };
         SessionList: {

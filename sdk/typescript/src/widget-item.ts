@@ -142,7 +142,9 @@ export class ItemField {
         .map((line) => line.trim())
         .filter((line) => line !== "");
     if (this.item.input === "datetime" && !Number.isNaN(Date.parse(words))) return [new Date(words).toISOString()];
-    return [this.item.secret ? words : words.trim()];
+    // The first of several lines may be indented for a reason.
+    const own = words.trim().includes("\n") ? words.trimEnd() : words.trim();
+    return [this.item.secret ? words : own];
   }
 
   /** Whether the person himself picked or wrote something. */

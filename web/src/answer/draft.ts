@@ -85,8 +85,13 @@ function defaultText(item: Item): string {
 export function answerOf(item: Item, draft: ItemDraft): Given {
   if (isField(item)) return { picks: [], words: fieldWords(item, draft.other) };
   const picks = item.options.map(({ value }) => value).filter((value) => draft.picks.includes(value));
-  const other = draft.other.trim();
+  const other = ownText(draft.other);
   return { picks, words: item.custom && draft.otherOn && other !== "" ? [other] : [] };
+}
+
+/** Blanks around one line mean nothing; the first of several lines may be indented for a reason. */
+export function ownText(text: string): string {
+  return text.trim().includes("\n") ? text.trimEnd() : text.trim();
 }
 
 export function isAnswered(item: Item, draft: ItemDraft): boolean {
@@ -113,7 +118,7 @@ function fieldWords(item: Item, text: string): string[] {
 
 export function toReply(question: Question, draft: Draft): ExplicitReply {
   const reply: ExplicitReply = { answers: question.questions.map((item, i) => answerOf(item, itemDraft(draft, i))) };
-  const notes = draft.items.map(({ note }) => (note.trim() === "" ? null : note.trim()));
+  const notes = draft.items.map(({ note }) => ownText(note) || null);
   if (notes.some((note) => note !== null)) reply.notes = notes;
   if (draft.nextMode !== "") reply.nextMode = draft.nextMode;
   return reply;
@@ -157,8 +162,8 @@ export function typedText(question: Question, draft: Draft): string {
   question.questions.forEach((item, i) => {
     if (item.secret) return;
     const { other, note } = itemDraft(draft, i);
-    if (other.trim() !== "" && other !== emptyItem(item).other) lines.push(other.trim());
-    if (note.trim() !== "") lines.push(note.trim());
+    if (other.trim() !== "" && other !== emptyItem(item).other) lines.push(ownText(other));
+    if (note.trim() !== "") lines.push(ownText(note));
   });
   if (draft.editedPlan !== null && draft.editedPlan !== question.body?.text) lines.push(draft.editedPlan);
   if (draft.reason.trim() !== "") lines.push(draft.reason.trim());

@@ -3,6 +3,15 @@
 import { type AskdClient, hubFor, UnauthorizedError, words } from "../api.ts";
 import { read, write } from "./storage.ts";
 
+/** What a link has in its fragment; one that was cut inside an escape is no code, and the hub says so. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 class Access {
   hub = $state.raw<AskdClient | null>(null);
   /** Why there is no way in, for the log-in screen. */
@@ -16,7 +25,7 @@ class Access {
       // The code must not stay in the address or the history, even if it is used up.
       history.replaceState(null, "", "#/inbox");
       dispatchEvent(new HashChangeEvent("hashchange"));
-      await this.logIn(decodeURIComponent(code), token);
+      await this.logIn(decoded(code), token);
     } else if (token) {
       this.hub = hubFor(token);
     }

@@ -9,6 +9,7 @@ import { announcer } from "./announce.svelte.ts";
 import { Form } from "./form.svelte.ts";
 import { Inbox } from "./inbox.svelte.ts";
 import { announceAsked, withdraw, withdrawAllBut } from "./notify.ts";
+import { router } from "./route.svelte.ts";
 
 export class AppState {
   readonly inbox: Inbox;
@@ -17,6 +18,8 @@ export class AppState {
   helpOpen = $state(false);
   /** A question ended under the person's hands. Keys that were meant for it do nothing until he shows that he has seen it. */
   keysRest = $state(false);
+  /** The question that was answered last here, while the one that came up by itself after it is shown. */
+  receipt = $state.raw<{ id: string; above: string } | null>(null);
   readonly #forms = new Map<string, Form>();
 
   constructor(readonly hub: AskdClient) {
@@ -41,7 +44,10 @@ export class AppState {
     if (!form) {
       const made = new Form(
         question,
-        (settled) => this.inbox.take(settled),
+        (settled) => {
+          this.inbox.take(settled);
+          this.#goOn(made, settled);
+        },
         () => {
           if (made.onScreen) this.keysRest = true;
         },
@@ -50,6 +56,19 @@ export class AppState {
       this.#forms.set(question.id, form);
     }
     return form;
+  }
+
+  /** An answer that was accepted brings up the next open question. Where something is left to be read or copied, the person goes on himself. */
+  #goOn(form: Form, settled: Question): void {
+    const rests = !form.onScreen || this.keysRest || router.current.page !== "inbox";
+    if (rests || settled.status === "requested" || !form.endedAsWanted(settled) || form.needsRescue(settled)) return;
+    const next = this.next(settled.id);
+    if (!next) return;
+    form.settle(settled);
+    this.receipt = { id: settled.id, above: next.id };
+    const what = settled.status === "rejected" ? "decision" : "answer";
+    announcer.say(`Your ${what} was accepted. Next question from ${agentName(next.agent)}: ${headline(next)}`);
+    router.go("inbox", next.id);
   }
 
   /** Shows what other tabs of this browser store as drafts. */

@@ -30,6 +30,8 @@ export class Inbox {
   trouble = $state("");
   /** Grows whenever sources or sessions may have changed, for pages that list them. */
   sessionsChanged = $state(0);
+  /** Grows when the hub is heard again after a pause, for what was not loaded meanwhile. */
+  heardAgain = $state(0);
   readonly #known = new SvelteMap<string, Question>();
   readonly open = $derived(
     [...this.#known.values()].filter(({ status }) => status === "requested").sort((a, b) => a.seq - b.seq),
@@ -70,6 +72,7 @@ export class Inbox {
     if (open) this.#compare(open, leads);
     this.#apply(events, leads);
     // A list that was just read is as good as news; "connecting" is only said before the first one.
+    if (connection === "live" && this.light === "offline") this.heardAgain += 1;
     if (connection !== "connecting" || !this.loaded) this.light = LIGHTS[connection];
     this.trouble = trouble;
     if (open) this.loaded = true;

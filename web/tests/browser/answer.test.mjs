@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { shot } from "./browser.mjs";
 import { AUTH, DIFF, FEATURES, FORM, LAYOUT, PERMISSION, PLAN } from "./samples.mjs";
 import { texts } from "./hub.mjs";
-import { becomes, hub, ready, someone, stage, startMock, until } from "./stage.mjs";
+import { becomes, hub, quiet, ready, receipt, someone, stage, startMock, until } from "./stage.mjs";
 
 stage();
 
@@ -105,12 +105,13 @@ test("a plan is approved with edits in the wanted mode, or sent back with feedba
   await editor.fill(`${await editor.inputValue()}\n4. Log out everywhere`);
   await page.getByRole("combobox", { name: "Then go on in mode" }).selectOption("acceptEdits");
   await page.getByRole("button", { name: /Approve with edits/ }).click();
-  await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
+  await receipt(page, first);
   const approved = await outcome(first.id);
   assert.deepEqual(texts(approved.answers), [["approve"]]);
   assert.match(approved.editedPlan, /4\. Log out everywhere$/);
   assert.equal(approved.nextMode, "acceptEdits");
-  await page.getByRole("button", { name: /Next question/ }).click();
+  assert.ok(page.url().endsWith(second.id), "the next question has come by itself");
+  await ready(page);
   await page.getByRole("button", { name: /Send back with feedback/ }).click();
   await page.getByText("is told that you declined").waitFor();
   await page.getByRole("textbox", { name: "What should be different?" }).fill("No e-mail, please");
@@ -137,9 +138,9 @@ test("a permission shows the command and the agent's own options; not answering 
   assert.equal((await hub.question(id)).status, "requested", "Enter never turns a refusal into an answer");
   await page.getByRole("radio", { name: /Stop the turn/ }).check();
   await page.getByRole("button", { name: "Stop the turn" }).click();
-  await page.getByRole("heading", { name: "Your decision was accepted" }).waitFor();
+  await receipt(page, { id });
   assert.equal((await outcome(id)).mode, "interrupt");
-  await page.goto(`${hub.url}/#/inbox/${diff.id}`);
+  assert.ok(page.url().endsWith(diff.id));
   await page.locator(".added", { hasText: "post.draft" }).waitFor();
 });
 
@@ -362,7 +363,7 @@ test("the loser of a race is told so and is not moved on by the same Enter; a cl
   assert.equal(await page.getByText("Keys do nothing").count(), 0);
 });
 
-test("an Enter that is held submits once: it neither skips what is missing nor goes on", async () => {
+test("an Enter that is held submits once: it neither skips what is missing nor acts on the question that comes next", async () => {
   const [first, second] = [await hub.ask(AUTH), await hub.ask(AUTH)];
   const page = await someone();
   await page.goto(`${hub.url}/#/inbox/${first.id}`);
@@ -374,10 +375,13 @@ test("an Enter that is held submits once: it neither skips what is missing nor g
   assert.equal((await hub.question(first.id)).status, "requested");
   await page.getByRole("radio", { name: /JWT/ }).check();
   await page.keyboard.down("Enter");
-  await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
+  await receipt(page, first);
+  assert.ok(page.url().endsWith(second.id));
+  await ready(page);
   for (let i = 0; i < 4; i += 1) await page.keyboard.down("Enter");
   await page.keyboard.up("Enter");
-  assert.ok(page.url().endsWith(first.id));
+  await quiet(page);
+  assert.equal(await page.getByText("Nothing is answered yet.").count(), 0);
   assert.equal((await hub.question(second.id)).status, "requested");
 });
 
@@ -435,7 +439,7 @@ test("the hub is killed and restarted while a form is open: the light tells, the
   assert.ok(await page.getByRole("checkbox", { name: /i18n/ }).isChecked(), "the draft survives a reload too");
   assert.equal(await page.locator("textarea[data-field]").inputValue(), "Plog");
   await page.getByRole("button", { name: /^Submit/ }).click();
-  await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
+  await receipt(page, { id });
   assert.deepEqual(texts((await outcome(id)).answers), [["i18n"], ["Own server"], ["Plog"]]);
 });
 

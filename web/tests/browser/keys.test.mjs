@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { texts } from "./hub.mjs";
 import { AUTH, FEATURES, PERMISSION, PLAN } from "./samples.mjs";
-import { becomes, hub, quiet, ready, sending, someone, stage } from "./stage.mjs";
+import { becomes, hub, quiet, ready, receipt, sending, someone, stage, startMock, until } from "./stage.mjs";
 
 stage();
 
@@ -31,7 +31,7 @@ for (const gap of [60, 250, 600, 1500]) {
     await ready(page);
     const sent = sending(page);
     await press(page, "1", "Enter");
-    await accepted(page);
+    await receipt(page, first);
     for (let i = 0; i < 4; i += 1) {
       await press(page, "Enter");
       await page.waitForTimeout(gap);
@@ -90,21 +90,85 @@ test("1 Enter and, after the half second, 2 Enter answer two questions; what fal
   const page = await someone();
   await at(page, first);
   await ready(page);
-  await press(page, "1", "Enter");
-  await accepted(page);
   const sent = sending(page);
-  // The second question comes up by this Enter, and 1 and Enter fall into its first half second.
-  await press(page, "Enter", "1", "Enter");
-  assert.equal(await page.locator("article[data-ready]").count(), 0, "the half second is not over");
+  // The keys of the half second, in the same moment in which the next question is drawn.
+  await page.evaluate((id) => {
+    new MutationObserver((_, watch) => {
+      const here =
+        document.querySelector(`[data-receipt="${id}"]`) &&
+        document.querySelector("article:not([data-ready]) [data-option]");
+      if (!here) return;
+      watch.disconnect();
+      for (const key of ["2", "Enter", "s"])
+        document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+    }).observe(document.body, { childList: true, subtree: true });
+  }, first.id);
+  await press(page, "1", "Enter");
+  await receipt(page, first);
+  assert.ok(page.url().endsWith(second.id), "the next question has come by itself");
   await ready(page);
   await quiet(page);
-  assert.equal(await page.locator("article .option.picked").count(), 0);
-  await press(page, "Enter");
-  await page.getByText("Nothing is answered yet.").waitFor();
-  assert.deepEqual([await status(second), sent], ["requested", []]);
+  assert.deepEqual(
+    [await page.locator("article .option.picked").count(), await status(second), sent.length],
+    [0, "requested", 1],
+  );
   await press(page, "2", "Enter");
   await accepted(page);
   assert.deepEqual([await answers(first), await answers(second)], [[["JWT"]], [["Sessions"]]]);
+  await receipt(page, first);
+});
+
+test("1 Enter and, 600 ms later, 2 Enter and, 600 ms later, 1 Enter answer three questions, and the receipt owns no key", async () => {
+  const asked = [await hub.ask(AUTH), await hub.ask(AUTH), await hub.ask(AUTH)];
+  const page = await someone();
+  await at(page, asked[0]);
+  await ready(page);
+  await press(page, "1", "Enter");
+  await receipt(page, asked[0]);
+  assert.equal(
+    await page.evaluate(() => document.activeElement.matches("article [data-text]")),
+    true,
+    "the focus is on the next question's text",
+  );
+  await page.waitForTimeout(600);
+  await press(page, "2", "Enter");
+  await receipt(page, asked[1]);
+  await page.waitForTimeout(600);
+  await press(page, "1", "Enter");
+  await accepted(page);
+  assert.deepEqual(await Promise.all(asked.map(answers)), [[["JWT"]], [["Sessions"]], [["JWT"]]]);
+  // None is left: the outcome stays, and Enter leaves it.
+  await press(page, "Enter");
+  await page.getByRole("button", { name: "Let the demo ask something" }).waitFor();
+});
+
+test("the receipt of the answer before tells its delivery without moving the question below it", async () => {
+  const session = await startMock("question");
+  const first = await until(
+    async () => (await hub.call("GET", `/v1/questions?session=${session.id}&status=requested`)).questions[0],
+    "the agent's question",
+  );
+  const second = await hub.ask(AUTH);
+  const page = await someone();
+  await at(page, first);
+  await ready(page);
+  let release;
+  const held = new Promise((go) => (release = go));
+  await page.route("**/v1/events*", async (route) => {
+    await held;
+    await route.continue().catch(() => undefined);
+  });
+  await press(page, "1", "Enter");
+  await receipt(page, first);
+  assert.ok(page.url().endsWith(second.id));
+  const top = () => page.locator("article").evaluate((one) => one.getBoundingClientRect().top);
+  const before = await top();
+  release();
+  await page.locator(`[data-receipt="${first.id}"]`).getByText("Confirmed").waitFor();
+  assert.equal(await top(), before);
+  await page.getByRole("link", { name: "Show it" }).click();
+  await accepted(page);
+  await hub.call("DELETE", `/v1/sessions/${session.id}`);
 });
 
 test("a click that was on its way when the question came up hits nothing", async () => {
@@ -138,7 +202,7 @@ test("after a click on a row of the list, 2 and Enter submit the second option",
   await page.locator("article").getByText("Which auth method").waitFor();
   await ready(page);
   await press(page, "2", "Enter");
-  await accepted(page);
+  await receipt(page, second);
   assert.deepEqual(await answers(second), [["Sessions"]]);
 });
 
@@ -249,7 +313,7 @@ for (const rate of [1, 6]) {
     );
     await ready(page);
     await press(page, "2", "Enter");
-    await accepted(page);
+    await receipt(page, second);
     assert.deepEqual([await status(first), await answers(second)], ["requested", [["Sessions"]]]);
     // And a plan is not approved by the Enters that follow.
     const plan = await hub.ask(LONG_PLAN);
@@ -402,7 +466,7 @@ for (const [property, hidden] of [
     assert.deepEqual([await status(plan), sent], ["requested", []]);
     await approvable(page);
     await approval(page).click();
-    await accepted(page);
+    await receipt(page, plan);
   });
 }
 

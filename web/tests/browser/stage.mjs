@@ -65,6 +65,14 @@ export function ready(page) {
   return page.locator("article[data-ready]").waitFor();
 }
 
+/** The answer to this question was accepted, which is said above the one that came up by itself after it. */
+export function receipt(page, { id }) {
+  return page
+    .locator(`[data-receipt="${id}"]`)
+    .getByText(/^Your (answer|decision) was accepted$/)
+    .waitFor();
+}
+
 /** The answers that a page has tried to send, also those that no hub took. */
 export function sending(page) {
   const sent = [];

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { shot, violations, whyNotInstallable } from "./browser.mjs";
 import { AUTH, DIFF, FEATURES, FORM, LAYOUT, PERMISSION, PLAN } from "./samples.mjs";
 import { texts } from "./hub.mjs";
-import { becomes, hub, ready, someone, stage, startMock, until } from "./stage.mjs";
+import { becomes, hub, ready, receipt, someone, stage, startMock, until } from "./stage.mjs";
 
 const PHONE = { viewport: { width: 360, height: 720 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 };
 
@@ -175,21 +175,19 @@ test("keys alone: choose, move, write, submit and go on, with focus never stolen
   await page.locator("[data-note]:focus").waitFor();
   await page.keyboard.type("mine");
   await press("Control+Enter");
-  await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
+  await receipt(page, first);
   const given = (await hub.question(first.id)).outcome;
   assert.deepEqual(texts(given.answers), [["Dark mode", "Analytics"], ["Own server"], ["Plog 1 j k o"]]);
   assert.deepEqual(given.notes, [null, "mine", null]);
 
-  await press("Enter");
   await page.locator("article").getByText("Which auth method should we use?").waitFor();
   await ready(page);
   await press("j", "j", "k", "o");
   await page.keyboard.type("Passkeys");
   await press("Enter");
-  await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
+  await receipt(page, second);
   assert.deepEqual(texts((await hub.question(second.id)).outcome.answers), [["Passkeys"]]);
 
-  await press("Enter");
   await page.getByRole("heading", { name: "Claude Code has a plan" }).waitFor();
   await ready(page);
   await press("s");
@@ -199,7 +197,7 @@ test("keys alone: choose, move, write, submit and go on, with focus never stolen
   assert.equal((await hub.question(third.id)).status, "requested", "neither sent back nor approved");
   await becomes(() => page.getByRole("button", { name: /^Approve/ }).getAttribute("aria-disabled"), "false");
   await press("1", "Enter");
-  await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
+  await receipt(page, third);
   assert.deepEqual(texts((await hub.question(third.id)).outcome.answers), [["approve"]]);
 
   await press("?");
@@ -266,7 +264,7 @@ test("a phone of 360 px: everything fits, targets are large, and the list and th
   await page.goto(`${hub.url}/#/inbox/${asked[3].id}`);
   await page.getByText("Yes, once").tap();
   await page.getByRole("button", { name: /^Submit/ }).tap();
-  await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
+  await receipt(page, asked[3]);
   await page.getByRole("link", { name: "All questions" }).tap();
   await page.getByRole("heading", { name: "4 questions" }).waitFor();
 });
@@ -323,10 +321,8 @@ test("another question is read from its beginning, however far the one before wa
   const scrolled = () => page.locator(".inbox > .main").evaluate((box) => box.scrollTop);
   await page.goto(`${hub.url}/#/inbox/${long.id}`);
   await page.locator("article [data-end]").scrollIntoViewIfNeeded();
+  await until(async () => (await scrolled()) > 0, "the end of the plan");
   await page.getByRole("button", { name: /^Approve/ }).click();
-  await page.getByRole("heading", { name: "Your answer was accepted" }).waitFor();
-  await until(async () => (await scrolled()) > 0, "the outcome below the plan");
-  await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "OpenCode asks for permission" }).waitFor();
   await becomes(scrolled, 0);
 });

@@ -8,6 +8,7 @@ import {
   type Given,
   type ItemDraft,
   itemDraft,
+  ownText,
   pick,
   pickOther,
   requiredMissing,
@@ -321,9 +322,7 @@ test("what a person picks is sent as picks and what he types as words: the rows 
       (one.custom || words.length === 0);
     if (!byHand) continue;
     seen += 1;
-    const typed = (one.options.length > 0 ? words.map((text) => text.trim()) : words).filter(
-      (text) => text.trim() !== "",
-    );
+    const typed = (one.options.length > 0 ? words.map(ownText) : words).filter((text) => text.trim() !== "");
     expect(answerOf(one, doneBy(one, given)), name).toEqual({
       picks: values.filter((value) => picks.includes(value)),
       words: typed,
@@ -346,3 +345,16 @@ test("own words are never sent as an option's value, whatever they are", () => {
     expect(answerOf(one, doneBy(one, { picks: ["1"], words: [text] }))).toEqual({ picks: ["1"], words: [text] });
   }
 });
+
+test("the first line of several keeps its indentation, and blanks around one line mean nothing", () => {
+  const yaml = "  - name: a\n    run: b\n";
+  const one = item({ options: options("x") });
+  expect(answerOf(one, draftWith({ otherOn: true, other: yaml }))).toEqual(own("  - name: a\n    run: b"));
+  expect(answerOf(one, draftWith({ otherOn: true, other: "  x y \n" }))).toEqual(own("x y"));
+  const noted = { ...emptyDraft(question(one)), items: [draftWith({ picks: ["x"], note: yaml })] };
+  expect(toReply(question(one), noted).notes).toEqual(["  - name: a\n    run: b"]);
+});
+
+function draftWith(given: Partial<ItemDraft>): ItemDraft {
+  return { picks: [], otherOn: false, other: "", note: "", ...given };
+}

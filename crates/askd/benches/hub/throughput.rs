@@ -38,7 +38,7 @@ async fn engine() -> Result<(f64, f64)> {
         linger: Duration::from_secs(1),
     };
     let engine = Engine::start(Arc::new(store), EngineSettings::default(), managed);
-    let token = engine.make_token("bench", Rights::all()).await?.record;
+    let token = engine.access.make_own_token("bench", Rights::all()).await?.record;
     let caller = Caller { token, surface: Surface::Api };
     let input: AskInput = serde_json::from_str(ASK)?;
     let began = Instant::now();
@@ -49,7 +49,7 @@ async fn engine() -> Result<(f64, f64)> {
             tokio::spawn(async move {
                 let mut asked: Vec<QuestionId> = Vec::new();
                 while Instant::now() < until {
-                    match engine.ask(&caller, input.clone(), None).await {
+                    match engine.questions.ask(&caller, input.clone(), None).await {
                         Ok(question) => asked.push(question.id),
                         // The hub's own limit on open questions ends the load, not the measurement.
                         Err(_) => break,
@@ -76,7 +76,7 @@ async fn engine() -> Result<(f64, f64)> {
             let (engine, caller, reply) = (engine.clone(), caller.clone(), reply.clone());
             tokio::spawn(async move {
                 for id in &ids {
-                    engine.reply(&caller, id, reply.clone(), None).await?;
+                    engine.questions.reply(&caller, id, reply.clone(), None).await?;
                 }
                 Ok::<_, askd::engine::EngineError>(())
             })

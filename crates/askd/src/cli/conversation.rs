@@ -179,6 +179,16 @@ impl<'a> Conversation<'a> {
                     say(&format!("askd: {}", ending::ended(outcome)));
                 }
             }
+            EventType::QuestionUpdated if is_open_again(&question, &self.waiting) => {
+                let failed = question.failed_tries.last().and_then(|failed| failed.delivery.error.as_ref());
+                let why =
+                    failed.and_then(|error| error.detail.as_deref()).unwrap_or("the agent did not take it");
+                say(&format!("askd: the answer did not arrive: {}", clean(why)));
+                if !self.inline {
+                    say_waiting(&question);
+                }
+                self.waiting.push_back(question);
+            }
             _ => {}
         }
     }
@@ -203,6 +213,12 @@ impl<'a> Conversation<'a> {
     }
 }
 
+/// Whether an answer to this question did not get to the agent, and the question has to be asked again.
+fn is_open_again(question: &Question, waiting: &VecDeque<Question>) -> bool {
+    let is_known = waiting.iter().any(|known| known.id == question.id);
+    question.is_open() && !question.failed_tries.is_empty() && !is_known
+}
+
 /// Where it can be answered, if not here.
 fn say_waiting(question: &Question) {
     say(&format!("askd: waiting for an answer: askd answer {}", ids::short(&question.id)));
@@ -214,4 +230,38 @@ fn print(text: &str) -> Outcome {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes())?;
     Ok(out.flush()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use askd_core::delivery::Delivery;
+    use askd_core::outcome::FailedTry;
+    use askd_core::{AskInput, By, Outcome, QuestionId, Timestamp};
+
+    use super::*;
+
+    #[test]
+    fn a_question_whose_answer_did_not_arrive_is_asked_again_once() {
+        let input: AskInput = serde_json::from_str(r#"{"questions":[{"question":"Which?"}]}"#).unwrap();
+        let at = Timestamp::from_millis(1);
+        let mut question = Question {
+            id: QuestionId::from_bits(1),
+            ask: input.complete().unwrap().into(),
+            status: Status::Requested,
+            outcome: None,
+            delivery: None,
+            created_at: at,
+            seq: 1,
+            road: None,
+            agent_times_out_at: None,
+            failed_tries: Vec::new(),
+        };
+        assert!(!is_open_again(&question, &VecDeque::new()), "something else about it has changed");
+        let outcome = Outcome::cancelled(askd_core::Cause::DeadlinePassed, By::hub(), at);
+        question.failed_tries.push(FailedTry { number: 1, outcome, delivery: Delivery::queued(at) });
+        assert!(is_open_again(&question, &VecDeque::new()));
+        assert!(!is_open_again(&question, &VecDeque::from([question.clone()])));
+        question.status = Status::Answered;
+        assert!(!is_open_again(&question, &VecDeque::new()), "it was answered elsewhere");
+    }
 }

@@ -9,7 +9,7 @@ use askd_core::{
 
 use super::ids::short;
 use super::render::indent;
-use super::text::{clean, one_line};
+use super::text::{clean, hides, one_line, quoted};
 use super::when::ago;
 
 /// How it ended, by whom and when: `Answered on web by phone 3m ago`.
@@ -84,9 +84,10 @@ pub(super) fn picks_text(item: &Item, picks: &[String]) -> String {
         return "(skipped)".to_owned();
     }
     let shown = |pick: &String| {
-        let pick = clean(pick);
-        let unclear = pick.trim().is_empty() || (item.multiple && pick.contains([',', '"', '\n']));
-        if unclear { format!("{pick:?}") } else { pick }
+        let text = clean(pick);
+        let unclear =
+            text.trim().is_empty() || hides(pick) || (item.multiple && text.contains([',', '"', '\n']));
+        if unclear { quoted(pick) } else { text }
     };
     picks.iter().map(shown).collect::<Vec<_>>().join(", ")
 }

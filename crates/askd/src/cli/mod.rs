@@ -21,6 +21,8 @@ mod install;
 mod install_opencode;
 mod keystrokes;
 mod list;
+#[cfg(test)]
+mod meant_tests;
 mod open;
 mod picks;
 mod prompt;

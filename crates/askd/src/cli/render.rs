@@ -289,6 +289,11 @@ mod tests {
         let single = samples::two_items().ask.questions[0].clone();
         assert_eq!(text(&single, &["yes, do it"]), "yes, do it");
         assert_eq!(text(&single, &[""]), r#""""#);
+        // Own words that read like an option and are none.
+        assert_eq!(text(&single, &["N\u{200b}o"]), r#""N\u{200b}o""#);
+        assert_eq!(text(&single, &["N\u{200d}o"]), r#""N\u{200d}o""#);
+        assert_eq!(text(&single, &["No\u{3164}"]), r#""No\u{3164}""#);
+        assert_eq!(text(&single, &["👩\u{200d}🔧 it's\nfine"]), "👩\u{200d}🔧 it's\nfine");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use askd_core::{Cause, Session};
+use askd_core::{Cause, Session, SessionId};
 
 use super::conversation::{Conversation, TurnOver};
 use super::exit::{Exit, Failure, Outcome};
@@ -63,10 +63,13 @@ pub(super) async fn run(args: RunArgs, client: &Client, screen: Screen) -> Outco
     if args.prompt.is_none() && !terminal::is_interactive() {
         return Err(Failure::usage("there is no terminal to type at; say what to do with --prompt"));
     }
-    let request = json!({ "agent": args.agent, "cwd": cwd, "prompt": args.prompt, "args": args.args });
+    // Named here, so that it can be told also where the start is not waited for.
+    let id = SessionId::from_bits(uuid::Uuid::now_v7().as_u128());
+    let request =
+        json!({ "id": id, "agent": args.agent, "cwd": cwd, "prompt": args.prompt, "args": args.args });
     // Heard from here on: a session that is just being started is ended too.
     let mut signals = Signals::listen()?;
-    let (started, left) = start(client, &request, &args.agent, &mut signals).await?;
+    let (started, left) = start(client, &request, &args.agent, &id, &mut signals).await?;
     let session = started.value;
     let over = match left {
         Some(exit) => Err(Failure::new(exit, "")),
@@ -111,9 +114,20 @@ async fn start(
     client: &Client,
     request: &serde_json::Value,
     agent: &str,
+    id: &SessionId,
     signals: &mut Signals,
 ) -> Outcome<(Received<Session>, Option<Exit>)> {
-    let mut starting = pin!(client.start_session(request));
+    let starting = async {
+        client.start_session(request).await.map_err(|error| {
+            let unsure = matches!(error, ClientError::Unsure { .. });
+            let mut failure = Failure::from(error);
+            if unsure {
+                failure.message = format!("{}; {}", failure.message, may_go_on(agent, id));
+            }
+            failure
+        })
+    };
+    let mut starting = pin!(starting);
     let exit = tokio::select! {
         biased;
         started = &mut starting => return Ok((started?, None)),
@@ -129,12 +143,12 @@ async fn start(
         }
         _ = signals.insists() => {}
     }
-    Err(Failure::new(
-        exit,
-        format!(
-            "{agent} may have been started and goes on then; its session is on the page (askd open), where it can be ended"
-        ),
-    ))
+    Err(Failure::new(exit, format!("the start was not waited for; {}", may_go_on(agent, id))))
+}
+
+/// Which session is left behind, and how it is ended.
+fn may_go_on(agent: &str, id: &SessionId) -> String {
+    format!("{agent} may go on as {id}: end it on the page (askd open), or by: DELETE /v1/sessions/{id}")
 }
 
 async fn show(
@@ -154,8 +168,7 @@ async fn show(
 /// Ends the session; a hub that does not answer, or another signal, ends the wait for it.
 async fn end(client: &Client, session: &Session, signals: &mut Signals) -> Outcome {
     let goes_on = |exit: Exit, why: String| {
-        let how = format!("end it on the page (askd open), or by: DELETE /v1/sessions/{}", session.id);
-        Failure::new(exit, format!("{why}; {} may go on as {}: {how}", session.agent, session.id))
+        Failure::new(exit, format!("{why}; {}", may_go_on(&session.agent, &session.id)))
     };
     let ending = async {
         match client.end_session(&session.id).await {

@@ -49,6 +49,26 @@ pub fn one_line(text: &str) -> String {
     clean(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// Whether a text has characters that are drawn as nothing, so that it may read like another one.
+pub(super) fn hides(text: &str) -> bool {
+    text.contains(is_invisible) || text.contains(JOINERS) && text.replace(JOINERS, "").is_ascii()
+}
+
+/// A text in quotes, with an escape for each character that is not drawn.
+pub(super) fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    for c in format!("{text:?}").chars() {
+        match is_invisible(c) || JOINERS.contains(&c) {
+            true => out.extend(c.escape_unicode()),
+            false => out.push(c),
+        }
+    }
+    out
+}
+
+/// They are part of emoji and of some scripts; between letters of ASCII they show nothing.
+const JOINERS: [char; 2] = ['\u{200c}', '\u{200d}'];
+
 type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 
 fn run(chars: &mut Chars<'_>, is_part: impl Fn(char) -> bool) -> String {

@@ -1,16 +1,37 @@
-//! Deadlines that askers set: the only clock that ends a question, and only as `expired`.
+//! The task `Deadlines`: ends questions whose askers set a deadline, when it is over. No other clock ends a question, and this one
+//! only as `expired`.
+//!
+//! In: the store's next deadline, and a sign that an earlier one may have come. Out: expired questions, and the word to their
+//! delivery targets that nothing will come.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Engine, now};
+use tokio::sync::Notify;
+
+use askd_store::{Store, StoreError};
+
+use super::now;
+use super::outbox::DeliveryTargets;
 
 /// Looks again at least this often, in case the system's clock was set.
 const LONGEST_SLEEP: Duration = Duration::from_secs(30);
 
-impl Engine {
-    pub(super) async fn run_deadlines(self) {
+pub(super) struct Deadlines {
+    store: Arc<dyn Store>,
+    targets: DeliveryTargets,
+    changed: Arc<Notify>,
+}
+
+impl Deadlines {
+    /// `changed` comes when a question with a deadline was stored.
+    pub(super) fn new(store: Arc<dyn Store>, targets: DeliveryTargets, changed: Arc<Notify>) -> Self {
+        Self { store, targets, changed }
+    }
+
+    pub(super) async fn run(self) {
         loop {
-            let changed = self.inner.deadline_changed.notified();
+            let changed = self.changed.notified();
             let pause = match self.expire_and_look_ahead().await {
                 Ok(pause) => pause,
                 Err(error) => {
@@ -22,13 +43,13 @@ impl Engine {
         }
     }
 
-    /// Ends what is due and says how long nothing will be.
-    async fn expire_and_look_ahead(&self) -> Result<Duration, askd_store::StoreError> {
-        let Some(next) = self.store().next_deadline().await? else { return Ok(LONGEST_SLEEP) };
+    /// Ends the questions that are due, and says how long no other will be.
+    async fn expire_and_look_ahead(&self) -> Result<Duration, StoreError> {
+        let Some(next) = self.store.next_deadline().await? else { return Ok(LONGEST_SLEEP) };
         let left = next.millis() - now().millis();
         if left <= 0 {
-            for expired in self.store().expire_due(now()).await? {
-                self.tell_over(&expired);
+            for expired in self.store.expire_due(now()).await? {
+                self.targets.over(&expired);
             }
             return Ok(Duration::ZERO);
         }

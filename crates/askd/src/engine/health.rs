@@ -1,24 +1,31 @@
-//! Whether the store can write, tried at most once a second whoever asks.
+//! The service `Health`: whether the store can write. The store is tried at most once a second, however many ask.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use askd_store::{StoreError, StoreResult};
-
-use super::Engine;
+use askd_store::{Store, StoreError, StoreResult};
 
 /// A probe is a write with an fsync, and anybody may ask for health.
 const PROBE_EVERY: Duration = Duration::from_secs(1);
 
-#[derive(Default)]
-pub(super) struct Health {
+#[derive(Clone)]
+pub struct Health {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    store: Arc<dyn Store>,
     last: Mutex<Option<(Instant, StoreResult<()>)>>,
 }
 
-impl Engine {
-    pub async fn health(&self) -> StoreResult<()> {
+impl Health {
+    pub(super) fn new(store: Arc<dyn Store>) -> Self {
+        Self { inner: Arc::new(Inner { store, last: Mutex::default() }) }
+    }
+
+    pub async fn check(&self) -> StoreResult<()> {
         {
-            let mut last = self.inner.health.last.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut last = self.inner.last.lock().unwrap_or_else(PoisonError::into_inner);
             match &mut *last {
                 Some((at, result)) if at.elapsed() < PROBE_EVERY => return result.clone(),
                 // Others are told the old result until the new one is known.
@@ -28,8 +35,8 @@ impl Engine {
                 }
             }
         }
-        let result = self.store().probe().await;
-        let mut last = self.inner.health.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = self.inner.store.probe().await;
+        let mut last = self.inner.last.lock().unwrap_or_else(PoisonError::into_inner);
         *last = Some((Instant::now(), result.clone()));
         result
     }

@@ -1,62 +1,69 @@
 //! The engine: persist, wake, deliver. Everything that changes a question goes through here, and from here to the store.
 //!
 //! In: calls of `http` and values of adapters. Out: questions after they are durable, woken waiters, answers handed to sources.
-//! Its tasks end with one cancellation token; what they had not finished is still in the store for the next start.
+//! It is services: each is given everything that it uses in `new`, and none holds one that holds it. Who must hear of a change that
+//! another has made follows the log. The rooms `managed`, `attached`, `acp` and `observed` are still methods of [`Engine`].
 
 mod access;
 mod acp;
-mod agents;
 mod attached;
+mod caller;
+mod catalog;
 mod clock;
 mod deadlines;
-mod deliver;
 mod error;
 mod health;
 mod housekeeping;
-mod late;
+mod log;
+mod login_codes;
 mod managed;
 mod observed;
+mod outbox;
 mod questions;
+mod session_names;
+mod sessions;
 mod sources;
-mod speller;
+mod tasks;
 mod transcripts;
-mod waiters;
+mod versions;
 
 use std::sync::Arc;
 
-use tokio::task::JoinHandle;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use askd_store::Store;
 
-pub use access::{LoginCode, NewToken};
+pub use access::{Access, NewToken};
 pub use acp::{AcpError, AcpServer, AcpStream, ClientCall, acp_event};
 pub use attached::{
     AttachRequest, Discovery, PluginCall, PluginHello, PluginMessage, PluginMessages, PluginReply,
     PluginStream,
 };
+pub use caller::Caller;
+pub use catalog::AgentCatalog;
 use clock::{Alarm, at};
 pub use clock::{new_bits, now};
-pub use deliver::{Carried, Mouth, Said};
 pub use error::EngineError;
+pub use health::Health;
+pub use log::{EventLog, LogFollower, LogNews};
+pub use login_codes::LoginCode;
 pub use managed::{HeldAgent, ManagedSettings, StartError, StartRequest};
 pub use observed::{ClaudeFolders, HookHeard, HookReport, HookWord};
-pub use questions::Caller;
-pub use sources::{AgentQuestion, NewSource};
-use speller::Speller;
-pub use transcripts::Transcript;
+pub use outbox::{Carried, DeliveryTarget, DeliveryTargets, Outbox, Said};
+pub use questions::{AgentQuestion, Questions};
+pub use sessions::Sessions;
+pub use sources::{NewSource, Sources};
+pub use tasks::Tasks;
+pub use transcripts::{Transcript, Transcripts};
 
-use access::LoginCodes;
-use attached::Attached;
-use deliver::{Claims, Mouths};
-use health::Health;
+use attached::{Attached, QuestionOwners};
+use deadlines::Deadlines;
+use housekeeping::Housekeeping;
 use managed::Managed;
 use observed::Observed;
-use waiters::Waiters;
-
-/// How long a stopping engine waits for answers that are just being written, and for changes that clients asked for.
-const STOP_PATIENCE: std::time::Duration = std::time::Duration::from_secs(3);
+use outbox::Speller;
+use questions::Waiters;
 
 /// What the engine does with things that are settled.
 #[derive(Debug, Clone, Copy, Default)]
@@ -67,79 +74,82 @@ pub struct EngineSettings {
 
 #[derive(Clone)]
 pub struct Engine {
+    pub access: Access,
+    pub agents: AgentCatalog,
+    pub health: Health,
+    pub log: EventLog,
+    pub questions: Questions,
+    pub sessions: Sessions,
+    pub sources: Sources,
+    pub tasks: Tasks,
+    pub transcripts: Transcripts,
+    outbox: Outbox,
+    targets: DeliveryTargets,
+    waiters: Waiters,
     inner: Arc<Inner>,
 }
 
 struct Inner {
     store: Arc<dyn Store>,
-    settings: EngineSettings,
-    /// Names this process in claims of deliveries.
-    owner: String,
-    waiters: Waiters,
-    mouths: Mouths,
-    claims: Arc<Claims>,
     managed: Managed,
-    versions: Arc<agents::Versions>,
     acp: acp::Servers,
     observed: Arc<Observed>,
     attached: Attached,
-    login_codes: LoginCodes,
-    saying: late::Saying,
-    health: Health,
-    deadline_changed: tokio::sync::Notify,
-    stop: CancellationToken,
-    tasks: TaskTracker,
+    owners: QuestionOwners,
+    saying: outbox::Saying,
 }
 
 impl Engine {
     /// Starts the engine's tasks on a store that this process alone uses.
     pub fn start(store: Arc<dyn Store>, settings: EngineSettings, managed: ManagedSettings) -> Self {
-        let inner = Arc::new(Inner {
-            store,
-            settings,
-            owner: format!("{}-{:032x}", std::process::id(), new_bits()),
-            waiters: Waiters::default(),
-            mouths: Mouths::default(),
-            claims: Arc::default(),
-            managed: Managed::new(managed),
-            versions: Arc::default(),
-            acp: acp::Servers::default(),
-            observed: Arc::new(Observed::new()),
-            attached: Attached::default(),
-            login_codes: LoginCodes::default(),
-            saying: late::Saying::default(),
-            health: Health::default(),
-            deadline_changed: tokio::sync::Notify::new(),
-            stop: CancellationToken::new(),
-            tasks: TaskTracker::new(),
-        });
-        let engine = Self { inner };
-        engine.spawn(Self::follow_log);
-        engine.spawn(Self::run_deadlines);
-        engine.spawn(Self::run_deliveries);
-        engine.spawn(Self::run_housekeeping);
-        engine.spawn(Self::watch_terminals);
+        let tasks = Tasks::default();
+        let deadline_changed = Arc::new(Notify::new());
+        let (targets, owners) = (DeliveryTargets::default(), QuestionOwners::default());
+        let log = EventLog::new(store.clone(), tasks.clone());
+        let waiters = Waiters::new(log.clone());
+        let access = Access::new(store.clone(), tasks.clone());
+        let agents = AgentCatalog::new(managed.registry.clone());
+        let sessions = Sessions::new(store.clone());
+        let sources = Sources::new(store.clone(), targets.clone(), owners.clone());
+        let outbox = Outbox::new(store.clone(), targets.clone(), agents.clone(), tasks.clone());
+        let questions = Questions::new(
+            store.clone(),
+            access.clone(),
+            outbox.clone(),
+            targets.clone(),
+            sessions.clone(),
+            waiters.clone(),
+            deadline_changed.clone(),
+        );
+        tasks.spawn(waiters.clone().run());
+        tasks.spawn(Deadlines::new(store.clone(), targets.clone(), deadline_changed).run());
+        tasks.spawn(outbox.clone().run());
+        tasks.spawn(Housekeeping::new(store.clone(), settings.keep_days).run());
+        let engine = Self {
+            health: Health::new(store.clone()),
+            transcripts: Transcripts::new(store.clone()),
+            inner: Arc::new(Inner {
+                store,
+                managed: Managed::new(managed),
+                acp: acp::Servers::default(),
+                observed: Arc::new(Observed::new()),
+                attached: Attached::default(),
+                owners,
+                saying: outbox::Saying::default(),
+            }),
+            access,
+            agents,
+            log,
+            questions,
+            sessions,
+            sources,
+            tasks,
+            outbox,
+            targets,
+            waiters,
+        };
+        engine.tasks.spawn(engine.clone().watch_terminals());
         engine
-    }
-
-    /// Runs a task that ends when the engine stops.
-    fn spawn<F>(&self, task: impl FnOnce(Self) -> F)
-    where
-        F: Future<Output = ()> + Send + 'static,
-    {
-        let stop = self.inner.stop.clone();
-        let task = task(self.clone());
-        self.inner.tasks.spawn(async move {
-            tokio::select! { () = stop.cancelled() => (), () = task => () }
-        });
-    }
-
-    /// Runs a change that a client asked for to its end, whatever becomes of the client. A hub that stops waits for it.
-    pub fn run_change<T: Send + 'static>(
-        &self,
-        change: impl Future<Output = T> + Send + 'static,
-    ) -> JoinHandle<T> {
-        self.inner.tasks.spawn(change)
     }
 
     pub fn store(&self) -> &Arc<dyn Store> {
@@ -148,18 +158,12 @@ impl Engine {
 
     /// Ends when the engine is told to stop.
     pub fn stopping(&self) -> CancellationToken {
-        self.inner.stop.clone()
+        self.tasks.stopping()
     }
 
     /// Ends the tasks and closes the store.
     pub async fn stop(&self) {
-        self.inner.stop.cancel();
-        self.inner.tasks.close();
-        if tokio::time::timeout(STOP_PATIENCE, self.inner.tasks.wait()).await.is_err() {
-            tracing::warn!(
-                "an answer is still being written, or a change is under way; the next start settles the claim"
-            );
-        }
+        self.tasks.stop().await;
         self.inner.store.close().await;
     }
 }

@@ -12,7 +12,7 @@ use askd_adapters::AgentListing;
 use super::problem::Problem;
 use super::state::AppState;
 use super::wait::json;
-use crate::engine::Caller;
+use crate::engine::{AgentCatalog, Caller};
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(agents))
@@ -28,6 +28,6 @@ struct AgentList {
 /// `proven` was seen working with the version that is here, `declared` was seen with another one or is what the program says of itself,
 /// `no` has its reason; also that the program is not here, with how to get it.
 #[utoipa::path(get, path = "/v1/agents", operation_id = "listAgents", tag = "agents", responses((status = 200, body = AgentList)))]
-async fn agents(State(state): State<AppState>, caller: Caller) -> Result<Response, Problem> {
-    Ok(json(StatusCode::OK, &AgentList { agents: state.engine.agents(&caller).await? }))
+async fn agents(State(agents): State<AgentCatalog>, caller: Caller) -> Result<Response, Problem> {
+    Ok(json(StatusCode::OK, &AgentList { agents: agents.list(&caller).await? }))
 }

@@ -16,8 +16,8 @@ use askd_store::LoggedEvent;
 use super::extract::Query;
 use super::problem::Problem;
 use super::state::AppState;
-use super::stream::{HEARTBEAT, LogFollower, LogNews, Reader, log_cursor, respond, take_place};
-use crate::engine::Caller;
+use super::stream::{HEARTBEAT, LogFrames, LogStream, Reader, Streams, log_cursor, respond};
+use crate::engine::{Caller, EventLog};
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(events))
@@ -56,17 +56,17 @@ impl EventsQuery {
     params(EventsQuery, ("Last-Event-ID" = Option<u64>, Header, description = "As the browser's EventSource sends it; goes before `after`.")),
     responses((status = 200, content_type = "text/event-stream", body = Event)))]
 async fn events(
-    State(state): State<AppState>,
+    State(log): State<EventLog>,
+    State(streams): State<Streams>,
     caller: Caller,
     Query(query): Query<EventsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     caller.needs(Right::Read)?;
-    let newest = state.engine.store().newest();
-    let after = log_cursor(&headers, ("after", query.after), newest, newest)?;
-    let place = take_place(&state, &caller)?;
-    let trimmed = state.engine.store().trimmed_through().await?;
-    let reader = LogReader { log: LogFollower::new(&state.engine, after, trimmed), query };
+    let after = log_cursor(&headers, ("after", query.after), log.newest(), &log)?;
+    let place = streams.take_place(&caller)?;
+    let trimmed = log.trimmed_through().await?;
+    let reader = LogReader { log: LogStream::new(&log, after, trimmed), query };
     let gap = (after < trimmed).then(|| trimmed_notice(after, trimmed));
     Ok(respond(place, gap, reader))
 }
@@ -79,7 +79,7 @@ fn trimmed_notice(after: Seq, trimmed: Seq) -> Bytes {
 }
 
 struct LogReader {
-    log: LogFollower,
+    log: LogStream,
     query: EventsQuery,
 }
 
@@ -87,9 +87,9 @@ impl Reader for LogReader {
     async fn next(&mut self) -> Option<Bytes> {
         let query = &self.query;
         Some(match self.log.next(|page| query.frames(page)).await? {
-            LogNews::Bytes(bytes) => bytes,
-            LogNews::Trimmed { after, through } => trimmed_notice(after, through),
-            LogNews::Quiet => HEARTBEAT,
+            LogFrames::Bytes(bytes) => bytes,
+            LogFrames::Trimmed { after, through } => trimmed_notice(after, through),
+            LogFrames::Quiet => HEARTBEAT,
         })
     }
 }

@@ -23,7 +23,7 @@ struct Health {
 
 /// Whether the hub works: it answers, and its store can write.
 #[utoipa::path(get, path = "/v1/health", operation_id = "getHealth", tag = "hub", security(()), responses((status = 200, body = Health)))]
-async fn health(State(state): State<AppState>) -> Result<Response, Problem> {
-    state.engine.health().await?;
+async fn health(State(service): State<crate::engine::Health>) -> Result<Response, Problem> {
+    service.check().await?;
     Ok(json(StatusCode::OK, &Health { status: "ok", version: env!("CARGO_PKG_VERSION") }))
 }

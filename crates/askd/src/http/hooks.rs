@@ -16,7 +16,7 @@ use super::extract::{AgentsJson, Id, Json, Query};
 use super::limits::MAX_WAIT_SECONDS;
 use super::problem::{Code, Problem};
 use super::state::AppState;
-use super::wait::{answer_when_ready, json};
+use super::wait::{Waits, answer_when_ready, json};
 use crate::engine::{Caller, HookHeard, HookReport, HookWord};
 
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -38,6 +38,7 @@ struct HookQuery {
     responses((status = 200, body = HookWord)))]
 async fn report_hook(
     State(state): State<AppState>,
+    State(waits): State<Waits>,
     caller: Caller,
     Query(query): Query<HookQuery>,
     AgentsJson(report): AgentsJson<HookReport>,
@@ -64,8 +65,7 @@ async fn report_hook(
     if wait == 0 {
         return Ok(json(StatusCode::OK, &state.engine.hook_word(&report, &id, Duration::ZERO).await?));
     }
-    let too_many = || Problem::new(Code::TooManyWaits, "ask again with ?wait a little later");
-    let turn = state.waits.clone().try_acquire_owned().map_err(|_| too_many())?;
+    let turn = waits.take_place("ask again with ?wait a little later")?;
     let work = async move {
         let word = state.engine.hook_word(&report, &id, Duration::from_secs(wait)).await;
         drop(turn);

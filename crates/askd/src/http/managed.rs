@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -20,9 +21,9 @@ use super::extract::{Id, Json, Query};
 use super::limits::KEEP_ALIVE;
 use super::problem::{Code, Problem};
 use super::state::AppState;
-use super::stream::{HEARTBEAT, Reader, last_event_id, respond, take_place, trimmed};
+use super::stream::{HEARTBEAT, Reader, Streams, last_event_id, respond, trimmed};
 use super::wait::json;
-use crate::engine::{Caller, Engine, HeldAgent, StartError, StartRequest, Transcript};
+use crate::engine::{Caller, HeldAgent, Sessions, StartError, StartRequest, Transcript, Transcripts};
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -36,6 +37,9 @@ pub fn routes() -> OpenApiRouter<AppState> {
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct SessionInput {
+    /// The id of the new session, for a client that wants to name it before the agent has started; a new one unless given.
+    #[serde(default)]
+    id: Option<SessionId>,
     /// The agent's name, as `GET /v1/agents` lists it.
     agent: String,
     /// The agent's folder, absolute; the hub's own unless given.
@@ -60,6 +64,7 @@ async fn start(
     Json(input): Json<SessionInput>,
 ) -> Result<Response, Problem> {
     let request = StartRequest {
+        id: input.id,
         agent: input.agent,
         cwd: input.cwd,
         prompt: input.prompt,
@@ -137,24 +142,28 @@ struct TranscriptQuery {
     params(("id" = SessionId, Path, description = "The id of the session."), TranscriptQuery, ("Last-Event-ID" = Option<u64>, Header, description = "As the browser's EventSource sends it; goes before `after`.")),
     responses((status = 200, content_type = "text/event-stream", body = String)))]
 async fn transcript(
-    State(state): State<AppState>,
+    State(sessions): State<Sessions>,
+    State(transcripts): State<Transcripts>,
+    State(streams): State<Streams>,
     caller: Caller,
     Id(id): Id<SessionId>,
     Query(query): Query<TranscriptQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let session = state.engine.get_session(&caller, &id).await?;
-    let transcript = state.engine.transcript_of(&session).await?;
+    let session = sessions.get(&caller, &id).await?;
+    let transcript = transcripts.of(&session).await?;
     let after = last_event_id(&headers)?.or(query.after).unwrap_or(0);
-    let page = transcript.page(&state.engine, after).await?;
+    let page = transcripts.page(&transcript, after).await?;
     if after > page.newest {
         let message = format!("{after} is beyond the newest entry, {}", page.newest);
         return Err(Problem::field("after", "beyond_newest", message));
     }
-    let place = take_place(&state, &caller)?;
+    let place = streams.take_place(&caller)?;
     let reader = TranscriptReader {
-        news: state.engine.store().watch_transcript(&transcript.id),
-        engine: state.engine,
+        news: transcripts.watch(&transcript),
+        stop: streams.stopping(),
+        sessions,
+        transcripts,
         session: id,
         transcript,
         raw: query.raw.unwrap_or(false),
@@ -164,7 +173,9 @@ async fn transcript(
 }
 
 struct TranscriptReader {
-    engine: Engine,
+    sessions: Sessions,
+    transcripts: Transcripts,
+    stop: CancellationToken,
     news: watch::Receiver<()>,
     session: SessionId,
     transcript: Transcript,
@@ -174,10 +185,9 @@ struct TranscriptReader {
 
 impl Reader for TranscriptReader {
     async fn next(&mut self) -> Option<Bytes> {
-        let stop = self.engine.stopping();
         loop {
             self.news.borrow_and_update();
-            let page = self.transcript.page(&self.engine, self.cursor).await.ok()?;
+            let page = self.transcripts.page(&self.transcript, self.cursor).await.ok()?;
             let mut text = String::new();
             for piece in page.pieces(&mut self.cursor) {
                 match piece {
@@ -195,14 +205,13 @@ impl Reader for TranscriptReader {
             if !text.is_empty() {
                 return Some(Bytes::from(text));
             }
-            let live = self.engine.store().session(&self.session).await.ok()??.live;
-            if !live {
+            if !self.sessions.is_live(&self.session).await.ok()? {
                 return None;
             }
             tokio::select! {
                 changed = self.news.changed() => changed.ok()?,
                 () = tokio::time::sleep(KEEP_ALIVE) => return Some(HEARTBEAT),
-                () = stop.cancelled() => return None,
+                () = self.stop.cancelled() => return None,
             }
         }
     }

@@ -20,7 +20,7 @@ use super::extract::{Json, Names};
 use super::problem::{Code, Problem};
 use super::state::AppState;
 use super::wait::json as answer;
-use crate::engine::{Caller, EngineError};
+use crate::engine::{Caller, EngineError, Questions, Sessions};
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(pending_questions)).routes(routes!(answer_question))
@@ -89,15 +89,16 @@ fn tool_id(question: &Question) -> &str {
 #[utoipa::path(get, path = "/api/agents/{id}/pending-questions", operation_id = "listPendingQuestionsOfAgent", params(("id" = String, Path, description = "The agent: an askd session, its own session id, a tmux session, or a Panopticon agent")), tag = "panopticon",
     responses((status = 200, body = PendingList)))]
 async fn pending_questions(
-    State(state): State<AppState>,
+    State(sessions): State<Sessions>,
+    State(questions): State<Questions>,
     caller: Caller,
     Names(id): Names<String>,
 ) -> Result<Response, Problem> {
-    let sessions = state.engine.sessions_called(&caller, &id).await?;
-    let open = state.engine.open_of(&sessions).await?;
-    let questions: Vec<_> =
+    let sessions = sessions.called(&caller, &id).await?;
+    let open = questions.open_of(&sessions).await?;
+    let pending: Vec<_> =
         open.iter().map(|(session, question)| PendingQuestion::of(session, question)).collect();
-    Ok(answer(StatusCode::OK, &PendingList { pending: !questions.is_empty(), questions }))
+    Ok(answer(StatusCode::OK, &PendingList { pending: !pending.is_empty(), questions: pending }))
 }
 
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
@@ -197,19 +198,20 @@ struct Taken {
 #[utoipa::path(post, path = "/api/agents/{id}/answer-question", operation_id = "answerQuestionOfAgent", params(("id" = String, Path, description = "The agent: an askd session, its own session id, a tmux session, or a Panopticon agent")), tag = "panopticon",
     request_body = AgentAnswer, responses((status = 200, body = Taken)))]
 async fn answer_question(
-    State(state): State<AppState>,
+    State(sessions): State<Sessions>,
+    State(questions): State<Questions>,
     caller: Caller,
     Names(id): Names<String>,
     Json(input): Json<AgentAnswer>,
 ) -> Result<Response, Problem> {
     caller.needs(Right::Answer)?;
-    let sessions = state.engine.sessions_called(&caller, &id).await?;
-    let mut open = state.engine.open_of(&sessions).await?;
+    let sessions = sessions.called(&caller, &id).await?;
+    let mut open = questions.open_of(&sessions).await?;
     if let Some(wanted) = &input.tool_id {
         open.retain(|(_, question)| tool_id(question) == wanted || question.id.as_str() == wanted);
     }
     let settled = match &input.tool_id {
-        Some(wanted) if open.is_empty() => state.engine.settled_of(&caller, &id, &sessions, wanted).await?,
+        Some(wanted) if open.is_empty() => questions.settled_of(&caller, &id, &sessions, wanted).await?,
         _ => None,
     };
     let question = match (&open[..], &settled) {
@@ -235,7 +237,7 @@ async fn answer_question(
         (Err(problem), None) => return Err(problem),
     };
     let reply = Reply { reading: Reading::LabelsFirst, ..Reply::of(answers) };
-    state.engine.reply(&caller, &question.id, reply, None).await?;
+    questions.reply(&caller, &question.id, reply, None).await?;
     Ok(answer(StatusCode::OK, &Taken { success: true }))
 }
 

@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::StatusCode;
+use tokio_util::sync::CancellationToken;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -12,8 +13,8 @@ use super::extract::{Json, Names};
 use super::limits::KEEP_ALIVE;
 use super::problem::Problem;
 use super::state::AppState;
-use super::stream::{HEARTBEAT, Reader, respond, take_place};
-use crate::engine::{Caller, Engine, PluginHello, PluginMessages, PluginStream};
+use super::stream::{HEARTBEAT, Reader, Streams, respond};
+use crate::engine::{Caller, PluginHello, PluginMessages, PluginStream};
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -29,30 +30,30 @@ pub fn routes() -> OpenApiRouter<AppState> {
     responses((status = 200, content_type = "text/event-stream", body = crate::engine::PluginCall)))]
 async fn connect_plugin(
     State(state): State<AppState>,
+    State(streams): State<Streams>,
     caller: Caller,
     Names(agent): Names<String>,
     Json(hello): Json<PluginHello>,
 ) -> Result<Response, Problem> {
-    let place = take_place(&state, &caller)?;
+    let place = streams.take_place(&caller)?;
     let calls = state.engine.link_plugin(&caller, &agent, hello).await?;
-    Ok(respond(place, None, CallReader { engine: state.engine, calls }))
+    Ok(respond(place, None, CallReader { stop: streams.stopping(), calls }))
 }
 
 struct CallReader {
-    engine: Engine,
+    stop: CancellationToken,
     calls: PluginStream,
 }
 
 impl Reader for CallReader {
     async fn next(&mut self) -> Option<Bytes> {
-        let stop = self.engine.stopping();
         tokio::select! {
             call = self.calls.next() => {
                 let call = serde_json::to_string(&call?).ok()?;
                 Some(Bytes::from(format!("data: {call}\n\n")))
             }
             () = tokio::time::sleep(KEEP_ALIVE) => Some(HEARTBEAT),
-            () = stop.cancelled() => None,
+            () = self.stop.cancelled() => None,
         }
     }
 }

@@ -19,8 +19,8 @@ use super::extract::{Id, Json, Key, OptionalJson, Query};
 use super::limits::{DEFAULT_LIST, MAX_LIST, MAX_SEARCH_CHARS, MAX_WAIT_SECONDS};
 use super::problem::{Code, Problem};
 use super::state::AppState;
-use super::wait::{answer_when_ready, json};
-use crate::engine::Caller;
+use super::wait::{Waits, answer_when_ready, json};
+use crate::engine::{Caller, EventLog, Questions};
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -86,7 +86,8 @@ struct QuestionList {
 #[utoipa::path(get, path = "/v1/questions", operation_id = "listQuestions", params(ListQuery), tag = "questions",
     responses((status = 200, body = QuestionList)))]
 async fn list(
-    State(state): State<AppState>,
+    State(questions): State<Questions>,
+    State(log): State<EventLog>,
     caller: Caller,
     Query(query): Query<ListQuery>,
 ) -> Result<Response, Problem> {
@@ -102,7 +103,7 @@ async fn list(
         Some(OrderName::Asc) => Order::Asc,
         Some(OrderName::Desc) | None => Order::Desc,
     };
-    let identity = state.engine.store().identity();
+    let identity = log.identity();
     let after = query.cursor.map(|text| Cursor::parse(&text, identity, order)).transpose()?;
     let filter = QuestionFilter {
         status: query.status,
@@ -115,7 +116,7 @@ async fn list(
         since: query.since,
         until: query.until,
     };
-    let page = state.engine.list(&caller, filter, order, after, limit).await?;
+    let page = questions.list(&caller, filter, order, after, limit).await?;
     let next_cursor = page.next.map(|seq| Cursor::text(seq, identity, order));
     Ok(json(StatusCode::OK, &QuestionList { questions: page.questions, next_cursor, seq: page.seq }))
 }
@@ -143,26 +144,25 @@ impl WaitQuery {
     }
 
     /// The patience and a place to wait, if the caller wants to.
-    fn turn(&self, state: &AppState) -> Result<Option<(Duration, OwnedSemaphorePermit)>, Problem> {
-        let too_many = |_| Problem::new(Code::TooManyWaits, "ask again with ?wait a little later");
-        let place = |patience| Ok((patience, state.waits.clone().try_acquire_owned().map_err(too_many)?));
+    fn turn(&self, waits: &Waits) -> Result<Option<(Duration, OwnedSemaphorePermit)>, Problem> {
+        let place = |patience| Ok((patience, waits.take_place("ask again with ?wait a little later")?));
         self.patience()?.map(place).transpose()
     }
 }
 
 /// The question at once, or when it is settled or the patience is over.
 async fn settled(
-    state: AppState,
+    questions: Questions,
     caller: Caller,
     id: QuestionId,
     status: StatusCode,
     wait: Option<(Duration, OwnedSemaphorePermit)>,
 ) -> Result<Response, Problem> {
     let Some((patience, turn)) = wait else {
-        return Ok(json(status, &state.engine.question(&caller, &id).await?));
+        return Ok(json(status, &questions.question(&caller, &id).await?));
     };
     let work = async move {
-        let question = state.engine.wait(&caller, &id, patience).await;
+        let question = questions.wait(&caller, &id, patience).await;
         drop(turn);
         question.map_err(Problem::from)
     };
@@ -173,19 +173,20 @@ async fn settled(
 #[utoipa::path(post, path = "/v1/questions", operation_id = "askQuestion", params(WaitQuery, IdempotencyHeader), tag = "questions",
     request_body = AskInput, responses((status = 201, body = Question)))]
 async fn ask(
-    State(state): State<AppState>,
+    State(questions): State<Questions>,
+    State(waits): State<Waits>,
     caller: Caller,
     Query(query): Query<WaitQuery>,
     Key(key): Key,
     Json(input): Json<AskInput>,
 ) -> Result<Response, Problem> {
     // The place to wait comes first: whoever is told to come back must not have asked.
-    let wait = query.turn(&state)?;
-    let question = state.engine.ask(&caller, input, key).await?;
+    let wait = query.turn(&waits)?;
+    let question = questions.ask(&caller, input, key).await?;
     if wait.is_none() {
         return Ok(json(StatusCode::CREATED, &question));
     }
-    settled(state, caller, question.id, StatusCode::CREATED, wait).await
+    settled(questions, caller, question.id, StatusCode::CREATED, wait).await
 }
 
 /// Names a request, so that sending it again does nothing again.
@@ -212,25 +213,26 @@ struct SurfaceHeader {
 #[utoipa::path(get, path = "/v1/questions/{id}", operation_id = "getQuestion", params(("id" = QuestionId, Path, description = "The id of the question."), WaitQuery), tag = "questions",
     responses((status = 200, body = Question)))]
 async fn show(
-    State(state): State<AppState>,
+    State(questions): State<Questions>,
+    State(waits): State<Waits>,
     caller: Caller,
     Id(id): Id<QuestionId>,
     Query(query): Query<WaitQuery>,
 ) -> Result<Response, Problem> {
-    let wait = query.turn(&state)?;
-    settled(state, caller, id, StatusCode::OK, wait).await
+    let wait = query.turn(&waits)?;
+    settled(questions, caller, id, StatusCode::OK, wait).await
 }
 
 /// The agent's own words for a question, byte for byte; `null` for one that came through the API.
 #[utoipa::path(get, path = "/v1/questions/{id}/native", operation_id = "getNativeQuestion", params(("id" = QuestionId, Path, description = "The id of the question.")), tag = "questions",
     responses((status = 200, content_type = "application/json", body = serde_json::Value)))]
 async fn native(
-    State(state): State<AppState>,
+    State(questions): State<Questions>,
     caller: Caller,
     Id(id): Id<QuestionId>,
 ) -> Result<Response, Problem> {
     caller.needs(Right::Read)?;
-    let native = state.engine.native(&caller, &id).await?;
+    let native = questions.native(&caller, &id).await?;
     let bytes = native.unwrap_or_else(|| "null".to_owned());
     let raw = serde_json::value::RawValue::from_string(bytes);
     raw.map(|raw| json(StatusCode::OK, &raw)).map_err(|error| Problem::new(Code::Internal, error.to_string()))
@@ -240,26 +242,26 @@ async fn native(
 #[utoipa::path(post, path = "/v1/questions/{id}/reply", operation_id = "replyToQuestion", params(("id" = QuestionId, Path, description = "The id of the question."), IdempotencyHeader, SurfaceHeader), tag = "questions",
     request_body = Reply, responses((status = 200, body = Question)))]
 async fn reply(
-    State(state): State<AppState>,
+    State(questions): State<Questions>,
     caller: Caller,
     Id(id): Id<QuestionId>,
     Key(key): Key,
     Json(reply): Json<Reply>,
 ) -> Result<Response, Problem> {
-    Ok(json(StatusCode::OK, &state.engine.reply(&caller, &id, reply, key).await?))
+    Ok(json(StatusCode::OK, &questions.reply(&caller, &id, reply, key).await?))
 }
 
 /// Reject. `rejectModes` of the question says what the agent can be told.
 #[utoipa::path(post, path = "/v1/questions/{id}/reject", operation_id = "rejectQuestion", params(("id" = QuestionId, Path, description = "The id of the question."), IdempotencyHeader, SurfaceHeader), tag = "questions",
     request_body = Option<Rejection>, responses((status = 200, body = Question)))]
 async fn reject(
-    State(state): State<AppState>,
+    State(questions): State<Questions>,
     caller: Caller,
     Id(id): Id<QuestionId>,
     Key(key): Key,
     OptionalJson(rejection): OptionalJson<Rejection>,
 ) -> Result<Response, Problem> {
-    Ok(json(StatusCode::OK, &state.engine.reject(&caller, &id, rejection, key).await?))
+    Ok(json(StatusCode::OK, &questions.reject(&caller, &id, rejection, key).await?))
 }
 
 /// Send an answer that did not reach its agent as the next message of its conversation: the call that asked is gone, and askd leads its
@@ -286,10 +288,10 @@ struct Withdrawal {
 #[utoipa::path(post, path = "/v1/questions/{id}/withdraw", operation_id = "withdrawQuestion", params(("id" = QuestionId, Path, description = "The id of the question."), SurfaceHeader), tag = "questions",
     request_body = Option<Withdrawal>, responses((status = 200, body = Question)))]
 async fn withdraw(
-    State(state): State<AppState>,
+    State(questions): State<Questions>,
     caller: Caller,
     Id(id): Id<QuestionId>,
     OptionalJson(withdrawal): OptionalJson<Withdrawal>,
 ) -> Result<Response, Problem> {
-    Ok(json(StatusCode::OK, &state.engine.withdraw(&caller, &id, withdrawal.reason).await?))
+    Ok(json(StatusCode::OK, &questions.withdraw(&caller, &id, withdrawal.reason).await?))
 }

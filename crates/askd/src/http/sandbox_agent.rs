@@ -22,8 +22,8 @@ use askd_store::LoggedEvent;
 use super::extract::{Json, Names, Query};
 use super::problem::Problem;
 use super::state::AppState;
-use super::stream::{HEARTBEAT, LogFollower, LogNews, Reader, log_cursor, respond, take_place, trimmed};
-use crate::engine::Caller;
+use super::stream::{HEARTBEAT, LogFrames, LogStream, Reader, Streams, log_cursor, respond, trimmed};
+use crate::engine::{Caller, EventLog, Questions, Sessions};
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(reply)).routes(routes!(reject)).routes(routes!(events))
@@ -40,14 +40,14 @@ struct QuestionReplyRequest {
     params(("id" = String, Path, description = "The session, by askd's id or the agent's own."), ("question_id" = String, Path, description = "The question, by askd's id or the agent's own.")), request_body = QuestionReplyRequest,
     responses((status = 204)))]
 async fn reply(
-    State(state): State<AppState>,
+    State(questions): State<Questions>,
     caller: Caller,
     Names((session, question)): Names<(String, String)>,
     Json(request): Json<QuestionReplyRequest>,
 ) -> Result<Response, Problem> {
-    let id = state.engine.find_question(&caller, &session, &question).await?;
+    let id = questions.find(&caller, &session, &question).await?;
     let reply = Reply { reading: Reading::LabelsFirst, ..Reply::of(request.answers) };
-    state.engine.reply(&caller, &id, reply, None).await?;
+    questions.reply(&caller, &id, reply, None).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -55,12 +55,12 @@ async fn reply(
 #[utoipa::path(post, path = "/v1/sessions/{id}/questions/{question_id}/reject", operation_id = "rejectSessionQuestion", tag = "sandbox-agent",
     params(("id" = String, Path, description = "The session, by askd's id or the agent's own."), ("question_id" = String, Path, description = "The question, by askd's id or the agent's own.")), responses((status = 204)))]
 async fn reject(
-    State(state): State<AppState>,
+    State(questions): State<Questions>,
     caller: Caller,
     Names((session, question)): Names<(String, String)>,
 ) -> Result<Response, Problem> {
-    let id = state.engine.find_question(&caller, &session, &question).await?;
-    state.engine.reject(&caller, &id, Rejection::default(), None).await?;
+    let id = questions.find(&caller, &session, &question).await?;
+    questions.reject(&caller, &id, Rejection::default(), None).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -130,25 +130,26 @@ struct EventsQuery {
     params(("id" = String, Path, description = "The session, by askd's id or the agent's own."), EventsQuery, ("Last-Event-ID" = Option<String>, Header, description = "Go on after this event.")),
     responses((status = 200, content_type = "text/event-stream", body = UniversalEvent)))]
 async fn events(
-    State(state): State<AppState>,
+    State(log): State<EventLog>,
+    State(sessions): State<Sessions>,
+    State(streams): State<Streams>,
     caller: Caller,
     Names(session): Names<String>,
     Query(query): Query<EventsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     caller.needs(Right::Read)?;
-    let session = state.engine.find_session(&session).await?;
-    let store = state.engine.store();
-    let cursor = log_cursor(&headers, ("offset", query.offset), 0, store.newest())?;
-    let place = take_place(&state, &caller)?;
-    let kept_after = store.trimmed_through().await?;
+    let session = sessions.find(&session).await?;
+    let cursor = log_cursor(&headers, ("offset", query.offset), 0, &log)?;
+    let place = streams.take_place(&caller)?;
+    let kept_after = log.trimmed_through().await?;
     let gap = (cursor < kept_after).then(|| Bytes::from(trimmed(cursor, kept_after)));
-    let reader = SessionReader { log: LogFollower::new(&state.engine, cursor, kept_after), session };
+    let reader = SessionReader { log: LogStream::new(&log, cursor, kept_after), session };
     Ok(respond(place, gap, reader))
 }
 
 struct SessionReader {
-    log: LogFollower,
+    log: LogStream,
     session: Session,
 }
 
@@ -159,9 +160,9 @@ impl Reader for SessionReader {
             Bytes::from(page.iter().filter_map(|event| frame(session, event)).collect::<String>())
         };
         Some(match self.log.next(frames).await? {
-            LogNews::Bytes(bytes) => bytes,
-            LogNews::Trimmed { after, through } => Bytes::from(trimmed(after, through)),
-            LogNews::Quiet => HEARTBEAT,
+            LogFrames::Bytes(bytes) => bytes,
+            LogFrames::Trimmed { after, through } => Bytes::from(trimmed(after, through)),
+            LogFrames::Quiet => HEARTBEAT,
         })
     }
 }

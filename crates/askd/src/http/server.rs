@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
+use futures_util::FutureExt;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -130,7 +131,16 @@ async fn serve_in<D: Door>(
             begun.set();
             request.extensions_mut().insert(arrival);
             request.extensions_mut().insert(place.clone());
-            router.clone().oneshot(request.map(Body::new))
+            let mut answer = Box::pin(router.clone().oneshot(request.map(Body::new)));
+            // hyper drops this future without one poll where the client's end came together with its request.
+            // The first poll brings a change into its task, see `change`.
+            let at_once = (&mut answer).now_or_never();
+            async move {
+                match at_once {
+                    Some(answer) => answer,
+                    None => answer.await,
+                }
+            }
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())

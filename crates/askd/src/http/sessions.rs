@@ -14,7 +14,7 @@ use super::limits::{DEFAULT_LIST, MAX_LIST};
 use super::problem::Problem;
 use super::state::AppState;
 use super::wait::json;
-use crate::engine::{AttachRequest, Caller};
+use crate::engine::{AttachRequest, Caller, Sessions, Sources};
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -44,7 +44,7 @@ struct SessionList {
 /// The sessions seen, newest first.
 #[utoipa::path(get, path = "/v1/sessions", operation_id = "listSessions", params(SessionsQuery), tag = "sessions", responses((status = 200, body = SessionList)))]
 async fn list_sessions(
-    State(state): State<AppState>,
+    State(sessions): State<Sessions>,
     caller: Caller,
     Query(query): Query<SessionsQuery>,
 ) -> Result<Response, Problem> {
@@ -52,18 +52,18 @@ async fn list_sessions(
     if !(1..=MAX_LIST).contains(&limit) {
         return Err(Problem::field("limit", "out_of_range", format!("must be 1 to {MAX_LIST}")));
     }
-    let sessions = state.engine.list_sessions(&caller, query.live, limit).await?;
+    let sessions = sessions.list(&caller, query.live, limit).await?;
     Ok(json(StatusCode::OK, &SessionList { sessions }))
 }
 
 /// One session.
 #[utoipa::path(get, path = "/v1/sessions/{id}", operation_id = "getSession", params(("id" = SessionId, Path, description = "The id of the session.")), tag = "sessions", responses((status = 200, body = Session)))]
 async fn show_session(
-    State(state): State<AppState>,
+    State(sessions): State<Sessions>,
     caller: Caller,
     Id(id): Id<SessionId>,
 ) -> Result<Response, Problem> {
-    Ok(json(StatusCode::OK, &state.engine.get_session(&caller, &id).await?))
+    Ok(json(StatusCode::OK, &sessions.get(&caller, &id).await?))
 }
 
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
@@ -77,12 +77,12 @@ struct SessionChange {
 #[utoipa::path(patch, path = "/v1/sessions/{id}", operation_id = "changeSession", params(("id" = SessionId, Path, description = "The id of the session.")), tag = "sessions",
     request_body = SessionChange, responses((status = 200, body = Session)))]
 async fn change_session(
-    State(state): State<AppState>,
+    State(sessions): State<Sessions>,
     caller: Caller,
     Id(id): Id<SessionId>,
     Json(change): Json<SessionChange>,
 ) -> Result<Response, Problem> {
-    Ok(json(StatusCode::OK, &state.engine.set_tmux(&caller, &id, change.tmux).await?))
+    Ok(json(StatusCode::OK, &sessions.set_tmux(&caller, &id, change.tmux).await?))
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -92,8 +92,8 @@ struct SourceList {
 
 /// What askd is or was connected to.
 #[utoipa::path(get, path = "/v1/sources", operation_id = "listSources", tag = "sources", responses((status = 200, body = SourceList)))]
-async fn list_sources(State(state): State<AppState>, caller: Caller) -> Result<Response, Problem> {
-    let sources = state.engine.list_sources(&caller).await?;
+async fn list_sources(State(sources): State<Sources>, caller: Caller) -> Result<Response, Problem> {
+    let sources = sources.list(&caller).await?;
     Ok(json(StatusCode::OK, &SourceList { sources }))
 }
 

@@ -12,16 +12,16 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, HeaderValue, header};
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use askd_core::Seq;
-use askd_store::{LoggedEvent, StoreError};
+use askd_store::LoggedEvent;
 
 use super::limits::KEEP_ALIVE;
 use super::problem::{Code, Problem};
-use super::state::AppState;
-use crate::engine::{Caller, Engine};
+use crate::engine::{Access, Caller, EventLog, LogFollower, LogNews};
 
 /// Sent when nothing else was for a while.
 pub const HEARTBEAT: Bytes = Bytes::from_static(b": still here\n\n");
@@ -40,28 +40,42 @@ pub fn trimmed(after: u64, through: u64) -> String {
 
 /// A place among the streams, kept as long as the stream lasts, and who has it.
 pub struct Place {
-    engine: Engine,
+    access: Access,
     caller: Caller,
     _permit: OwnedSemaphorePermit,
 }
 
-pub fn take_place(state: &AppState, caller: &Caller) -> Result<Place, Problem> {
-    let too_many = |_| Problem::new(Code::TooManyStreams, "close some streams, or try again a little later");
-    let permit = state.streams.clone().try_acquire_owned().map_err(too_many)?;
-    Ok(Place { engine: state.engine.clone(), caller: caller.clone(), _permit: permit })
+/// The places for streams.
+#[derive(Clone)]
+pub struct Streams {
+    access: Access,
+    stop: CancellationToken,
+    places: Arc<Semaphore>,
 }
 
-/// A place in the log that moves on.
-pub struct LogFollower {
-    engine: Engine,
-    newest: watch::Receiver<Seq>,
-    pub cursor: Seq,
-    /// The reader knows that the retention has deleted events up to this one.
-    told_trimmed: Seq,
+impl Streams {
+    pub fn new(access: Access, stop: CancellationToken, places: Arc<Semaphore>) -> Self {
+        Self { access, stop, places }
+    }
+
+    /// Is cancelled when the hub is told to stop.
+    pub fn stopping(&self) -> CancellationToken {
+        self.stop.clone()
+    }
+
+    pub fn take_place(&self, caller: &Caller) -> Result<Place, Problem> {
+        let detail = "close some streams, or try again a little later";
+        let too_many = |_| Problem::new(Code::TooManyStreams, detail);
+        let permit = self.places.clone().try_acquire_owned().map_err(too_many)?;
+        Ok(Place { access: self.access.clone(), caller: caller.clone(), _permit: permit })
+    }
 }
+
+/// The log as a reader is sent it.
+pub struct LogStream(LogFollower);
 
 /// What a reader of the log is sent next.
-pub enum LogNews {
+pub enum LogFrames {
     Bytes(Bytes),
     /// The retention has overtaken the reader: some of what came after `after` is deleted, up to `through`.
     Trimmed {
@@ -72,66 +86,42 @@ pub enum LogNews {
     Quiet,
 }
 
-impl LogFollower {
+impl LogStream {
     /// Goes on after `cursor`. The reader is told elsewhere that events up to `trimmed` may be deleted.
-    pub fn new(engine: &Engine, cursor: Seq, trimmed: Seq) -> Self {
-        Self { newest: engine.store().watch(), engine: engine.clone(), cursor, told_trimmed: trimmed }
+    pub fn new(log: &EventLog, cursor: Seq, trimmed: Seq) -> Self {
+        Self(log.follow(cursor, trimmed))
     }
 
-    /// Whether events after the cursor are missing before `first`, the next one that there is.
-    async fn trimmed(&mut self, first: Seq) -> Result<Option<LogNews>, StoreError> {
-        // Numbers have no hole but what the retention has deleted.
-        if first <= self.cursor + 1 {
-            return Ok(None);
-        }
-        let through = self.engine.store().trimmed_through().await?;
-        if through <= self.cursor.max(self.told_trimmed) {
-            return Ok(None);
-        }
-        self.told_trimmed = through;
-        Ok(Some(LogNews::Trimmed { after: self.cursor, through }))
+    pub fn cursor(&self) -> Seq {
+        self.0.cursor()
     }
 
     /// What comes next for this reader, whose `frames` say what it is sent of a page. What others are sent does not put off the sign of
     /// life: without one, clients take a hub for lost, and a revoked token would keep its stream. `None` when the hub stops or the log
     /// cannot be read.
-    pub async fn next(&mut self, frames: impl Fn(&[Arc<LoggedEvent>]) -> Bytes + Send) -> Option<LogNews> {
-        let stop = self.engine.stopping();
+    pub async fn next(&mut self, frames: impl Fn(&[Arc<LoggedEvent>]) -> Bytes + Send) -> Option<LogFrames> {
         // The reader asks again as soon as the bytes before are taken.
         let quiet = Instant::now() + KEEP_ALIVE;
         loop {
-            let newest = *self.newest.borrow_and_update();
-            let page = match self.engine.store().events_after(self.cursor).await {
-                Ok(page) => page,
+            match self.0.next(Some(quiet)).await {
+                Ok(LogNews::Events(page)) => {
+                    let bytes = frames(&page);
+                    if !bytes.is_empty() {
+                        return Some(LogFrames::Bytes(bytes));
+                    }
+                    if Instant::now() >= quiet {
+                        return Some(LogFrames::Quiet);
+                    }
+                }
+                Ok(LogNews::Trimmed { after, through }) => {
+                    return Some(LogFrames::Trimmed { after, through });
+                }
+                Ok(LogNews::Quiet) => return Some(LogFrames::Quiet),
+                Ok(LogNews::Stopping) => return None,
                 Err(error) => {
                     tracing::error!(%error, "a stream ends because the log cannot be read");
                     return None;
                 }
-            };
-            let first = page.first().map_or(newest + 1, |event| event.seq);
-            match self.trimmed(first).await {
-                Ok(Some(trimmed)) => return Some(trimmed),
-                Ok(None) => {}
-                Err(error) => {
-                    tracing::error!(%error, "a stream ends because the log cannot be read");
-                    return None;
-                }
-            }
-            if let Some(last) = page.last() {
-                self.cursor = last.seq;
-                let bytes = frames(&page);
-                if !bytes.is_empty() {
-                    return Some(LogNews::Bytes(bytes));
-                }
-                if Instant::now() < quiet {
-                    continue;
-                }
-                return Some(LogNews::Quiet);
-            }
-            tokio::select! {
-                changed = self.newest.changed() => changed.ok()?,
-                () = tokio::time::sleep_until(quiet) => return Some(LogNews::Quiet),
-                () = stop.cancelled() => return None,
             }
         }
     }
@@ -150,14 +140,16 @@ pub fn log_cursor(
     headers: &HeaderMap,
     (name, given): (&str, Option<u64>),
     unless: u64,
-    newest: u64,
+    log: &EventLog,
 ) -> Result<u64, Problem> {
     let from_header = last_event_id(headers)?;
     let after = from_header.or(given).unwrap_or(unless);
-    if after > newest {
+    let newest = log.newest();
+    if after > newest || log.is_of_another_store(after) {
         let name = if from_header.is_some() { "Last-Event-ID" } else { name };
-        let message =
-            format!("{after} is beyond the newest event, {newest}; the cursor belongs to another store");
+        let message = format!(
+            "{after} is beyond the newest event, {newest}, or of a time before a backup was put back; the cursor belongs to another store"
+        );
         return Err(Problem::field(name, "beyond_newest", message));
     }
     Ok(after)
@@ -173,7 +165,7 @@ pub fn respond(place: Place, hello: Option<Bytes>, reader: impl Reader) -> Respo
     let body = stream::unfold(begin, |(hello, mut reader, place)| async {
         let bytes = match hello {
             Some(hello) => hello,
-            None => reader.next().await.filter(|_| place.engine.still_knows(&place.caller))?,
+            None => reader.next().await.filter(|_| place.access.still_valid(&place.caller))?,
         };
         Some((Ok::<_, Infallible>(bytes), (None, reader, place)))
     });

@@ -14,7 +14,7 @@ use super::extract::{Id, Json};
 use super::problem::{Code, Problem};
 use super::state::AppState;
 use super::wait::json;
-use crate::engine::{Caller, now};
+use crate::engine::{Access, Caller, now};
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -46,8 +46,8 @@ struct TokenList {
 
 /// All tokens, without the tokens themselves.
 #[utoipa::path(get, path = "/v1/tokens", operation_id = "listTokens", tag = "tokens", responses((status = 200, body = TokenList)))]
-async fn list(State(state): State<AppState>, caller: Caller) -> Result<Response, Problem> {
-    let tokens = state.engine.list_tokens(&caller)?.into_iter().map(Token::from).collect();
+async fn list(State(access): State<Access>, caller: Caller) -> Result<Response, Problem> {
+    let tokens = access.list(&caller)?.into_iter().map(Token::from).collect();
     Ok(json(StatusCode::OK, &TokenList { tokens }))
 }
 
@@ -72,22 +72,22 @@ struct CreatedToken {
 /// Create a token. Nobody can hand out a right that he lacks.
 #[utoipa::path(post, path = "/v1/tokens", operation_id = "createToken", tag = "tokens", request_body = TokenInput, responses((status = 201, body = CreatedToken)))]
 async fn create(
-    State(state): State<AppState>,
+    State(access): State<Access>,
     caller: Caller,
     Json(input): Json<TokenInput>,
 ) -> Result<Response, Problem> {
-    let made = state.engine.create_token(&caller, &input.name, Rights::new(input.rights)).await?;
+    let made = access.create(&caller, &input.name, Rights::new(input.rights)).await?;
     Ok(json(StatusCode::CREATED, &CreatedToken { token_record: made.record.into(), token: made.token }))
 }
 
 /// Revoke a token; it is refused from now on.
 #[utoipa::path(delete, path = "/v1/tokens/{id}", operation_id = "revokeToken", params(("id" = TokenId, Path, description = "The id of the token.")), tag = "tokens", responses((status = 204)))]
 async fn revoke(
-    State(state): State<AppState>,
+    State(access): State<Access>,
     caller: Caller,
     Id(id): Id<TokenId>,
 ) -> Result<Response, Problem> {
-    state.engine.revoke_token(&caller, &id).await?;
+    access.revoke(&caller, &id).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -105,7 +105,7 @@ struct CreatedCode {
 async fn login_code(State(state): State<AppState>, caller: Caller) -> Result<Response, Problem> {
     // Whoever may not read has nothing to look at, and must not push out a person's code.
     caller.needs(Right::Read)?;
-    let made = state.engine.login_code(&caller)?;
+    let made = state.engine.access.login_code(&caller)?;
     let url = format!("{}/#login={}", state.public_url, made.code);
     let life = i64::try_from(made.life.as_millis()).unwrap_or(i64::MAX);
     Ok(json(StatusCode::CREATED, &CreatedCode { code: made.code, url, expires_at: now().plus_millis(life) }))
@@ -124,8 +124,8 @@ struct LoggedIn {
 
 /// Exchange a log-in code for a token. Needs no token. The token lasts from its first use on, which must come within five minutes.
 #[utoipa::path(post, path = "/v1/login", operation_id = "logIn", tag = "tokens", security(()), request_body = LoginInput, responses((status = 200, body = LoggedIn)))]
-async fn log_in(State(state): State<AppState>, Json(input): Json<LoginInput>) -> Result<Response, Problem> {
-    match state.engine.log_in(&input.code)? {
+async fn log_in(State(access): State<Access>, Json(input): Json<LoginInput>) -> Result<Response, Problem> {
+    match access.log_in(&input.code)? {
         Some(made) => Ok(json(StatusCode::OK, &LoggedIn { token: made.token })),
         None => Err(Problem::new(Code::LoginRefused, "make a new link with: askd open")),
     }

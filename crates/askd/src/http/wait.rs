@@ -16,6 +16,8 @@ use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
 
 use super::limits::{HEADERS_AFTER, KEEP_ALIVE};
 use super::problem::{Code, Problem};
@@ -27,6 +29,29 @@ pub fn json<T: Serialize>(status: StatusCode, value: &T) -> Response {
     match serde_json::to_vec(value) {
         Ok(bytes) => (status, [(header::CONTENT_TYPE, JSON)], bytes).into_response(),
         Err(error) => Problem::new(Code::Internal, error.to_string()).into_response(),
+    }
+}
+
+/// The places for requests that wait.
+#[derive(Clone)]
+pub struct Waits {
+    stop: CancellationToken,
+    places: Arc<Semaphore>,
+}
+
+impl Waits {
+    pub fn new(stop: CancellationToken, places: Arc<Semaphore>) -> Self {
+        Self { stop, places }
+    }
+
+    /// Is cancelled when the hub is told to stop.
+    pub fn stopping(&self) -> CancellationToken {
+        self.stop.clone()
+    }
+
+    /// A place until it is dropped; `advice` is for a client that comes when there is none.
+    pub fn take_place(&self, advice: &str) -> Result<OwnedSemaphorePermit, Problem> {
+        self.places.clone().try_acquire_owned().map_err(|_| Problem::new(Code::TooManyWaits, advice))
     }
 }
 

@@ -78,7 +78,7 @@ async fn start(listen: Option<SocketAddr>, folder: &std::path::Path) -> anyhow::
 }
 
 async fn converse(hub: &Hub, folder: &std::path::Path, inline: bool, json: bool) -> anyhow::Result<()> {
-    let owner = hub.engine.make_token("demo", Rights::all()).await?;
+    let owner = hub.engine.access.make_own_token("demo", Rights::all()).await?;
     let caller = Caller { token: owner.record, surface: askd_core::Surface::Terminal };
     let request = StartRequest {
         agent: "mock".to_owned(),

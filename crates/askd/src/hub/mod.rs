@@ -19,7 +19,7 @@ use askd_core::{Right, Rights, TokenId};
 use askd_store::sqlite::SqliteStore;
 
 use crate::data::{DataFolder, FolderLock, HubInfo, read_secret, write_secret};
-use crate::engine::{ClaudeFolders, Discovery, Engine, EngineSettings, ManagedSettings};
+use crate::engine::{Access, ClaudeFolders, Discovery, Engine, EngineSettings, ManagedSettings};
 use crate::http::{AppState, Doors, PortWatch};
 
 pub use demo::demo;
@@ -85,8 +85,8 @@ impl Hub {
             exe: std::env::current_exe().context("cannot find the askd program itself")?,
         };
         let engine = Engine::start(Arc::new(store), options.settings, managed);
-        token_file(&engine, &data.token(), "owner", Rights::all()).await?;
-        let hooks = token_file(&engine, &data.ask_token(), "hooks", Rights::new([Right::Ask])).await?;
+        token_file(&engine.access, &data.token(), "owner", Rights::all()).await?;
+        let hooks = token_file(&engine.access, &data.ask_token(), "hooks", Rights::new([Right::Ask])).await?;
 
         let listener = TcpListener::bind(options.listen)
             .await
@@ -125,7 +125,7 @@ impl Hub {
 
     /// The inbox address with a one-time code.
     pub fn login_link(&self) -> anyhow::Result<String> {
-        let code = self.engine.owner_login_code()?;
+        let code = self.engine.access.owner_login_code()?;
         Ok(format!("{}/#login={}", self.url, code.code))
     }
 
@@ -177,13 +177,13 @@ fn local_socket(data: &DataFolder) -> anyhow::Result<UnixListener> {
 }
 
 /// The id of the token in the file. Keeps that of an earlier start if the store still knows it.
-async fn token_file(engine: &Engine, path: &Path, name: &str, rights: Rights) -> anyhow::Result<TokenId> {
+async fn token_file(access: &Access, path: &Path, name: &str, rights: Rights) -> anyhow::Result<TokenId> {
     if let Some(token) = read_secret(path)?
-        && let Some(record) = engine.authenticate(&token).await.filter(|record| record.rights == rights)
+        && let Some(record) = access.authenticate(&token).await.filter(|record| record.rights == rights)
     {
         return Ok(record.id);
     }
-    let made = engine.make_token(name, rights).await?;
+    let made = access.make_own_token(name, rights).await?;
     write_secret(path, format!("{}\n", made.token).as_bytes())
         .with_context(|| format!("cannot write the token file {}", path.display()))?;
     Ok(made.record.id)

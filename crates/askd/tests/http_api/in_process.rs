@@ -18,6 +18,8 @@ use crate::common::Client;
 pub struct InProcess {
     pub engine: Engine,
     pub owner: Client,
+    /// Address and port.
+    pub authority: String,
     pub state: AppState,
     _folder: TempDir,
     stop: CancellationToken,
@@ -35,16 +37,17 @@ impl InProcess {
             linger: std::time::Duration::from_secs(1),
         };
         let engine = Engine::start(Arc::new(store), EngineSettings::default(), managed);
-        let token = engine.make_token("owner", Rights::all()).await.unwrap().token;
+        let token = engine.access.make_own_token("owner", Rights::all()).await.unwrap().token;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
+        let authority = listener.local_addr().unwrap().to_string();
+        let url = format!("http://{authority}");
         let mut state = AppState::new(engine.clone(), Doors::default(), &url);
         state.streams = Arc::new(Semaphore::new(streams));
         state.waits = Arc::new(Semaphore::new(waits));
         let stop = CancellationToken::new();
         tokio::spawn(askd::http::serve(listener, askd::http::router(state.clone()), stop.clone()));
         let owner = Client::new(&url, Some(&token));
-        Self { engine, owner, state, _folder: folder, stop }
+        Self { engine, owner, authority, state, _folder: folder, stop }
     }
 }
 

@@ -18,6 +18,8 @@ mod disk_full;
 #[cfg(test)]
 mod doors;
 #[cfg(test)]
+mod held;
+#[cfg(test)]
 mod idempotency;
 #[cfg(test)]
 mod in_process;

@@ -6,6 +6,7 @@ use askd::engine::{AgentQuestion, NewSource};
 use askd_core::{AskInput, Session, SessionId, Source};
 use askd_store::SessionSeen;
 
+use crate::common::{Hub, holders, until};
 use crate::in_process::InProcess;
 
 async fn source(hub: &InProcess) -> Source {
@@ -15,7 +16,7 @@ async fn source(hub: &InProcess) -> Source {
         label: "claude".to_owned(),
         settings: "{}".to_owned(),
     };
-    hub.engine.add_source(new).await.unwrap()
+    hub.engine.sources.add(new).await.unwrap()
 }
 
 async fn session(hub: &InProcess, source: &Source, native_id: &str) -> Session {
@@ -31,7 +32,7 @@ async fn session(hub: &InProcess, source: &Source, native_id: &str) -> Session {
         managed: true,
         at: askd::engine::now(),
     };
-    hub.engine.see_session(seen).await.unwrap()
+    hub.engine.sessions.see(seen).await.unwrap()
 }
 
 async fn hear(hub: &InProcess, source: &Source, session: &Session, native_id: &str) -> String {
@@ -46,7 +47,7 @@ async fn hear(hub: &InProcess, source: &Source, session: &Session, native_id: &s
         native: r#"{ "its":  "own words" }"#.to_owned(),
         ask: ask.complete().unwrap(),
     };
-    hub.engine.hear(heard).await.unwrap().id.to_string()
+    hub.engine.questions.ask_as_agent(heard).await.unwrap().id.to_string()
 }
 
 #[tokio::test]
@@ -105,4 +106,23 @@ async fn detaching_a_source_ends_its_sessions_and_questions_and_says_why() {
     let mut ends = kinds[4..].to_vec();
     ends.sort();
     assert_eq!(ends, ["question.resolved", "session.ended"]);
+}
+
+#[tokio::test]
+async fn a_client_may_name_its_session_beforehand_and_no_two_sessions_have_one_name() {
+    let hub = Hub::start().await;
+    let id = "ses_01M7FB3JHTEFWVK6BK6KXBCRAG";
+    let start = json!({"id": id, "agent": "mock", "cwd": "/tmp", "prompt": "hang"});
+    let (one, other) =
+        tokio::join!(hub.owner.post("/v1/sessions", &start), hub.owner.post("/v1/sessions", &start));
+    let (started, refused) = if one.status == 201 { (one, other) } else { (other, one) };
+    assert_eq!(started.ok(201)["id"], id);
+    refused.problem(400, "invalid_request");
+    hub.owner.delete(&format!("/v1/sessions/{id}")).await.ok(204);
+    hub.owner.post("/v1/sessions", &start).await.problem(400, "invalid_request");
+    let bad = json!({"id": "mine", "agent": "mock", "cwd": "/tmp"});
+    hub.owner.post("/v1/sessions", &bad).await.problem(400, "invalid_request");
+    let sessions = hub.owner.get("/v1/sessions").await.ok(200);
+    assert_eq!(sessions["sessions"].as_array().unwrap().len(), 1);
+    until("the agent to end", || async { holders(&hub.data).is_empty().then_some(()) }).await;
 }

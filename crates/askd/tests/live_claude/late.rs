@@ -73,15 +73,30 @@ pub fn sent_as_message() {
     let of_other = |holder: &&serde_json::Value| holder["sessionId"] == other.as_str();
     let holder = pid(&stage.holders().iter().find(of_other).unwrap()["holderPid"]);
     signal(holder, "STOP").unwrap();
-    signal(pid(&stage.session(&other)["pid"]), "KILL").unwrap();
-    let before = stage.question(&id)["delivery"].clone();
-    let (status, problem) = std::thread::scope(|scope| {
-        let sending = scope.spawn(|| early(&id));
-        eventually("the wish at the hub", || (early(&id).0 == 409).then_some(()));
-        signal(holder, "CONT").unwrap();
-        sending.join().unwrap()
+    let agent = pid(&stage.session(&other)["pid"]);
+    signal(agent, "KILL").unwrap();
+    // A signal that was sent has not ended it yet: while one thread lives, words still go into its pipe.
+    eventually("the end of every thread of the agent", || {
+        let threads = std::fs::read_dir(format!("/proc/{agent}/task")).into_iter().flatten().flatten();
+        let mut ids = threads.filter_map(|thread| thread.file_name().to_str()?.parse().ok());
+        (!ids.any(crate::live::is_alive)).then_some(())
     });
-    assert_eq!(status, 409, "its agent is dead: {problem}");
+    let before = stage.question(&id)["delivery"].clone();
+    let refusals = std::thread::scope(|scope| {
+        let (tell, told) = std::sync::mpsc::channel();
+        for _ in 0..2 {
+            let (tell, id, early) = (tell.clone(), &id, &early);
+            scope.spawn(move || tell.send(early(id)).unwrap());
+        }
+        // Of two wishes one waits for the holder. Which of them is not known; the other is refused at once.
+        let second = told.recv().unwrap();
+        signal(holder, "CONT").unwrap();
+        [second, told.recv().unwrap()]
+    });
+    for (status, problem) in refusals {
+        assert_eq!(status, 409, "its agent is dead: {problem}");
+    }
+    eventually("the end of the session", || (stage.session(&other)["live"] == false).then_some(()));
     assert_eq!(stage.question(&id)["delivery"], before, "it was not said, and can be said again");
     let again = resume();
     let data = stage.hub.data.to_string_lossy().into_owned();

@@ -3,6 +3,7 @@
 //! In: what the model will say. Out: questions of the hub, what the terminal shows, what the model saw. Every wait has an end, and
 //! the tmux server with all that runs in it ends with the stage.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -58,10 +59,16 @@ pub async fn until<T>(what: &str, look: impl FnMut() -> Result<Option<T>>) -> Re
 impl Stage {
     /// Everything but the terminal; nothing is installed.
     pub async fn prepare(turns: Value) -> Result<Self> {
+        Self::prepare_hub(turns, env!("CARGO_BIN_EXE_askd").as_ref()).await
+    }
+
+    /// The same with another program as askd.
+    pub async fn prepare_hub(turns: Value, askd: &std::path::Path) -> Result<Self> {
         let model =
             ScriptedModel::start(Script::from_value(json!({ "scenarios": { "it": turns } }))?).await?;
         let env = ClaudeEnv::new(&model.base_url())?;
-        let hub = Hub::builder(env!("CARGO_BIN_EXE_askd"))
+        let hub = Hub::builder(askd)
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("CLAUDE_CONFIG_DIR", env.config_dir())
             .env("HOME", env.place().home())
             .start()?;
@@ -160,6 +167,39 @@ impl Stage {
         let mapped: &[&str] = if is_root { &[] } else { &["--user", "--map-current-user"] };
         let args = [&alone[..], mapped, &[&claude, "SCENARIO:it go"]].concat();
         self.terminal.open(self.env.cwd(), &env, std::path::Path::new("unshare"), &args)
+    }
+
+    /// A session that askd manages, with the same folder of settings; gives its id.
+    pub fn start_managed(&self, more: &[(&str, &str)]) -> Result<String> {
+        let bin = self.env.place().home().join("bin");
+        std::fs::create_dir_all(&bin)?;
+        let text = format!("#!/bin/sh\nexec '{}' \"$@\"\n", required(self.program)?.display());
+        std::fs::write(bin.join("claude"), text)?;
+        std::fs::set_permissions(bin.join("claude"), std::fs::Permissions::from_mode(0o755))?;
+        let env = self.env.env().into_iter().map(|(name, value)| (name, Value::from(value)));
+        let mut env: serde_json::Map<String, Value> = env.collect();
+        env.extend(more.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value))));
+        let path = env.get("PATH").and_then(Value::as_str).unwrap_or_default().to_owned();
+        env.insert("PATH".to_owned(), Value::from(format!("{}:{path}", bin.display())));
+        let wish =
+            json!({ "agent": "claude", "cwd": self.env.cwd(), "prompt": "SCENARIO:it go", "env": env });
+        let (status, session) = self.hub.http("POST", "/v1/sessions", Some(&wish))?;
+        ensure!(status == 201, "{status}: {session}");
+        Ok(session["id"].as_str().context("no id")?.to_owned())
+    }
+
+    /// Types a prompt, or a command, when Claude Code waits for one.
+    pub async fn say(&self, text: &str) -> Result<()> {
+        self.terminal.tmux(&["send-keys", "-t", "it", "-l", text])?;
+        // Keys that follow each other faster are one piece, and Enter in it is a line feed.
+        tokio::time::sleep(GRACE).await;
+        self.press("Enter")
+    }
+
+    /// The sessions that live, as the API lists them.
+    pub fn living(&self) -> Result<Vec<Value>> {
+        let (_, list) = self.hub.http("GET", "/v1/sessions?live=true", None)?;
+        Ok(list["sessions"].as_array().cloned().unwrap_or_default())
     }
 
     pub fn tmux(&self, args: &[&str]) -> Result<String> {

@@ -8,7 +8,6 @@ use askd_core::delivery::{Delivery, DeliveryInput};
 use askd_core::{DeliveryId, Question, QuestionId, SourceId, Timestamp};
 
 use super::rows::{DELIVERY, PENDING, at, corrupt, load, optional_json, record, rows, text, to_json};
-use super::writer::Scope;
 use super::{SqliteStore, settle};
 use crate::StoreResult;
 use crate::deliveries::{Claim, ClaimedDelivery, Deliveries};
@@ -76,10 +75,10 @@ impl Deliveries for SqliteStore {
                 let limit = Value::Integer(i64::try_from(left).unwrap_or(i64::MAX));
                 let values = [text(source), Value::Integer(claim.now.millis()), limit];
                 let sealer = tx.sealer;
-                for mut delivery in deliveries(tx.conn()?, sealer, &condition, &values)? {
+                for mut delivery in deliveries(tx.conn, sealer, &condition, &values)? {
                     let sql = "UPDATE deliveries SET claim_owner = ?2, claim_until = ?3 WHERE question_id = ?1";
                     let id = delivery.question.id.as_str();
-                    tx.write(sql, params![id, claim.owner, claim.until.millis()])?;
+                    tx.change(sql, params![id, claim.owner, claim.until.millis()])?;
                     let step = settle::step(tx, &delivery.question, &DeliveryInput::Claimed, claim.now)?;
                     delivery.question = step.unwrap_or(delivery.question);
                     claimed.push(delivery);
@@ -164,13 +163,9 @@ impl SqliteStore {
         at: Timestamp,
     ) -> StoreResult<Option<Question>> {
         let id = question.clone();
-        self.write_in(Scope::Commit, move |tx| {
-            let record = match tx.memory.under_way.record(&id) {
-                Some(known) => Some(known),
-                // Most often evidence was faster than the news that it was written: then the question need not be read.
-                None if !moves(tx.conn()?, &id, &input, at)? => None,
-                None => load(tx.conn()?, &id)?,
-            };
+        self.write(move |tx| {
+            // Most often evidence was faster than the news that it was written: then the question need not be read.
+            let record = if moves(tx.conn, &id, &input, at)? { load(tx.conn, &id)? } else { None };
             match record {
                 Some(record) if only.is_none_or(|only| only == record.question.delivery_id()) => {
                     settle::step(tx, &record.question, &input, at)

@@ -47,12 +47,13 @@ pub(super) fn insert(
         "INSERT INTO events (seq, kind, at, question_id, session_id, detail) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
     let (question, session) = (question.map(QuestionId::as_str), session.map(SessionId::as_str));
     let EventHead { seq, kind, at } = head;
-    tx.write(sql, params![seq, kind.as_str(), at.millis(), question, session, detail])
+    tx.change(sql, params![seq, kind.as_str(), at.millis(), question, session, detail])?;
+    Ok(())
 }
 
 /// The newest number ever given; a number is not given again, whatever the retention deletes.
 pub(super) fn newest(conn: &Connection) -> StoreResult<Seq> {
-    let sql = "SELECT max(coalesce((SELECT max(seq) FROM events), 0), \
+    let sql = "SELECT max(coalesce((SELECT max(seq) FROM events), 0), coalesce((SELECT max(through) FROM skipped), 0), \
                coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'trimmed_through'), 0))";
     Ok(conn.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
@@ -86,23 +87,27 @@ fn read(row: &Row<'_>) -> StoreResult<LoggedEvent> {
 #[async_trait]
 impl EventLog for SqliteStore {
     fn identity(&self) -> &str {
-        &self.identity
+        &self.identity.name
+    }
+
+    fn is_of_another_store(&self, cursor: Seq) -> bool {
+        self.identity.skipped.iter().any(|(after, through)| *after < cursor && cursor < *through)
     }
 
     fn newest(&self) -> Seq {
-        self.memory.tail.newest()
+        self.tails.log.newest()
     }
 
     fn watch(&self) -> watch::Receiver<Seq> {
-        self.memory.tail.watch()
+        self.tails.log.watch()
     }
 
     async fn events_after(&self, after: Seq) -> StoreResult<Vec<Arc<LoggedEvent>>> {
-        if let Some(page) = self.memory.tail.page(after) {
+        if let Some(page) = self.tails.log.page(after) {
             return Ok(page);
         }
         // Not beyond what is published, so that no cursor is ever ahead of `newest`.
-        let newest = self.memory.tail.newest();
+        let newest = self.tails.log.newest();
         let work = move |conn: &Connection| {
             let sql = "SELECT e.seq, e.kind, e.at, e.detail, e.question_id, q.seq, q.created_at, q.ask, q.agent, q.call_id, \
                        q.session_id \

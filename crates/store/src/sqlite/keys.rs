@@ -20,18 +20,14 @@ pub(super) fn key_use(tx: &mut Tx<'_>, idempotency: Option<&Idempotency>) -> Sto
     let Some(given) = idempotency else { return Ok(KeyUse::Fresh) };
     let sql = "SELECT digest, question_id FROM idempotency WHERE token_id = ?1 AND key = ?2";
     let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, String>(1)?));
-    let found = tx
-        .conn()?
-        .prepare_cached(sql)?
-        .query_row(params![given.token.as_str(), given.key], read)
-        .optional()?;
+    let found =
+        tx.conn.prepare_cached(sql)?.query_row(params![given.token.as_str(), given.key], read).optional()?;
     match found {
         None => Ok(KeyUse::Fresh),
         Some((digest, _)) if digest != kept_digest(tx, given) => Ok(KeyUse::Reused),
         // The question may have been pruned since; then the key is as good as new.
         Some((_, id)) => {
-            Ok(load(tx.conn()?, &parsed(&id)?)?
-                .map_or(KeyUse::Fresh, |found| KeyUse::Repeated(Box::new(found))))
+            Ok(load(tx.conn, &parsed(&id)?)?.map_or(KeyUse::Fresh, |found| KeyUse::Repeated(Box::new(found))))
         }
     }
 }
@@ -51,5 +47,6 @@ pub(super) fn remember_key(
     let sql = "INSERT OR REPLACE INTO idempotency (token_id, key, digest, question_id, at) VALUES (?1, ?2, ?3, ?4, ?5)";
     let (token, id) = (given.token.as_str(), id.as_str());
     let digest = kept_digest(tx, given);
-    tx.write(sql, params![token, given.key, digest, id, at.millis()])
+    tx.change(sql, params![token, given.key, digest, id, at.millis()])?;
+    Ok(())
 }

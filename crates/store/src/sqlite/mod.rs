@@ -1,28 +1,27 @@
-//! The embedded store: one SQLite file, one writer thread with group commit, a few readers.
+//! The embedded store: one SQLite file, one writer thread with group commit, a few readers with
+//! connections of their own. It knows SQL; every decision about a question is core's.
 
-mod changes;
-mod commit;
+mod backup;
+mod database;
 mod deliveries;
 mod events;
-mod fold;
+mod failures;
 mod growth;
-mod heads;
-mod journal;
+mod identity;
 mod keys;
 mod lists;
-mod memory;
-mod open;
 mod questions;
 mod readers;
-mod redo;
 mod retention;
 mod rows;
 mod sessions;
 mod settle;
 mod tokens;
+mod transaction;
+mod transcript_head;
 mod transcripts;
-mod tx;
 mod writer;
 
 pub use crate::questions::MAX_OPEN_QUESTIONS;
-pub use open::SqliteStore;
+pub use backup::restore;
+pub use database::SqliteStore;

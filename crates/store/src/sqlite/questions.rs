@@ -13,10 +13,9 @@ use askd_core::{
 };
 
 use super::keys::{KeyUse, key_use, remember_key};
-use super::memory::Known;
 use super::rows::{ENDED_LAST, QUESTION, by_name, load, parsed, record, rows, text, to_json};
-use super::transcripts::{self, AskedAt, Ends};
-use super::writer::{Scope, Tx};
+use super::transcripts::{self, Ends};
+use super::writer::Tx;
 use super::{SqliteStore, lists, retention, settle};
 use crate::StoreResult;
 use crate::questions::{
@@ -25,8 +24,8 @@ use crate::questions::{
 };
 use crate::transcripts::NewEntry;
 
-/// Stores a question whose `ask` is written down in `json`. Nothing that is read here can fail it after its first change.
-fn ask(tx: &mut Tx<'_>, new: NewQuestion, json: &str, asked_at: Option<Vec<AskedAt>>) -> StoreResult<Asked> {
+/// Stores a question whose `ask` is `json`.
+fn ask(tx: &mut Tx<'_>, new: NewQuestion, json: &str) -> StoreResult<Asked> {
     match key_use(tx, new.idempotency.as_ref())? {
         KeyUse::Fresh => {}
         KeyUse::Repeated(found) => return Ok(Asked::Known(found.question)),
@@ -39,7 +38,7 @@ fn ask(tx: &mut Tx<'_>, new: NewQuestion, json: &str, asked_at: Option<Vec<Asked
         }
     };
     if let (Some(session), Some(native_id), false) = (&new.ask.session_id, &native_id, is_new)
-        && let Some(id) = tx.named(session, native_id)?
+        && let Some(id) = by_name(tx.conn, session, native_id)?
         && let Some(known) = tx.record(&id)?
     {
         return Ok(Asked::Known(known.question));
@@ -63,7 +62,7 @@ fn ask(tx: &mut Tx<'_>, new: NewQuestion, json: &str, asked_at: Option<Vec<Asked
     let sql = "INSERT INTO questions (seq, id, status, agent, session_id, source_id, call_id, native_id, asker, created_at, \
                deadline, ask, native) VALUES (?1, ?2, 'requested', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
     let session = question.ask.session_id.as_ref().map(SessionId::as_str);
-    tx.write(
+    tx.change(
         sql,
         params![
             question.seq,
@@ -85,11 +84,6 @@ fn ask(tx: &mut Tx<'_>, new: NewQuestion, json: &str, asked_at: Option<Vec<Asked
     }
     remember_key(tx, new.idempotency.as_ref(), &question.id, new.at)?;
     tx.open_questions += 1;
-    // Programs that ask through the API are many at once, and answered one by one.
-    if let Some(native) = native {
-        let record = Record { question: question.clone(), asker, source, native_id };
-        tx.remember(Known { record, native: native.into(), json: json.into(), asked_at });
-    }
     Ok(Asked::New(question))
 }
 
@@ -102,7 +96,8 @@ fn sight(
 ) -> StoreResult<()> {
     let sql =
         "INSERT OR IGNORE INTO sightings (session_id, native_id, question_id, road) VALUES (?1, ?2, ?3, ?4)";
-    tx.write(sql, params![session, native_id, question.as_str(), road])
+    tx.change(sql, params![session, native_id, question.as_str(), road])?;
+    Ok(())
 }
 
 fn resolve(tx: &mut Tx<'_>, wanted: Resolve) -> StoreResult<Resolved> {
@@ -125,7 +120,7 @@ fn resolve(tx: &mut Tx<'_>, wanted: Resolve) -> StoreResult<Resolved> {
 /// The names of a question by which its agent calls it: all but those that begin with `kept`.
 fn call_names(tx: &mut Tx<'_>, id: &QuestionId, kept: &str) -> StoreResult<Vec<(SessionId, String)>> {
     let sql = "SELECT session_id, native_id FROM sightings WHERE question_id = ?1";
-    let mut names = rows(tx.conn()?, sql, &[text(id)], |row| {
+    let mut names = rows(tx.conn, sql, &[text(id)], |row| {
         Ok((parsed(&row.get::<_, String>(0)?)?, row.get::<_, String>(1)?))
     })?;
     names.retain(|(_, name)| !name.starts_with(kept));
@@ -140,7 +135,7 @@ fn exchange(
     at: Timestamp,
 ) -> StoreResult<()> {
     let names = [call_names(tx, one, kept)?, call_names(tx, other, kept)?];
-    let (Some(first), Some(second)) = (load(tx.conn()?, one)?, load(tx.conn()?, other)?) else {
+    let (Some(first), Some(second)) = (load(tx.conn, one)?, load(tx.conn, other)?) else {
         return Ok(());
     };
     let tools = [first.question.ask.tool.clone(), second.question.ask.tool.clone()];
@@ -148,7 +143,6 @@ fn exchange(
     let [tool_of_one, tool_of_other] = tools;
     for (record, names, tool) in [(first, of_other, tool_of_other), (second, of_one, tool_of_one)] {
         let mut question = record.question;
-        tx.forget(&question.id);
         // The only change that what was asked ever sees: by which call.
         let ask = Ask { tool, ..(*question.ask).clone() };
         question.ask = ask.into();
@@ -162,7 +156,6 @@ fn exchange(
         for (session, name) in names {
             let sql = "UPDATE sightings SET question_id = ?3 WHERE session_id = ?1 AND native_id = ?2";
             tx.change(sql, params![session.as_str(), name, question.id.as_str()])?;
-            tx.named_too(&question.id, session, name);
         }
         tx.log_change(EventType::QuestionUpdated, at, &mut question)?;
     }
@@ -173,7 +166,7 @@ fn exchange(
 impl Questions for SqliteStore {
     async fn ask(&self, new: NewQuestion) -> StoreResult<Asked> {
         let json = to_json(&new.ask)?;
-        self.write_in(Scope::Commit, move |tx| ask(tx, new, &json, None)).await
+        self.write(move |tx| ask(tx, new, &json)).await
     }
 
     async fn ask_in(
@@ -183,9 +176,8 @@ impl Questions for SqliteStore {
         said: Vec<NewEntry>,
     ) -> StoreResult<Asked> {
         let (json, transcript) = (to_json(&new.ask)?, transcript.clone());
-        let asked_at = transcripts::first_places(&transcript, &new, &said);
-        self.write_in(Scope::Commit, move |tx| {
-            let asked = ask(tx, new, &json, asked_at)?;
+        self.write(move |tx| {
+            let asked = ask(tx, new, &json)?;
             match asked {
                 Asked::New(_) => transcripts::append(tx, transcript, said, Ends::NoneYet)?,
                 Asked::Known(_) => transcripts::append(tx, transcript, said, Ends::Perhaps)?,
@@ -198,7 +190,7 @@ impl Questions for SqliteStore {
     }
 
     async fn resolve(&self, wanted: Resolve) -> StoreResult<Resolved> {
-        self.write_in(Scope::Commit, move |tx| resolve(tx, wanted)).await
+        self.write(move |tx| resolve(tx, wanted)).await
     }
 
     async fn sight(
@@ -211,9 +203,8 @@ impl Questions for SqliteStore {
         let (session, native_id, road, question) =
             (session.clone(), native_id.to_owned(), road.to_owned(), question.clone());
         self.write(move |tx| {
-            if tx.named(&session, &native_id)?.is_none() {
+            if by_name(tx.conn, &session, &native_id)?.is_none() {
                 sight(tx, session.as_str(), &native_id, &road, &question)?;
-                tx.named_too(&question, session, native_id);
             }
             Ok(())
         })
@@ -248,9 +239,6 @@ impl Questions for SqliteStore {
     }
 
     async fn question(&self, id: &QuestionId) -> StoreResult<Option<Record>> {
-        if let Some(known) = self.memory.under_way.record(id) {
-            return Ok(Some(known));
-        }
         let id = id.clone();
         self.read(move |conn| load(conn, &id)).await
     }
@@ -279,9 +267,6 @@ impl Questions for SqliteStore {
     }
 
     async fn native(&self, id: &QuestionId) -> StoreResult<Option<String>> {
-        if let Some(known) = self.memory.under_way.native(id) {
-            return Ok(Some(known.to_string()));
-        }
         let id = id.clone();
         self.read(move |conn| settle::native(conn, &id)).await
     }
@@ -289,12 +274,12 @@ impl Questions for SqliteStore {
     async fn reveal(&self, id: &QuestionId, at: Timestamp) -> StoreResult<Option<Outcome>> {
         let id = id.clone();
         self.write(move |tx| {
-            let Some(question) = load(tx.conn()?, &id)?.map(|record| record.question) else {
+            let Some(question) = load(tx.conn, &id)?.map(|record| record.question) else {
                 return Ok(None);
             };
             let (asked, Some(outcome)) = (question.ask, question.outcome) else { return Ok(None) };
             let sealer = tx.sealer;
-            let Settlement::Answered(answer) = settle::settlement(tx.conn()?, sealer, &id, &outcome)? else {
+            let Settlement::Answered(answer) = settle::settlement(tx.conn, sealer, &id, &outcome)? else {
                 return Ok(Some(outcome));
             };
             let sql = "UPDATE secrets SET read_at = coalesce(read_at, ?2) WHERE question_id = ?1 \
@@ -320,7 +305,7 @@ impl Questions for SqliteStore {
     ) -> StoreResult<QuestionPage> {
         let page = self.read(move |conn| lists::list(conn, &filter, order, after, limit)).await?;
         // A commit can be read a moment before it is published; a stream from here on must not be ahead of the log.
-        self.memory.tail.published(page.seq).await;
+        self.tails.log.published(page.seq).await;
         Ok(page)
     }
 
@@ -335,7 +320,7 @@ impl Questions for SqliteStore {
             let sql = format!(
                 "{QUESTION} WHERE q.deadline <= ?1 AND q.status = 'requested' ORDER BY q.deadline, q.seq"
             );
-            let due = rows(tx.conn()?, &sql, &[Value::Integer(now.millis())], record)?;
+            let due = rows(tx.conn, &sql, &[Value::Integer(now.millis())], record)?;
             let mut expired = Vec::new();
             for record in due {
                 let source = record.source.clone();
@@ -383,7 +368,7 @@ mod tests {
 
     use askd_core::{AskInput, TokenId};
 
-    use super::super::{memory::Memory, open::migrate, redo::Redo, writer::Writer};
+    use super::super::{database::migrate, transaction::Tails, writer::Writer};
     use super::*;
     use crate::seal::Sealer;
 
@@ -391,11 +376,11 @@ mod tests {
     async fn no_more_than_the_limit_are_open() {
         let conn = Connection::open_in_memory().unwrap();
         migrate(&conn, 0).unwrap();
-        let memory = Arc::new(Memory::starting_after(0));
+        let tails = Arc::new(Tails::starting_after(0));
         let sealer = Arc::new(Sealer::new(&[7; 32]));
-        let (redo, _) = Redo::open(&tempfile::tempdir().unwrap().path().join("redo"), 0).unwrap();
         // As if all others had been asked before.
-        let writer = Writer::start(conn, Arc::clone(&memory), sealer, MAX_OPEN_QUESTIONS - 1, redo).unwrap();
+        let writer =
+            Writer::start(conn, Arc::clone(&tails), sealer, MAX_OPEN_QUESTIONS - 1, |_| Ok(())).unwrap();
         let asking = |n| {
             let input: AskInput = serde_json::from_str(r#"{"questions":[{"question":"Which?"}]}"#).unwrap();
             let new = NewQuestion {
@@ -406,11 +391,11 @@ mod tests {
                 idempotency: None,
             };
             let json = to_json(&new.ask).unwrap();
-            writer.run(Scope::Commit, move |tx| ask(tx, new, &json, None))
+            writer.run(move |tx| ask(tx, new, &json))
         };
         assert!(matches!(asking(1).await.unwrap(), Asked::New(_)));
         assert_eq!(asking(2).await.unwrap(), Asked::TooManyOpen);
-        assert_eq!(memory.tail.newest(), 1, "what was refused is not in the log");
+        assert_eq!(tails.log.newest(), 1, "what was refused is not in the log");
         let withdraw = Resolve {
             id: QuestionId::from_bits(1),
             resolution: Resolution::Expire,
@@ -419,7 +404,7 @@ mod tests {
             idempotency: None,
             claim: None,
         };
-        writer.run(Scope::Own, move |tx| resolve(tx, withdraw)).await.unwrap();
+        writer.run(move |tx| resolve(tx, withdraw)).await.unwrap();
         assert!(matches!(asking(3).await.unwrap(), Asked::New(_)));
     }
 }

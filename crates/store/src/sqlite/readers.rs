@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::Semaphore;
 
-use super::open::connect;
+use super::database::connect;
 use crate::{StoreError, StoreResult};
 
 /// Reads at the same time; more would only share the same two cores and page cache.

@@ -5,7 +5,7 @@ use rusqlite::types::Value;
 
 use askd_core::Seq;
 
-use super::rows::{parsed, rows};
+use super::rows::rows;
 use super::writer::Tx;
 use crate::StoreResult;
 use crate::questions::Retention;
@@ -19,8 +19,8 @@ pub(super) fn prune(tx: &mut Tx<'_>, retention: &Retention) -> StoreResult<u64> 
         tx.change("DELETE FROM secrets WHERE read_at < ?1", params![before.millis()])?;
     }
     if let Some(before) = retention.keys_before {
-        let sql = "DELETE FROM idempotency WHERE at < ?1 \
-                   AND NOT EXISTS (SELECT 1 FROM questions WHERE id = question_id AND status = 'requested')";
+        let sql = "DELETE FROM idempotency WHERE at < ?1 AND NOT EXISTS (SELECT 1 FROM questions \
+                   WHERE id = question_id AND (status = 'requested' OR settled_at >= ?1))";
         tx.change(sql, params![before.millis()])?;
     }
     if let Some(before) = retention.sources_ended_before {
@@ -31,15 +31,13 @@ pub(super) fn prune(tx: &mut Tx<'_>, retention: &Retention) -> StoreResult<u64> 
     let Some(before) = retention.settled_before else { return Ok(0) };
     let sql = "SELECT q.id FROM questions q LEFT JOIN deliveries d ON d.question_id = q.id \
                WHERE q.settled_at < ?1 AND (d.state IS NULL OR d.state IN ('confirmed', 'failed')) ORDER BY q.settled_at LIMIT ?2";
-    let old =
-        rows(tx.conn()?, sql, &[Value::Integer(before.millis()), Value::Integer(PRUNE_BATCH)], |row| {
-            Ok(row.get::<_, String>(0)?)
-        })?;
+    let old = rows(tx.conn, sql, &[Value::Integer(before.millis()), Value::Integer(PRUNE_BATCH)], |row| {
+        Ok(row.get::<_, String>(0)?)
+    })?;
     let mut trimmed: Option<Seq> = None;
     for id in &old {
-        tx.forget(&parsed(id)?);
         let newest: Option<Seq> = tx
-            .conn()?
+            .conn
             .prepare_cached(
                 "SELECT max(seq) FROM events WHERE question_id = ?1 AND kind <> 'question.requested'",
             )?
@@ -53,7 +51,7 @@ pub(super) fn prune(tx: &mut Tx<'_>, retention: &Retention) -> StoreResult<u64> 
             "DELETE FROM sightings WHERE question_id = ?1",
             "DELETE FROM questions WHERE id = ?1",
         ] {
-            tx.write(sql, params![id])?;
+            tx.change(sql, params![id])?;
         }
     }
     if let Some(trimmed) = trimmed {

@@ -135,7 +135,7 @@ mod tests {
     /// How SQLite would carry out `sql` on an empty store.
     fn plan(sql: &str) -> String {
         let conn = Connection::open_in_memory().unwrap();
-        super::super::open::migrate(&conn, 0).unwrap();
+        super::super::database::migrate(&conn, 0).unwrap();
         let steps =
             rows(&conn, &format!("EXPLAIN QUERY PLAN {sql}"), &[], |row| Ok(row.get::<_, String>(3)?));
         steps.unwrap().join("; ")

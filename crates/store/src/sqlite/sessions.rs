@@ -100,12 +100,12 @@ fn set_state(
     let sql = "UPDATE sources SET state = ?2, since = iif(state = ?2, since, ?3), last_error = coalesce(?4, last_error) \
                WHERE id = ?1 AND state <> 'ended'";
     tx.change(sql, params![id.as_str(), state_text(state), at.millis(), error])?;
-    Ok(load_source(tx.conn()?, id)?.map(|record| record.source))
+    Ok(load_source(tx.conn, id)?.map(|record| record.source))
 }
 
 fn see(tx: &mut Tx<'_>, seen: SessionSeen) -> StoreResult<Session> {
     let find = format!("{SESSION} WHERE source_id = ?1 AND native_id = ?2");
-    let known = one(tx.conn()?, &find, &[text(&seen.source), text(&seen.native_id)], read_session)?;
+    let known = one(tx.conn, &find, &[text(&seen.source), text(&seen.native_id)], read_session)?;
     let news = known.as_ref().is_none_or(|session| !session.live);
     let id = match known {
         Some(known) => {
@@ -138,7 +138,7 @@ fn see(tx: &mut Tx<'_>, seen: SessionSeen) -> StoreResult<Session> {
             seen.id
         }
     };
-    let session = load_session(tx.conn()?, &id)?.ok_or_else(|| corrupt("a session that was just stored"))?;
+    let session = load_session(tx.conn, &id)?.ok_or_else(|| corrupt("a session that was just stored"))?;
     if news {
         tx.log_session(EventType::SessionStarted, seen.at, &session)?;
     }
@@ -154,12 +154,12 @@ fn end_questions(
     at: Timestamp,
 ) -> StoreResult<()> {
     let open = format!("{QUESTION} WHERE {condition} AND q.status = 'requested' ORDER BY q.seq");
-    for record in rows(tx.conn()?, &open, std::slice::from_ref(&id), record)? {
+    for record in rows(tx.conn, &open, std::slice::from_ref(&id), record)? {
         settle::resolve(tx, record, &Resolution::Cancel(cause.clone()), By::hub(), at, None)?;
     }
     let pending = format!("{DELIVERY} WHERE {condition} AND {PENDING} ORDER BY q.seq");
     let gone = DeliveryInput::AgentGone { detail: Some(describe(cause)) };
-    for record in rows(tx.conn()?, &pending, &[id], record)? {
+    for record in rows(tx.conn, &pending, &[id], record)? {
         settle::step(tx, &record.question, &gone, at)?;
     }
     Ok(())
@@ -181,7 +181,7 @@ fn end_session(
     cause: &Cause,
     at: Timestamp,
 ) -> StoreResult<Option<Session>> {
-    let Some(session) = load_session(tx.conn()?, id)? else { return Ok(None) };
+    let Some(session) = load_session(tx.conn, id)? else { return Ok(None) };
     // Of an ended session too: its last words may have been read after its end was seen.
     end_questions(tx, "q.session_id = ?1", text(id), cause, at)?;
     if !session.live {
@@ -258,7 +258,7 @@ impl Sessions for SqliteStore {
         self.write(move |tx| {
             let sql = "UPDATE sessions SET native_id = ?2 WHERE id = ?1";
             tx.change(sql, params![id.as_str(), native_id])?;
-            load_session(tx.conn()?, &id)
+            load_session(tx.conn, &id)
         })
         .await
     }
@@ -267,7 +267,7 @@ impl Sessions for SqliteStore {
         let id = id.clone();
         self.write(move |tx| {
             tx.change("UPDATE sessions SET tmux = ?2 WHERE id = ?1", params![id.as_str(), tmux])?;
-            load_session(tx.conn()?, &id)
+            load_session(tx.conn, &id)
         })
         .await
     }
@@ -313,7 +313,7 @@ impl Sessions for SqliteStore {
         let id = id.clone();
         self.write(move |tx| {
             let find = format!("{SESSION} WHERE source_id = ?1 AND live = 1 ORDER BY number");
-            for session in rows(tx.conn()?, &find, &[text(&id)], read_session)? {
+            for session in rows(tx.conn, &find, &[text(&id)], read_session)? {
                 end_session(tx, &session.id, &cause, at)?;
             }
             end_questions(tx, "q.source_id = ?1", text(&id), &cause, at)?;

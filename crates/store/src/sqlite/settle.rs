@@ -55,13 +55,7 @@ pub(super) fn resolve(
             question.outcome = Some(*outcome);
             // All that can be found corrupt is read before the first change.
             let asked_at = transcripts::places(tx, &question.id)?;
-            let native = match claim {
-                Some(_) => match tx.memory.under_way.native(&question.id) {
-                    Some(known) => Some(known.to_string()),
-                    None => native(tx.conn()?, &question.id)?,
-                },
-                None => None,
-            };
+            let native = claim.map(|_| native(tx.conn, &question.id)).transpose()?.flatten();
             store_outcome(tx, &question, resolution, at)?;
             let source = record.source.filter(|_| deliver);
             let id = question.delivery_id();
@@ -72,7 +66,7 @@ pub(super) fn resolve(
                 let sql = "INSERT INTO deliveries (question_id, source_id, state, body, not_before, claim_owner, claim_until) \
                            VALUES (?1, ?2, 'queued', ?3, ?4, ?5, ?6)";
                 let body = to_json(&delivery)?;
-                tx.write(
+                tx.change(
                     sql,
                     params![
                         question.id.as_str(),
@@ -126,11 +120,10 @@ fn overtaken(
     received: AgentReceived,
     at: Timestamp,
 ) -> StoreResult<Question> {
-    tx.forget(&question.id);
     if let Some(outcome) = &mut question.outcome {
         outcome.agent_received = Some(received);
         let sql = "UPDATE questions SET outcome = ?2 WHERE id = ?1";
-        tx.write(sql, params![question.id.as_str(), to_json(outcome)?])?;
+        tx.change(sql, params![question.id.as_str(), to_json(outcome)?])?;
     }
     let input = DeliveryInput::Failed { reason: FailReason::Overtaken, detail: None };
     Ok(step(tx, &question, &input, at)?.unwrap_or(question))
@@ -147,12 +140,12 @@ fn store_outcome(
     let sql = "UPDATE questions SET status = ?2, outcome = ?3, settled_at = ?4, answer_mac = ?5, picks_mac = ?6 WHERE id = ?1";
     let outcome = question.outcome.as_ref().map(to_json).transpose()?;
     let status = question.status.as_str();
-    tx.write(sql, params![id, status, outcome, at.millis(), whole, picks])?;
+    tx.change(sql, params![id, status, outcome, at.millis(), whole, picks])?;
     // What was answered elsewhere is with the agent already: nobody has to be told it.
     if let (Resolution::Answer(answer), false) = (resolution, question.secret_items().is_empty()) {
         let sealed = tx.sealer.seal(id, to_json(answer)?.as_bytes()).map_err(corrupt)?;
         let sql = "INSERT INTO secrets (question_id, sealed) VALUES (?1, ?2)";
-        tx.write(sql, params![id, sealed])?;
+        tx.change(sql, params![id, sealed])?;
     }
     Ok(())
 }
@@ -181,7 +174,7 @@ fn is_same_answer(
     };
     let Some(given) = given else { return Ok(false) };
     let sql = format!("SELECT {column} FROM questions WHERE id = ?1");
-    let stored: Mac = tx.conn()?.prepare_cached(&sql)?.query_row([id.as_str()], |row| row.get(0))?;
+    let stored: Mac = tx.conn.prepare_cached(&sql)?.query_row([id.as_str()], |row| row.get(0))?;
     Ok(stored == Some(given))
 }
 
@@ -208,14 +201,14 @@ pub(super) fn step(
                claim_until = iif(?5, claim_until, NULL) WHERE question_id = ?1";
     let id = question.id.clone();
     let body = to_json(&next)?;
-    tx.write(sql, params![id.as_str(), next.state.as_str(), body, not_before.millis(), keep_claim])?;
+    tx.change(sql, params![id.as_str(), next.state.as_str(), body, not_before.millis(), keep_claim])?;
     match next.state {
         DeliveryState::Confirmed | DeliveryState::Failed => {
-            tx.write("DELETE FROM secrets WHERE question_id = ?1", params![id.as_str()])?;
+            tx.change("DELETE FROM secrets WHERE question_id = ?1", params![id.as_str()])?;
             tx.log_change(EventType::QuestionDelivered, at, &mut question)?;
         }
         DeliveryState::Sent => tx.log_change(EventType::QuestionUpdated, at, &mut question)?,
-        DeliveryState::Queued => drop(tx.forget(&id)),
+        DeliveryState::Queued => {}
     }
     Ok(Some(question))
 }
@@ -231,9 +224,9 @@ fn open_again(
     let id = question.id.clone();
     let sql = "UPDATE questions SET status = ?2, outcome = NULL, settled_at = NULL, answer_mac = NULL, picks_mac = NULL, \
                failed_tries = ?3 WHERE id = ?1";
-    tx.write(sql, params![id.as_str(), question.status.as_str(), to_json(&question.failed_tries)?])?;
-    tx.write("DELETE FROM deliveries WHERE question_id = ?1", params![id.as_str()])?;
-    tx.write("DELETE FROM secrets WHERE question_id = ?1", params![id.as_str()])?;
+    tx.change(sql, params![id.as_str(), question.status.as_str(), to_json(&question.failed_tries)?])?;
+    tx.change("DELETE FROM deliveries WHERE question_id = ?1", params![id.as_str()])?;
+    tx.change("DELETE FROM secrets WHERE question_id = ?1", params![id.as_str()])?;
     tx.open_questions += 1;
     tx.log_change(EventType::QuestionUpdated, at, &mut question)?;
     Ok(question)

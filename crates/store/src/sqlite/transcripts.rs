@@ -7,11 +7,10 @@ use tokio::sync::watch;
 
 use askd_core::{Question, QuestionId, SessionId, Status, Timestamp};
 
-use super::heads::Head;
-use super::rows::{at, corrupt, parsed, rows, text, to_json};
-use super::writer::{Scope, Tx};
-use super::{SqliteStore, heads};
-use crate::questions::{NewQuestion, Origin};
+use super::SqliteStore;
+use super::rows::{at, by_name, corrupt, parsed, rows, text, to_json};
+use super::transcript_head::Head;
+use super::writer::Tx;
 use crate::transcripts::{
     AskedIn, Entry, MAX_TRANSCRIPT_BYTES, NewEntry, RESOLVED, TRANSCRIPT_PAGE, TRANSCRIPT_PAGE_BYTES, TURN,
     TranscriptPage, Transcripts,
@@ -40,8 +39,8 @@ pub(super) fn append(
     ends: Ends,
 ) -> StoreResult<()> {
     let name = transcript.as_str();
-    let mut head = tx.heads.get(tx.journal, name)?;
-    let watched = tx.memory.growth.is_watched(&transcript);
+    let mut head = Head::read(tx.conn, name)?;
+    let watched = tx.tails.growth.is_watched(&transcript);
     let mut grown = Vec::new();
     // One line may say several things; they come in one call.
     let stored_through = head.last_line;
@@ -57,7 +56,7 @@ pub(super) fn append(
         }
     }
     trim(tx, name, &mut head)?;
-    tx.heads.set(name, head);
+    head.write(tx, name)?;
     tx.transcript_grew(transcript, grown);
     Ok(())
 }
@@ -77,7 +76,7 @@ fn insert(tx: &mut Tx<'_>, transcript: &str, head: &mut Head, entry: &NewEntry) 
         entry.asks.as_ref().map(|asks| &asks.native_id),
         entry.asks.as_ref().map(|asks| &asks.request),
     ];
-    tx.write(sql, values)?;
+    tx.change(sql, values)?;
     head.next_number += 1;
     head.last_line = head.last_line.max(entry.line.unwrap_or(0));
     head.bytes += [&entry.text, &entry.raw].into_iter().flatten().map(|text| text.len() as u64).sum::<u64>();
@@ -87,8 +86,7 @@ fn insert(tx: &mut Tx<'_>, transcript: &str, head: &mut Head, entry: &NewEntry) 
 /// The end of the question that an entry asks, if it was faster than the entry.
 fn ended_before(tx: &mut Tx<'_>, entry: &NewEntry) -> StoreResult<Option<NewEntry>> {
     let (Some(asks), Some(about)) = (&entry.asks, &entry.about) else { return Ok(None) };
-    let Some(question) = tx.named(about, &asks.native_id)? else { return Ok(None) };
-    tx.asked_again(&question);
+    let Some(question) = by_name(tx.conn, about, &asks.native_id)? else { return Ok(None) };
     match tx.record(&question)? {
         Some(Record { question, .. }) if !question.is_open() => {
             end(&asks.request, about.clone(), &question, entry.at).map(Some)
@@ -123,29 +121,11 @@ pub(super) struct AskedAt {
     request: String,
 }
 
-/// The places of a question that is asked for the first time, by these entries of a transcript.
-pub(super) fn first_places(
-    transcript: &SessionId,
-    new: &NewQuestion,
-    said: &[NewEntry],
-) -> Option<Vec<AskedAt>> {
-    let Origin::Agent { native_id, .. } = &new.origin else { return None };
-    let place = |entry: &NewEntry| {
-        let asks = entry.asks.as_ref().filter(|asks| asks.native_id == *native_id)?;
-        let about = entry.about.clone().filter(|about| Some(about) == new.ask.session_id.as_ref())?;
-        Some(AskedAt { transcript: transcript.clone(), about, request: asks.request.clone() })
-    };
-    Some(said.iter().filter_map(place).collect())
-}
-
 /// Every place where a question was asked.
 pub(super) fn places(tx: &mut Tx<'_>, question: &QuestionId) -> StoreResult<Vec<AskedAt>> {
-    if let Some(known) = tx.memory.under_way.asked_at(question) {
-        return Ok(known);
-    }
     let sql = "SELECT DISTINCT e.session_id, e.about, e.request FROM sightings s CROSS JOIN transcript_entries e \
                ON e.about = s.session_id AND e.asks = s.native_id WHERE s.question_id = ?1";
-    rows(tx.conn()?, sql, &[text(question)], |row| {
+    rows(tx.conn, sql, &[text(question)], |row| {
         let text = |column| row.get::<_, String>(column);
         Ok(AskedAt { transcript: parsed(&text(0)?)?, about: parsed(&text(1)?)?, request: text(2)? })
     })
@@ -159,10 +139,10 @@ pub(super) fn tell_end(
     now: Timestamp,
 ) -> StoreResult<()> {
     for AskedAt { transcript, about, request } in places {
-        let mut head = tx.heads.get(tx.journal, transcript.as_str())?;
+        let mut head = Head::read(tx.conn, transcript.as_str())?;
         let end = end(&request, about, question, now)?;
         let number = insert(tx, transcript.as_str(), &mut head, &end)?;
-        tx.heads.set(transcript.as_str(), head);
+        head.write(tx, transcript.as_str())?;
         tx.transcript_grew(transcript, vec![end.numbered(number)]);
     }
     Ok(())
@@ -179,7 +159,7 @@ fn trim(tx: &mut Tx<'_>, transcript: &str, head: &mut Head) -> StoreResult<()> {
              FROM transcript_entries e WHERE session_id = ?1 AND NOT {ASKS_WHAT_IS_OPEN} ORDER BY number LIMIT 256"
         );
         let oldest: Vec<(u64, u64)> =
-            rows(tx.conn()?, &sql, &[text(transcript)], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows(tx.conn, &sql, &[text(transcript)], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let mut through = None;
         for (number, bytes) in oldest {
             if head.bytes <= MAX_TRANSCRIPT_BYTES {
@@ -192,7 +172,7 @@ fn trim(tx: &mut Tx<'_>, transcript: &str, head: &mut Head) -> StoreResult<()> {
         let sql = format!(
             "DELETE FROM transcript_entries AS e WHERE session_id = ?1 AND number <= ?2 AND NOT {ASKS_WHAT_IS_OPEN}"
         );
-        tx.write(&sql, params![transcript, through])?;
+        tx.change(&sql, params![transcript, through])?;
         head.trimmed_through = head.trimmed_through.max(through);
     }
     Ok(())
@@ -202,12 +182,12 @@ fn trim(tx: &mut Tx<'_>, transcript: &str, head: &mut Head) -> StoreResult<()> {
 impl Transcripts for SqliteStore {
     async fn last_line(&self, transcript: &SessionId) -> StoreResult<u64> {
         let transcript = transcript.clone();
-        self.read(move |conn| Ok(heads::read(conn, transcript.as_str())?.last_line)).await
+        self.read(move |conn| Ok(Head::read(conn, transcript.as_str())?.last_line)).await
     }
 
     async fn append(&self, transcript: &SessionId, entries: Vec<NewEntry>) -> StoreResult<()> {
         let transcript = transcript.clone();
-        self.write_in(Scope::Commit, move |tx| append(tx, transcript, entries, Ends::Perhaps)).await
+        self.write(move |tx| append(tx, transcript, entries, Ends::Perhaps)).await
     }
 
     async fn entries_after(
@@ -217,13 +197,13 @@ impl Transcripts for SqliteStore {
         after: u64,
     ) -> StoreResult<TranscriptPage> {
         if about.is_none()
-            && let Some(page) = self.memory.growth.page(transcript, after)
+            && let Some(page) = self.tails.growth.page(transcript, after)
         {
             return Ok(page);
         }
         let (transcript, about) = (transcript.clone(), about.cloned());
         self.read(move |conn| {
-                let head = heads::read(conn, transcript.as_str())?;
+                let head = Head::read(conn, transcript.as_str())?;
                 let only = if about.is_some() { "AND about = ?3" } else { "" };
                 let sql = format!(
                     "SELECT number, at, voice, text, raw FROM transcript_entries WHERE session_id = ?1 AND number > ?2 \
@@ -283,6 +263,6 @@ impl Transcripts for SqliteStore {
     }
 
     fn watch_transcript(&self, transcript: &SessionId) -> watch::Receiver<()> {
-        self.memory.growth.watch(transcript)
+        self.tails.growth.watch(transcript)
     }
 }

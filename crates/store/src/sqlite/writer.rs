@@ -1,26 +1,20 @@
-//! One writer: the door through which every change goes.
+//! The one writer: the thread through which every change goes.
 //!
-//! In: work. Out: its result, once it is durable. Whoever comes while nobody else writes commits by himself, which is faster than to
-//! wake another thread and be woken by it; everybody else waits for the writer's thread, which makes one commit for all that wait. When
-//! there is nothing else to do, when much waits, or when somebody wants to read it, that thread has what is durable folded into the database.
+//! In: jobs, each a closure over a transaction. Out: their results, once they are durable. The thread takes all jobs that wait, gives
+//! each a savepoint of its own in one transaction, and commits them with one fsync. After the commit it publishes the events and
+//! brings memory up to date, and only then it tells the callers: a caller that is told of a change can read it.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
 use rusqlite::Connection;
-use tokio::runtime;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::timeout;
 
-pub(super) use super::commit::Scope;
-use super::commit::{Committer, Finish, Run, Work};
-use super::heads::Heads;
-use super::journal::Journal;
-use super::memory::Memory;
-use super::redo::Redo;
-pub(super) use super::tx::Tx;
+use askd_core::Seq;
+
+use super::failures::Failures;
+pub(super) use super::transaction::Tx;
+use super::transaction::{AfterCommit, Tails};
 use crate::chain::Chain;
 use crate::seal::Sealer;
 use crate::{StoreError, StoreResult};
@@ -29,84 +23,46 @@ use crate::{StoreError, StoreResult};
 const MAX_BATCH: usize = 512;
 /// Jobs waiting for the writer; past it callers wait their turn.
 const QUEUE: usize = 4096;
-/// A pause of this length is time to fold: longer than between the steps of agents and programs that answer each other at once.
-const FOLD_AFTER: Duration = Duration::from_millis(2);
 
-type Read = Box<dyn FnOnce(StoreResult<&Connection>) + Send>;
+/// Tells the caller, once it is known whether the commit went through.
+type Finish = Box<dyn FnOnce(StoreResult<()>) + Send>;
+/// Does the work and says whether to keep it; without a transaction it does nothing.
+type Run = Box<dyn FnOnce(Option<&mut Tx<'_>>) -> (StoreResult<()>, Finish) + Send>;
 
-/// What the thread is to do.
-enum Job {
-    Work(Work, Ticket),
-    /// Everything before it is to be in the database.
-    Fold(oneshot::Sender<StoreResult<()>>, Ticket),
-    /// Reads what the database has, and what waits for it.
-    Read(Read),
-    /// There is something to fold when nothing else is to do.
-    Watch,
-}
-
-struct Shared {
-    committer: Mutex<Committer>,
-    /// What was given to the thread and is not done: nobody overtakes it.
-    waiting: AtomicUsize,
-}
-
-/// Counts as waiting until it is dropped.
-struct Ticket(Arc<Shared>);
-
-impl Ticket {
-    fn new(shared: &Arc<Shared>) -> Self {
-        shared.waiting.fetch_add(1, Ordering::SeqCst);
-        Self(Arc::clone(shared))
-    }
-}
-
-impl Drop for Ticket {
-    fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Ordering::SeqCst);
-    }
+struct Job {
+    chain: Option<Chain>,
+    run: Run,
 }
 
 /// The caller's side of the writer.
 pub(super) struct Writer {
     jobs: mpsc::Sender<Job>,
-    shared: Arc<Shared>,
     ended: watch::Receiver<bool>,
 }
 
 impl Writer {
     pub(super) fn start(
         conn: Connection,
-        memory: Arc<Memory>,
+        tails: Arc<Tails>,
         sealer: Arc<Sealer>,
         open_questions: i64,
-        redo: Redo,
+        last: impl FnOnce(&Connection) -> StoreResult<()> + Send + 'static,
     ) -> StoreResult<Self> {
-        let clock = runtime::Builder::new_current_thread().enable_time().build()?;
         let (jobs, queue) = mpsc::channel(QUEUE);
         let (end, ended) = watch::channel(false);
-        let (newest, journal) = (memory.tail.newest(), Journal::new(conn, redo)?);
-        let committer = Committer {
-            journal,
-            memory,
-            sealer,
-            heads: Heads::default(),
-            open_questions,
-            newest,
-            commits: 0,
-        };
-        let shared = Arc::new(Shared { committer: Mutex::new(committer), waiting: AtomicUsize::new(0) });
-        let kept = Arc::clone(&shared);
+        let newest = tails.log.newest();
+        let failures = Failures::default();
+        let committer = Committer { conn, tails, sealer, open_questions, newest, failures };
         let run = move || {
-            run(&shared, &clock, queue);
+            committer.run(queue, last);
             end.send_replace(true);
         };
         thread::Builder::new().name("askd-writer".to_owned()).spawn(run)?;
-        Ok(Self { jobs, shared: kept, ended })
+        Ok(Self { jobs, ended })
     }
 
-    /// Runs `work` in the next commit and returns its result once that is durable.
-    pub(super) async fn run<T, F>(&self, scope: Scope, work: F) -> StoreResult<T>
+    /// Runs `work` in the next commit and returns its result once that is durable. Work that fails undoes only itself.
+    pub(super) async fn run<T, F>(&self, work: F) -> StoreResult<T>
     where
         T: Send + 'static,
         F: FnOnce(&mut Tx<'_>) -> StoreResult<T> + Send + 'static,
@@ -114,70 +70,25 @@ impl Writer {
         let (reply, result) = oneshot::channel();
         let run: Run = Box::new(move |tx| {
             let done = tx.map(work);
-            let keep = matches!(done, Some(Ok(_)));
+            let keep = match &done {
+                Some(Ok(_)) => Ok(()),
+                Some(Err(error)) => Err(error.clone()),
+                None => Err(not_tried()),
+            };
             let finish: Finish = Box::new(move |committed| {
                 let result = match done {
                     Some(Err(error)) => Err(error),
                     Some(Ok(value)) => committed.map(|()| value),
-                    None => {
-                        committed.and(Err(StoreError::Unavailable("a change before it failed".to_owned())))
-                    }
+                    None => committed.and(Err(not_tried())),
                 };
                 // The caller may have gone away; what is stored is stored.
                 drop(reply.send(result));
             });
             (keep, finish)
         });
-        if let Some(work) = self.run_at_once(Work { scope, chain: Chain::current(), run }) {
-            self.give(Job::Work(work, Ticket::new(&self.shared))).await?;
-        }
+        let job = Job { chain: Chain::current(), run };
+        self.jobs.send(job).await.map_err(|_| StoreError::Closed)?;
         result.await.map_err(|_| StoreError::Closed)?
-    }
-
-    /// Commits in the caller's own thread if nobody else writes, or gives the work back. That blocks the thread for an fsync, so it is done
-    /// only for short work of which no more comes at the same time, and where that was short the last time.
-    fn run_at_once(&self, work: Work) -> Option<Work> {
-        let is_first = || self.shared.waiting.load(Ordering::SeqCst) == 0;
-        let comes_alone = !work.chain.as_ref().is_some_and(Chain::shares_commits);
-        if work.scope == Scope::Own || !comes_alone || !is_first() {
-            return Some(work);
-        }
-        let Ok(mut committer) = self.shared.committer.try_lock() else { return Some(work) };
-        committer.note_folded();
-        let journal = &committer.journal;
-        if !is_first() || !journal.is_quick() || journal.is_full() || journal.is_folding() {
-            return Some(work);
-        }
-        let was_folded = committer.journal.is_folded();
-        committer.commit([work]);
-        if was_folded && !committer.journal.is_folded() {
-            // If the queue is full, the thread has something to do anyway.
-            drop(self.jobs.try_send(Job::Watch));
-        }
-        None
-    }
-
-    /// Returns once the database has everything that any caller was told before.
-    pub(super) async fn fold(&self) -> StoreResult<()> {
-        let (reply, result) = oneshot::channel();
-        self.give(Job::Fold(reply, Ticket::new(&self.shared))).await?;
-        result.await.map_err(|_| StoreError::Closed)?
-    }
-
-    /// Reads on the writer's own connection, which has everything even if nothing can be folded.
-    pub(super) async fn read<T, F>(&self, work: F) -> StoreResult<T>
-    where
-        T: Send + 'static,
-        F: FnOnce(&Connection) -> StoreResult<T> + Send + 'static,
-    {
-        let (reply, result) = oneshot::channel();
-        let read: Read = Box::new(move |conn| drop(reply.send(conn.and_then(work))));
-        self.give(Job::Read(read)).await?;
-        result.await.map_err(|_| StoreError::Closed)?
-    }
-
-    async fn give(&self, job: Job) -> StoreResult<()> {
-        self.jobs.send(job).await.map_err(|_| StoreError::Closed)
     }
 
     /// Waits until the thread has ended, which it does when every sender is gone.
@@ -188,56 +99,106 @@ impl Writer {
     }
 }
 
-/// The writer's thread. It ends when nobody can give it work any more, or after a panic in the middle of a commit.
-fn run(shared: &Shared, clock: &runtime::Runtime, mut queue: mpsc::Receiver<Job>) {
-    let mut batch: Vec<Job> = Vec::new();
-    let (mut pause, mut commits) = (Duration::MAX, 0);
-    loop {
-        let taken = clock.block_on(async { timeout(pause, queue.recv_many(&mut batch, MAX_BATCH)).await });
-        let Ok(mut committer) = shared.committer.lock() else { return };
-        // Whoever came while another committed.
-        batch.extend(std::iter::from_fn(|| queue.try_recv().ok()).take(MAX_BATCH - batch.len()));
-        let is_over = taken == Ok(0);
-        let is_idle = taken.is_err() && commits == committer.commits;
-        let (mut works, mut tickets, mut folds, mut reads) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for job in batch.drain(..) {
-            match job {
-                Job::Work(work, ticket) => {
-                    works.push(work);
-                    tickets.push(ticket);
-                }
-                Job::Fold(reply, ticket) => {
-                    folds.push(reply);
-                    tickets.push(ticket);
-                }
-                Job::Read(read) => reads.push(read),
-                Job::Watch => {}
-            }
+fn not_tried() -> StoreError {
+    StoreError::Unavailable("a change before it failed".to_owned())
+}
+
+/// What the thread owns.
+struct Committer {
+    conn: Connection,
+    tails: Arc<Tails>,
+    sealer: Arc<Sealer>,
+    open_questions: i64,
+    newest: Seq,
+    failures: Failures,
+}
+
+impl Committer {
+    /// Ends when no caller can give it work any more, or after a panic in the middle of a commit.
+    fn run(mut self, mut queue: mpsc::Receiver<Job>, last: impl FnOnce(&Connection) -> StoreResult<()>) {
+        let mut batch = Vec::new();
+        while queue.blocking_recv_many(&mut batch, MAX_BATCH) > 0 {
+            self.commit(batch.drain(..));
         }
-        if !works.is_empty() {
-            committer.commit(works);
+        if let Err(error) = last(&self.conn) {
+            tracing::warn!(%error, "the store could not be left as a clean stop leaves it");
         }
-        committer.note_folded();
-        if is_over || !folds.is_empty() {
-            let folded = committer.fold();
-            for reply in folds {
-                drop(reply.send(folded.clone()));
-            }
-        } else if committer.journal.is_full() || (is_idle && !committer.journal.is_folding()) {
-            committer.begin_fold();
+        // Other programs then find everything in one file.
+        if let Err(error) = self.conn.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)") {
+            tracing::warn!(%error, "could not bring SQLite's log into the database; the next start does it");
         }
-        for read in reads {
-            read(committer.journal.read());
-        }
-        committer.note_folded();
-        if is_over {
-            return committer.journal.close();
-        }
-        commits = committer.commits;
-        // After a fold that failed the next who writes or reads tries again.
-        let is_to_fold = !committer.journal.is_folded() && !committer.journal.is_stuck();
-        pause = if is_to_fold { FOLD_AFTER } else { Duration::MAX };
     }
+
+    /// Does the jobs in their order, makes them durable with one fsync, then tells every caller.
+    fn commit(&mut self, batch: impl Iterator<Item = Job>) {
+        let mut begun = execute(&self.conn, "BEGIN IMMEDIATE");
+        let mut finishers = Vec::new();
+        let mut chains: Vec<Chain> = Vec::new();
+        let mut after = AfterCommit::default();
+        let (mut open_questions, mut newest) = (self.open_questions, self.newest);
+        for Job { chain, run } in batch {
+            let has_failed = chain.as_ref().is_some_and(Chain::has_failed);
+            if begun.is_ok() && !has_failed {
+                begun = execute(&self.conn, "SAVEPOINT job");
+            }
+            if begun.is_err() || has_failed {
+                chains.extend(chain);
+                finishers.push(run(None).1);
+                continue;
+            }
+            let mut tx = Tx {
+                conn: &self.conn,
+                sealer: &self.sealer,
+                tails: &self.tails,
+                open_questions,
+                newest,
+                after: AfterCommit::default(),
+            };
+            let (kept, finish) = run(Some(&mut tx));
+            let Tx { open_questions: open_now, newest: newest_now, after: after_job, .. } = tx;
+            match kept {
+                Ok(()) => {
+                    begun = execute(&self.conn, "RELEASE job");
+                    (open_questions, newest) = (open_now, newest_now);
+                    after.append(after_job);
+                }
+                Err(error) => {
+                    // A broken disk makes SQLite undo the whole transaction by itself; then there is no savepoint either.
+                    begun = execute(&self.conn, "ROLLBACK TO job")
+                        .and_then(|()| execute(&self.conn, "RELEASE job"));
+                    self.failures.note_job(&error);
+                    if let Some(chain) = &chain {
+                        chain.fail();
+                    }
+                }
+            }
+            chains.extend(chain);
+            finishers.push(finish);
+        }
+        let committed = begun.and_then(|()| execute(&self.conn, "COMMIT"));
+        if committed.is_ok() {
+            (self.open_questions, self.newest) = (open_questions, newest);
+            self.tails.log.publish(after.events);
+            after.effects.into_iter().for_each(|effect| effect());
+        } else {
+            chains.iter().for_each(Chain::fail);
+            // If this fails too, the next BEGIN fails, and is followed by another try.
+            if !self.conn.is_autocommit()
+                && let Err(error) = execute(&self.conn, "ROLLBACK")
+            {
+                tracing::error!(%error, "a refused commit could not be undone; trying again");
+            }
+        }
+        self.failures.note_commit(&committed);
+        for finish in finishers {
+            finish(committed.clone());
+        }
+    }
+}
+
+fn execute(conn: &Connection, sql: &str) -> StoreResult<()> {
+    conn.prepare_cached(sql)?.execute([])?;
+    Ok(())
 }
 
 #[cfg(test)]

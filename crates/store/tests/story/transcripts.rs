@@ -266,7 +266,6 @@ pub(crate) async fn the_end_is_told_where_a_question_was_asked_at_the_last_momen
     for n in 1..=20 {
         store.ask_in(agent.asks(n, plain()), &stream, vec![asks(&agent, n)]).await.unwrap();
         let (chain, id) = (Chain::default(), question_id(n));
-        chain.share_commits(true);
         let again = chain.with(store.append(&other, vec![asks(&agent, n)]));
         let (again, _) = tokio::join!(again, chain.with(reply(&**store, &id, &["JWT"])));
         again.unwrap();

@@ -65,6 +65,23 @@ impl Live {
         self
     }
 
+    /// Adds a test that runs only where it is asked for (`--run-ignored`), as long as it wants: a soak. It blocks its thread.
+    #[must_use]
+    pub fn on_request<F>(mut self, name: &str, needs: &'static [&'static str], body: F) -> Self
+    where
+        F: FnOnce() -> anyhow::Result<()> + Send + 'static,
+    {
+        let run = move || {
+            needs.iter().try_for_each(|name| required(name).map(drop))?;
+            body()
+        };
+        let trial = Trial::test(name, move || {
+            run().map_err(|error: anyhow::Error| Failed::from(format!("{error:#}")))
+        });
+        self.trials.push(trial.with_ignored_flag(true));
+        self
+    }
+
     pub fn run(self) -> ExitCode {
         libtest_mimic::run(&Arguments::from_args(), self.trials).exit_code()
     }

@@ -389,6 +389,8 @@ fn remark(schema: &Value, item: &Item) -> Option<String> {
         Some("string" | "array") if item.options.is_empty() && !item.bounds.checks_pattern() => {
             Some("askd cannot check the pattern of this field".to_owned())
         }
+        Some("string" | "array") if item.options.is_empty() => unknown_format(schema)
+            .map(|format| format!("the agent wants the format {format}, which askd does not check")),
         Some("string" | "integer" | "number" | "boolean" | "array") => None,
         None if !constants(schema).is_empty() => None,
         other => {
@@ -396,6 +398,13 @@ fn remark(schema: &Value, item: &Item) -> Option<String> {
             Some(format!("a field of a kind that askd does not know: {name}"))
         }
     }
+}
+
+/// The format that a text must have, where askd does not know it. `password` is one that is not shown.
+fn unknown_format(schema: &Value) -> Option<&str> {
+    let one = offering(schema);
+    let format = text(one, "format").filter(|_| type_of(one) == Some("string"))?;
+    (input(one) == Input::Text && format != "password").then_some(format)
 }
 
 /// The only value that a field takes, where it says one.

@@ -313,6 +313,21 @@ fn a_pattern_that_askd_cannot_check_is_shown_and_said_so() {
 }
 
 #[test]
+fn a_format_that_askd_does_not_check_is_said() {
+    let field = |format: &str| json!({ "type": "string", "description": "Where?", "format": format });
+    let list = json!({ "type": "array", "description": "Where?", "items": field("uuid") });
+    let properties = json!({ "a": field("ipv4"), "b": list, "c": field("email"), "d": field("password"),
+        "e": { "type": "string", "description": "Where?", "format": "ipv4", "enum": ["::1"] } });
+    let params = json!({ "mode": "form", "sessionId": "s", "message": "m",
+        "requestedSchema": { "type": "object", "properties": properties } });
+    let (_, ask) = asked("elicitation/create", &params);
+    let shown: Vec<&str> = ask.questions.iter().map(|item| item.question.as_str()).collect();
+    let said =
+        |format: &str| format!("Where? (the agent wants the format {format}, which askd does not check)");
+    assert_eq!(shown, [&*said("ipv4"), &*said("uuid"), "Where?", "Where?", "Where?"]);
+}
+
+#[test]
 fn a_skip_is_neither_permission_nor_consent() {
     let skip = json!({ "answers": [[]] });
     let options = json!([{ "optionId": "once", "name": "Yes", "kind": "allow_once" }]);

@@ -35,6 +35,8 @@ pub enum Entry {
         session: String,
         cwd: Option<String>,
         excerpt: Option<String>,
+        /// Whether a program runs the process that wrote it (`claude -p`): it has no terminal.
+        is_by_program: bool,
     },
     Ended {
         tool: Tool,
@@ -44,6 +46,7 @@ pub enum Entry {
         is_error: bool,
         told: Option<String>,
         result: Option<Value>,
+        is_by_program: bool,
     },
 }
 
@@ -79,10 +82,18 @@ struct Line {
     message: Option<Message>,
     session_id: Option<String>,
     cwd: Option<String>,
+    /// How the process that wrote the line was started: `cli` in a terminal, `sdk-cli` and the like by a program.
+    entrypoint: Option<String>,
     #[serde(default)]
     is_sidechain: bool,
     #[serde(default)]
     tool_use_result: Option<Value>,
+}
+
+impl Line {
+    fn is_by_program(&self) -> bool {
+        self.entrypoint.as_deref().is_some_and(|entrypoint| entrypoint.starts_with("sdk"))
+    }
 }
 
 #[derive(Deserialize)]
@@ -140,6 +151,7 @@ impl TranscriptReader {
     }
 
     fn asked(&mut self, line: Line, before: &[u8]) -> Vec<Entry> {
+        let is_by_program = line.is_by_program();
         let (Some(message), Some(session), false) = (line.message, line.session_id, line.is_sidechain) else {
             return Vec::new();
         };
@@ -169,6 +181,7 @@ impl TranscriptReader {
                 session: session.clone(),
                 cwd: line.cwd.clone(),
                 excerpt: here.or_else(|| self.said_before(before, message.id.as_deref())),
+                is_by_program,
             });
         }
         entries
@@ -187,6 +200,7 @@ impl TranscriptReader {
     }
 
     fn ended(&mut self, line: Line) -> Vec<Entry> {
+        let is_by_program = line.is_by_program();
         let (Some(message), Some(session), false) = (line.message, line.session_id, line.is_sidechain) else {
             return Vec::new();
         };
@@ -213,6 +227,7 @@ impl TranscriptReader {
                 is_error,
                 told,
                 result: line.tool_use_result.clone().filter(Value::is_object),
+                is_by_program,
             });
         }
         entries

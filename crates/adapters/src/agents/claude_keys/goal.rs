@@ -6,7 +6,7 @@
 use askd_core::question::{Item, Kind};
 use askd_core::{Answer, Ask, ItemAnswer, RejectMode, Settlement};
 
-use super::screen::bare;
+use super::screen::{bare, unmarked};
 use crate::agents::claude::answers::quoted;
 use crate::agents::claude::plan::needs_approval;
 
@@ -164,10 +164,10 @@ fn item_goal(item: &Item, answer: &ItemAnswer) -> Result<ItemGoal, Untypable> {
 
 fn shown(item: &Item, picks: &[String], words: Option<String>) -> ItemGoal {
     let options = item.options.iter().map(|option| OptionShown {
-        label: bare(&option.label),
+        label: bare(unmarked(&option.label)),
         with_description: bare(&format!(
             "{}{}",
-            option.label,
+            unmarked(&option.label),
             option.description.as_deref().unwrap_or_default()
         )),
     });

@@ -14,6 +14,8 @@ const FOOTER: &str = "Enter to select";
 const FOOTER_END: &str = "Esc to cancel";
 /// In the last line where options have previews.
 const NOTES: &str = "n to add notes";
+/// Behind a row that was chosen before its question was left.
+const CHOSEN: &str = " ✔";
 /// Lines that the last line of a dialog may take in a narrow pane.
 const MAX_FOOTER_LINES: usize = 3;
 
@@ -173,7 +175,13 @@ fn row(line: &str, wanted: usize) -> Option<Row> {
         (_, Some(text)) => (Some(true), text),
         _ => (None, rest),
     };
-    Some(Row { number: Some(wanted), is_focused, is_ticked, text: bare(text) })
+    Some(Row { number: Some(wanted), is_focused, is_ticked, text: bare(unmarked(text)) })
+}
+
+/// A line without the mark of what was chosen before, which stands behind it in a question that was gone back to.
+pub(super) fn unmarked(text: &str) -> &str {
+    let text = text.trim_end();
+    text.strip_suffix(CHOSEN).unwrap_or(text)
 }
 
 /// The row without a number that goes on from a question with several picks.

@@ -26,6 +26,8 @@ pub enum Key {
     Tab,
     Enter,
     Escape,
+    /// Takes away the line of own words before the cursor (Ctrl-U).
+    ClearLine,
     /// 1 to 9.
     Digit(u8),
 }
@@ -59,13 +61,17 @@ pub struct Steering {
     goal: Goal,
     /// Questions that are left behind.
     done: usize,
+    /// Whether a key was wanted that changes something.
+    has_pressed: bool,
+    /// Whether own words were typed.
+    has_typed: bool,
 }
 
 type Next = Result<Step, Stop>;
 
 impl Steering {
     pub fn new(goal: Goal) -> Self {
-        Self { goal, done: 0 }
+        Self { goal, done: 0, has_pressed: false, has_typed: false }
     }
 
     /// The next step from the screen as it is.
@@ -85,23 +91,69 @@ impl Steering {
             _ => (Err(Stop::NotShown), self.done),
         };
         self.done = done;
-        next.unwrap_or_else(Step::Stop)
+        let step = next.unwrap_or_else(Step::Stop);
+        self.has_pressed |= !matches!(step, Step::Stop(_));
+        self.has_typed |= matches!(step, Step::Type(_));
+        step
     }
 
-    /// After a stop: the next key on the way back to the first question, nothing ticked. None where that is shown, where no
-    /// key of ours has opened the page, and on any other screen. Escape, and the last page's "Cancel", would reject the call.
+    /// Whether the screen still shows the dialog that is to be answered, wherever in it.
+    pub fn is_about(&self, screen: &Screen) -> bool {
+        match (&self.goal, screen) {
+            (Goal::Answer(items) | Goal::StopQuestion(items), Screen::Question(dialog)) => {
+                items.iter().any(|item| is_shown(item, dialog))
+            }
+            (Goal::Answer(items), Screen::Review(page)) => {
+                items.iter().any(|item| page.answers.contains(&item.question))
+            }
+            (
+                Goal::Approve { ending } | Goal::SendBack { ending, .. } | Goal::StopPlan { ending },
+                Screen::Plan(dialog),
+            ) => about(ending, dialog).is_ok(),
+            _ => false,
+        }
+    }
+
+    /// A key that decides nothing and shows that the program reads keys: it moves the focus.
+    pub fn probe(screen: &Screen) -> Option<Key> {
+        let rows = match screen {
+            Screen::Question(dialog) => &dialog.rows,
+            Screen::Review(page) => &page.rows,
+            Screen::Plan(dialog) => &dialog.rows,
+            Screen::UnknownPage | Screen::Other => return None,
+        };
+        let focused = rows.iter().position(|row| row.is_focused)?;
+        Some(if focused == 0 { Key::Down } else { Key::Up })
+    }
+
+    /// After a stop: the next key on the way back to the first question, nothing ticked and no words left. None where that is shown,
+    /// where no key of ours was pressed, and on any other screen. Escape, and the last page's "Cancel", would reject the call.
     pub fn back(&self, screen: &Screen) -> Option<Key> {
-        let Goal::Answer(items) = &self.goal else { return None };
+        if !self.has_pressed {
+            return None;
+        }
+        let items = match (&self.goal, screen) {
+            (Goal::Answer(items), _) => items,
+            (Goal::SendBack { ending, words }, Screen::Plan(dialog)) => {
+                return self.has_typed.then(|| clear_feedback(ending, words, dialog)).flatten();
+            }
+            _ => return None,
+        };
         match screen {
             Screen::Review(_) | Screen::UnknownPage => (self.done > 0).then_some(Key::Left),
             Screen::Question(dialog) => {
                 let at = items.iter().position(|item| is_shown(item, dialog))?;
+                let place = items[at].options.len();
+                let row = dialog.rows.get(place);
+                let is_ours = self.has_typed && items[at].words.is_some();
+                if let Some(row) = row.filter(|row| is_ours && !EMPTY_WORDS.contains(&row.text.as_str())) {
+                    return match row.is_focused {
+                        true => Some(Key::ClearLine),
+                        false => towards(&dialog.rows, place),
+                    };
+                }
                 // On the row of own words, Left moves within the words.
-                let in_words = dialog
-                    .rows
-                    .get(items[at].options.len())
-                    .is_some_and(|row| row.is_focused)
-                    .then_some(Key::Up);
+                let in_words = row.is_some_and(|row| row.is_focused).then_some(Key::Up);
                 let ticked = dialog.rows.iter().find(|row| row.is_ticked == Some(true)).and_then(tick);
                 in_words.or(ticked).or((at > 0).then_some(Key::Left))
             }
@@ -113,6 +165,30 @@ impl Steering {
 /// The key that ticks or unticks a row: there is one for each of the first nine.
 fn tick(row: &Row) -> Option<Key> {
     row.number.and_then(|number| u8::try_from(number).ok()).filter(|digit| *digit <= 9).map(Key::Digit)
+}
+
+/// The key that moves the focus nearer to a row.
+fn towards(rows: &[Row], wanted: usize) -> Option<Key> {
+    match at_row(rows, wanted) {
+        Ok(Some(Step::Press(key))) => Some(key),
+        _ => None,
+    }
+}
+
+/// Takes feedback that was typed out of a plan's dialog.
+fn clear_feedback(ending: &str, words: &str, dialog: &PlanDialog) -> Option<Key> {
+    let last = dialog.rows.len().checked_sub(1)?;
+    let text = feedback(dialog);
+    if about(ending, dialog).is_err() || EMPTY_FEEDBACK.contains(&text) || !bare(words).starts_with(text) {
+        return None;
+    }
+    if dialog.rows[last].is_focused { Some(Key::ClearLine) } else { towards(&dialog.rows, last) }
+}
+
+/// What stands in the last row of a plan's dialog.
+fn feedback(dialog: &PlanDialog) -> &str {
+    let text = dialog.rows.last().map_or("", |row| row.text.as_str());
+    text.strip_suffix(BELOW_FEEDBACK).unwrap_or(text)
 }
 
 fn is_shown(item: &ItemGoal, dialog: &Dialog) -> bool {
@@ -250,7 +326,7 @@ fn approve(ending: &str, dialog: &PlanDialog) -> Next {
 fn send_back(ending: &str, words: &str, dialog: &PlanDialog) -> Next {
     about(ending, dialog)?;
     let last = dialog.rows.len() - 1;
-    let text = dialog.rows[last].text.strip_suffix(BELOW_FEEDBACK).unwrap_or(&dialog.rows[last].text);
+    let text = feedback(dialog);
     let next = if text == bare(words) {
         Step::Decide(Key::Enter)
     } else if EMPTY_FEEDBACK.contains(&text) {

@@ -339,3 +339,48 @@ proptest::proptest! {
         }
     }
 }
+
+/// A dialog of 2.1.325 with the second question of two, as it is drawn: what stands behind the options, and in the row of own words.
+fn second_of_two(rows: &str) -> Screen {
+    Screen::read(&format!(
+        "←  ☒ H  ☐ H  ✔ Submit  →\n\nAnd?\n\n{rows}\n{}\n  4. Chat about this\n\n\
+         Enter to select · Tab/Arrow keys to navigate · Esc to cancel\n",
+        "─".repeat(60)
+    ))
+}
+
+fn two() -> Goal {
+    let item = |text: &str| {
+        json!({ "question": text, "header": "H", "multiSelect": false,
+            "options": [{ "label": "A", "description": "a" }, { "label": "B", "description": "b" }] })
+    };
+    let input = json!({ "questions": [item("Which?"), item("And?")] });
+    let ask = ask(Tool::AskUserQuestion, &input, Seen::default()).unwrap();
+    Goal::of(&ask, &answered(json!([["own words"], ["own words"]]))).unwrap()
+}
+
+#[test]
+fn own_words_are_taken_back_only_where_they_were_typed_by_us() {
+    let fresh = second_of_two("❯ 1. A\n     a\n  2. B\n     b\n  3. Type something.");
+    let focused = second_of_two("  1. A\n     a\n  2. B\n     b\n❯ 3. Type something.");
+    let typed = second_of_two("  1. A\n     a\n  2. B\n     b\n❯ 3. own words\n     of two lines");
+    let left = second_of_two("❯ 1. A\n     a\n  2. B\n     b\n  3. own words ✔");
+    let untouched = Steering::new(two());
+    assert_eq!(untouched.back(&typed), None, "nothing was pressed, so nothing is taken back");
+    let mut steering = Steering { done: 1, ..Steering::new(two()) };
+    assert_eq!(steering.next(&fresh), Step::Press(Key::Down));
+    assert_eq!(steering.back(&left), Some(Key::Left), "words that somebody else has typed stay");
+    assert_eq!(steering.next(&focused), Step::Type("own words".to_owned()));
+    assert_eq!(steering.back(&typed), Some(Key::ClearLine));
+    assert_eq!(steering.back(&left), Some(Key::Down));
+    assert_eq!(steering.back(&focused), Some(Key::Up));
+    assert_eq!(steering.back(&fresh), Some(Key::Left));
+}
+
+#[test]
+fn a_question_that_was_gone_back_to_is_known_by_its_rows_without_their_marks() {
+    let items = two();
+    let chosen = second_of_two("❯ 1. A\n     a\n  2. B ✔\n     b\n  3. Type something. ✔");
+    assert!(Steering::new(items.clone()).is_about(&chosen));
+    assert_eq!(Steering { done: 1, ..Steering::new(items) }.next(&chosen), Step::Press(Key::Down));
+}

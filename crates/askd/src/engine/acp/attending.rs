@@ -191,7 +191,7 @@ impl Attendant {
         let said: Vec<NewEntry> = said.chain(line).collect();
         let engine = self.engine.clone();
         self.submit(async move {
-            match engine.hear_in(question, &stream, said).await {
+            match engine.questions.ask_as_agent_in(question, &stream, said).await {
                 taken @ (Ok(_) | Err(EngineError::Invalid(_))) => {
                     Ok(Stored::Question { native_id, request, taken: Box::new(taken) })
                 }
@@ -289,7 +289,8 @@ impl Attendant {
     /// An agent that takes no input is probably ending: how it ended says more than that.
     fn give_up_soon(&self, id: String, why: String) {
         let source = self.source.id.clone();
-        self.engine.spawn(move |engine| async move {
+        let engine = self.engine.clone();
+        self.engine.tasks.spawn(async move {
             tokio::time::sleep(EXIT_SOON).await;
             if let Some(attended) = engine.inner.managed.get(&source) {
                 drop(attended.commands.send(Command::Relay(Relayed::GiveUp { id, why })).await);

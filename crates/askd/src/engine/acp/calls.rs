@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 
 use askd_adapters::transport::jsonrpc::CANCEL_METHOD;
-use askd_core::{Right, SessionId};
+use askd_core::Right;
 use askd_store::{Entry, RESOLVED};
 
 use super::attending::{TAKEN, UNREADABLE};
@@ -13,9 +13,8 @@ use super::error::AcpError;
 use super::notice;
 use super::relay::{ClientCall, Done, Relayed};
 use super::server::AcpServer;
-use crate::engine::Engine;
 use crate::engine::managed::Command;
-use crate::engine::questions::Caller;
+use crate::engine::{Caller, Engine, Transcript};
 
 /// How long an agent may take to read before its client is told that the message is on its way.
 const WRITE_PATIENCE: Duration = Duration::from_secs(5);
@@ -23,7 +22,7 @@ const WRITE_PATIENCE: Duration = Duration::from_secs(5);
 /// The stream of a server, as a cursor reads it.
 pub struct AcpStream {
     /// The transcript that it is.
-    pub transcript: SessionId,
+    pub transcript: Transcript,
     /// Changes whenever it grew.
     pub news: watch::Receiver<()>,
     /// Closes when the agent is gone; none if it is gone already.
@@ -103,7 +102,8 @@ impl Engine {
                 None => return Err(AcpError::UnknownServer(id.to_owned())),
             },
         };
-        let news = self.store().watch_transcript(&transcript);
+        let transcript = Transcript::whole(transcript);
+        let news = self.transcripts.watch(&transcript);
         Ok(AcpStream { transcript, news, over })
     }
 }

@@ -7,7 +7,6 @@ mod attending;
 mod calls;
 mod error;
 mod ids;
-mod names;
 mod notice;
 mod open;
 mod relay;

@@ -6,9 +6,9 @@ use askd_core::{Cause, Right, SessionId};
 
 use super::error::AcpError;
 use super::server::{AcpServer, Slot};
-use crate::engine::managed::{ACP, END_PATIENCE, HeldSettings, ServerSettings};
-use crate::engine::questions::Caller;
-use crate::engine::{Engine, StartRequest};
+use crate::engine::managed::{END_PATIENCE, HeldSettings, ServerSettings};
+use crate::engine::sources::ACP;
+use crate::engine::{Caller, Engine, StartRequest};
 
 /// The longest name of a server.
 const MAX_NAME_BYTES: usize = 256;
@@ -54,7 +54,7 @@ impl Engine {
                 Slot::Running(server) if server.is_gone() => server.over(),
                 Slot::Running(server) => return Some(server),
             };
-            let stop = self.stopping();
+            let stop = self.tasks.stopping();
             tokio::select! {
                 // Closes; nothing is ever sent.
                 _ = settled.changed() => {}
@@ -89,8 +89,8 @@ impl Engine {
             return Err(AcpError::Malformed(why));
         }
         let Ok(_starting) = self.inner.acp.reserve(id) else { return Ok(None) };
-        let adapter = self.inner.managed.settings.registry.acp(agent).cloned();
-        let adapter = adapter.ok_or_else(|| self.unknown_agent(agent))?;
+        let adapter = self.agents.registry().acp(agent).cloned();
+        let adapter = adapter.ok_or_else(|| self.agents.unknown_agent(agent))?;
         let last = self.last_agent(id).await?;
         let settings = ServerSettings {
             id: id.to_owned(),

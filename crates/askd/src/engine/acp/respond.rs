@@ -3,7 +3,7 @@
 //! A response that is malformed, unknown, late or contradicts the one that won is refused with a typed error, and the agent
 //! never sees it.
 
-use askd_adapters::agents::acp::{asks, carries_raw, is_raw};
+use askd_adapters::agents::acp::asks;
 use askd_adapters::transport::jsonrpc::{Id, JsonRpcError, Message, Outcome};
 use askd_adapters::{ClientSays, Unspeakable, splice};
 use askd_core::{Cause, Question, QuestionId, RejectMode, Right, SessionId, Settlement};
@@ -15,8 +15,7 @@ use super::ids::{id_of, respelled};
 use super::notice;
 use super::relay::{OwnRequest, Relayed};
 use super::server::AcpServer;
-use crate::engine::questions::Caller;
-use crate::engine::{Engine, EngineError};
+use crate::engine::{Caller, Engine, EngineError};
 
 /// What the newest request of an agent with one id is.
 enum Newest {
@@ -131,7 +130,7 @@ impl Engine {
         let question = record.question;
         let native = self.store().native(id).await?.unwrap_or_default();
         let native = RawValue::from_string(native).map_err(|error| AcpError::Malformed(error.to_string()))?;
-        let adapter = self.inner.managed.settings.registry.running(&server.agent, true);
+        let adapter = self.agents.registry().running(&server.agent, true);
         let codec = adapter.and_then(|adapter| adapter.conversation()).map_err(|_| AcpError::Unreachable)?;
         let says = codec.understand(&native, &question.ask, &body).map_err(misunderstood)?;
         let (settlement, settled) = match says {
@@ -144,7 +143,7 @@ impl Engine {
                 let answer = reply.clone().check(&question.ask).map_err(EngineError::from)?;
                 let settlement = Settlement::Answered(answer);
                 server.keep_words(&question, settlement.clone(), body);
-                (settlement, self.reply(caller, id, reply, None).await)
+                (settlement, self.questions.reply(caller, id, reply, None).await)
             }
             ClientSays::Reject(rejection) => {
                 let (mode, reason) = rejection.clone().check(&question.ask).map_err(EngineError::from)?;
@@ -153,7 +152,7 @@ impl Engine {
                 }
                 let settlement = Settlement::Rejected { mode, reason };
                 server.keep_words(&question, settlement.clone(), body);
-                (settlement, self.reject(caller, id, rejection, None).await)
+                (settlement, self.questions.reject(caller, id, rejection, None).await)
             }
         };
         if settled.is_err() {
@@ -236,20 +235,6 @@ impl Engine {
                 return Ok(Some(found));
             }
         }
-    }
-
-    /// A question that is shown as it came takes only what its agent understands, whether or not the agent can be reached.
-    pub(in crate::engine) async fn refuse_no_result(
-        &self,
-        question: &Question,
-        settlement: &Settlement,
-    ) -> Result<(), EngineError> {
-        if !is_raw(&question.ask) {
-            return Ok(());
-        }
-        let native = self.store().native(&question.id).await?;
-        let Some(Ok(native)) = native.map(RawValue::from_string) else { return Ok(()) };
-        carries_raw(&native, settlement).map_err(|error| EngineError::Uncarried(error.to_string()))
     }
 }
 

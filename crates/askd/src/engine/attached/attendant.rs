@@ -85,7 +85,7 @@ impl Attendant {
                 result = Ok(());
             }
         }
-        self.engine.disconnect_mouth(&self.source.id);
+        self.engine.targets.disconnect(&self.source.id);
         if let Err(error) = result {
             tracing::error!(%error, source = %self.source.id, "cannot store what an agent said; taking it up anew");
             let Self { engine, source, link, .. } = self;
@@ -103,9 +103,9 @@ impl Attendant {
         match signal {
             SseSignal::Connected { .. } => {
                 self.tell(SourceState::Connected, None).await?;
-                let speller = self.engine.speller(&self.source.agent, false);
+                let speller = self.engine.outbox.speller(&self.source.agent, false);
                 let mouth = ServerMouth { commands: commands.clone(), redeliver: self.redeliver, speller };
-                self.engine.connect_mouth(self.source.id.clone(), Arc::new(mouth));
+                self.engine.targets.connect(self.source.id.clone(), Arc::new(mouth));
                 let heard = self.codec.connected();
                 self.apply_all(heard).await
             }
@@ -118,7 +118,7 @@ impl Attendant {
                 Ok(())
             }
             SseSignal::Lost { why, .. } => {
-                self.engine.disconnect_mouth(&self.source.id);
+                self.engine.targets.disconnect(&self.source.id);
                 self.tell(SourceState::Lost, Some(lost_text(&why))).await
             }
         }
@@ -131,7 +131,7 @@ impl Attendant {
     ) -> Result<(), EngineError> {
         let now = Some((state, error.clone()));
         if self.told != now {
-            self.engine.source_state(&self.source.id, state, error).await?;
+            self.engine.sources.set_state(&self.source.id, state, error).await?;
             self.told = now;
         }
         Ok(())

@@ -69,7 +69,8 @@ struct Listener {
 impl Engine {
     /// Looks for servers until the hub stops.
     pub fn discover(&self, discovery: Discovery) {
-        self.spawn(move |engine| async move {
+        let engine = self.clone();
+        self.tasks.spawn(async move {
             let mut known = Known::default();
             loop {
                 if let Err(error) = engine.look_for_servers(&discovery, &mut known).await {
@@ -90,7 +91,7 @@ impl Engine {
         if to_judge.is_empty() {
             return Ok(());
         }
-        let registry = self.inner.managed.settings.registry.clone();
+        let registry = self.agents.registry().clone();
         let home = discovery.home.clone();
         let agent_of = move |process: &OwnProcess, arguments: &[String]| {
             let agent = registry.agent_of_process(&process.name, arguments);
@@ -121,7 +122,7 @@ impl Engine {
 
     /// Whether this listener needs no further look: it is a server that is attached now, or it is none.
     async fn attach_found(&self, discovery: &Discovery, found: &Listener) -> Result<bool, EngineError> {
-        let adapter = self.inner.managed.settings.registry.get(&found.agent).cloned();
+        let adapter = self.agents.registry().get(&found.agent).cloned();
         let Some(way) = adapter.and_then(|adapter| adapter.server()) else { return Ok(true) };
         match health(way, &found.url).await {
             Some(true) => {}
@@ -160,7 +161,7 @@ impl Engine {
                 living.insert(found);
             } else {
                 let detail = format!("the server that was found has ended (process {})", found.pid);
-                self.end_source(&record.source.id, Cause::SourceLost { detail: Some(detail) }).await?;
+                self.sources.end(&record.source.id, Cause::SourceLost { detail: Some(detail) }).await?;
             }
         }
         Ok(living)

@@ -2,14 +2,11 @@
 
 use askd_adapters::{Asked, Heard, Speech};
 use askd_core::delivery::DeliveryInput;
-use askd_core::{Ask, Question, QuestionId, SessionId, SourceState};
+use askd_core::{QuestionId, SessionId, SourceState};
 use askd_store::SessionSeen;
 
 use super::attendant::Attendant;
 use crate::engine::{AgentQuestion, EngineError, new_bits, now};
-
-/// How often a server may use an id for another request; OpenCode makes each id once.
-const MAX_USES: u32 = 16;
 
 impl Attendant {
     pub(super) async fn apply_all(&mut self, mut heard: Vec<Heard>) -> Result<(), EngineError> {
@@ -22,7 +19,7 @@ impl Attendant {
 
     /// A server with a plugin may be heard by its port too: what the other road has told is not told again.
     fn leave_to_others(&mut self, heard: &mut Vec<Heard>) {
-        let told = &self.engine.inner.attached.told;
+        let told = &self.engine.inner.owners;
         let others = |value: &Heard| match value {
             Heard::Asked(asked) => !told.claim(&self.source, &asked.native_id),
             _ => false,
@@ -37,12 +34,12 @@ impl Attendant {
             Heard::Asked(asked) => self.asked(*asked).await?,
             Heard::Withdrawn { native_id, cause } => {
                 if let Some(id) = self.questions.remove(&native_id) {
-                    self.engine.cancel(&id, cause).await?;
+                    self.engine.questions.cancel(&id, cause).await?;
                 }
             }
             Heard::AnsweredElsewhere { native_id, how } => {
                 if let Some(id) = self.questions.remove(&native_id) {
-                    self.engine.elsewhere(&id, how).await?;
+                    self.engine.questions.elsewhere(&id, how).await?;
                 }
             }
             Heard::Confirmed { native_id } => self.evidence(&native_id, DeliveryInput::Confirmed).await?,
@@ -59,7 +56,7 @@ impl Attendant {
             }
             Heard::SessionEnded { native_id, cause } => {
                 if let Some(session) = self.sessions.remove(&native_id) {
-                    self.engine.end_session(&session, cause).await?;
+                    self.engine.sessions.end(&session, cause).await?;
                 }
             }
             Heard::Failed { step, detail } => {
@@ -87,7 +84,7 @@ impl Attendant {
         let Some(session) = self.sessions.get(&native_session).cloned() else { return Ok(()) };
         let own_id = asked.native_id.clone();
         let heard = AgentQuestion::heard(asked, &self.source.id, session, self.link.road());
-        match self.hear_under_free_name(heard).await {
+        match self.engine.questions.ask_under_free_name(heard).await {
             Ok((native_id, question)) => {
                 if question.is_under_way() {
                     if native_id != own_id {
@@ -105,27 +102,6 @@ impl Attendant {
                 Ok(())
             }
             Err(error) => Err(error),
-        }
-    }
-
-    /// The question as it is stored, and the name that it has there: the server's own, or that with a number where the server has asked
-    /// something else under the same id and that is over. The same request told again has the same name.
-    async fn hear_under_free_name(&self, heard: AgentQuestion) -> Result<(String, Question), EngineError> {
-        let own_id = heard.native_id.clone();
-        let mut name = own_id.clone();
-        let mut uses = 1;
-        loop {
-            let question =
-                self.engine.hear(AgentQuestion { native_id: name.clone(), ..heard.clone() }).await?;
-            if question.is_under_way() || asks_the_same(&question.ask, &heard.ask) {
-                return Ok((name, question));
-            }
-            if uses == MAX_USES {
-                tracing::warn!(source = %self.source.id, own_id, "a server used one id too often: its question is not shown");
-                return Ok((name, question));
-            }
-            uses += 1;
-            name = format!("{own_id}~{uses}");
         }
     }
 
@@ -156,15 +132,10 @@ impl Attendant {
             managed: false,
             at: now(),
         };
-        let session = self.engine.see_session(seen).await?;
+        let session = self.engine.sessions.see(seen).await?;
         self.sessions.insert(native_id, session.id);
         Ok(())
     }
-}
-
-fn asks_the_same(one: &Ask, other: &Ask) -> bool {
-    (one.kind, &one.questions, &one.body, &one.tool)
-        == (other.kind, &other.questions, &other.body, &other.tool)
 }
 
 /// Takes these questions out, with the sessions that were announced for their sake; the names of the questions.

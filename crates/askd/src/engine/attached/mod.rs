@@ -13,8 +13,8 @@ mod link;
 mod mouth;
 mod plugin;
 mod processes;
+mod question_owners;
 mod resume;
-mod told;
 mod wire;
 
 use std::collections::HashMap;
@@ -26,17 +26,16 @@ use tokio_util::sync::CancellationToken;
 
 use askd_adapters::{Begin, Start};
 use askd_core::field::Collector;
-use askd_core::{Cause, FieldErrors, Right, Source, SourceId, SourceState};
+use askd_core::{Cause, FieldErrors, Right, Source, SourceState};
 
-use super::questions::Caller;
-use super::{Engine, EngineError, NewSource};
+use super::{Caller, Engine, EngineError, NewSource};
 use attendant::Attendant;
 pub use discovery::Discovery;
 use discovery::FoundProcess;
 pub(super) use link::{Link, News, lost_text};
 use plugin::Plugged;
 pub use plugin::{PluginCall, PluginHello, PluginMessage, PluginMessages, PluginReply, PluginStream};
-use told::Told;
+pub(super) use question_owners::QuestionOwners;
 
 /// Wishes that wait for one attendant.
 const COMMANDS: usize = 256;
@@ -83,11 +82,9 @@ impl AttachedSettings {
     }
 }
 
-/// The servers that are attended at this moment.
+/// What is known of plugins.
 #[derive(Default)]
 pub(super) struct Attached {
-    attended: Mutex<HashMap<SourceId, CancellationToken>>,
-    told: Told,
     /// The plugins that are known, by the names of their links.
     plugins: Mutex<HashMap<String, Arc<Plugged>>>,
     /// Held while a plugin becomes a source, so that it becomes one only.
@@ -97,19 +94,6 @@ pub(super) struct Attached {
 impl Attached {
     fn plugins(&self) -> MutexGuard<'_, HashMap<String, Arc<Plugged>>> {
         self.plugins.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn add(&self, source: SourceId, stop: CancellationToken) {
-        self.attended.lock().unwrap_or_else(PoisonError::into_inner).insert(source, stop);
-    }
-
-    /// Lets go of a server.
-    pub(super) fn stop(&self, source: &SourceId) {
-        let stop = self.attended.lock().unwrap_or_else(PoisonError::into_inner).remove(source);
-        if let Some(stop) = stop {
-            stop.cancel();
-        }
-        self.told.release(source);
     }
 }
 
@@ -129,7 +113,7 @@ impl Engine {
         request: AttachRequest,
         found: Option<FoundProcess>,
     ) -> Result<Source, EngineError> {
-        let registry = &self.inner.managed.settings.registry;
+        let registry = self.agents.registry();
         let adapter = registry.get(&request.kind).cloned();
         let way = adapter.as_ref().and_then(|adapter| adapter.server());
         let (Some(adapter), Some(way)) = (adapter, way) else {
@@ -157,9 +141,9 @@ impl Engine {
             label: settings.label(),
             settings: serde_json::to_string(&settings).unwrap_or_default(),
         };
-        let stop = self.inner.stop.child_token();
+        let stop = self.tasks.stopping().child_token();
         let link = Link::open(settings, way, stop.clone()).map_err(|error| not_built(&error))?;
-        let source = self.add_source(new).await?;
+        let source = self.sources.add(new).await?;
         let redeliver = adapter.descriptor().redeliver;
         let attendant = Attendant::new(self.clone(), source.clone(), codec, redeliver, link);
         self.attend_server(attendant, Begin { start: Start::Observed, ..Begin::default() }, stop);
@@ -187,7 +171,7 @@ impl Engine {
             if known.found.is_some() {
                 // Whoever names a server that was found knows better how to get in.
                 let detail = Some("attached again by hand".to_owned());
-                self.end_source(&source.id, Cause::SourceLost { detail }).await?;
+                self.sources.end(&source.id, Cause::SourceLost { detail }).await?;
                 return Ok(None);
             }
             let mut errors = Collector::default();
@@ -202,8 +186,8 @@ impl Engine {
     fn attend_server(&self, attendant: Attendant, begin: Begin, stop: CancellationToken) {
         let (commands, wishes) = mpsc::channel(COMMANDS);
         let source = attendant.source.id.clone();
-        self.inner.attached.add(source, stop.clone());
-        self.spawn(move |_| async move { attendant.run(begin, commands, wishes, stop).await });
+        self.sources.stop_with(source, stop.clone());
+        self.tasks.spawn(attendant.run(begin, commands, wishes, stop));
     }
 }
 

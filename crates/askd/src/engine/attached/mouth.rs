@@ -7,7 +7,7 @@ use askd_core::delivery::Redeliver;
 use askd_core::{Question, Settlement, Surface};
 use askd_store::{ClaimedDelivery, StoreError};
 
-use crate::engine::{Carried, Mouth, Said, Speller};
+use crate::engine::{Carried, DeliveryTarget, Said, Speller};
 
 /// Bring an outcome to the server.
 pub(super) struct Speak {
@@ -22,12 +22,12 @@ pub(super) struct ServerMouth {
 }
 
 #[async_trait]
-impl Mouth for ServerMouth {
+impl DeliveryTarget for ServerMouth {
     fn redeliver(&self) -> Redeliver {
         self.redeliver
     }
 
-    async fn carries(
+    async fn can_carry(
         &self,
         question: &Question,
         settlement: &Settlement,
@@ -36,7 +36,7 @@ impl Mouth for ServerMouth {
         self.speller.carries(question, settlement).await
     }
 
-    async fn speak(&self, delivery: &ClaimedDelivery) -> Said {
+    async fn deliver(&self, delivery: &ClaimedDelivery) -> Said {
         let (reply, said) = oneshot::channel();
         let speak = Speak { delivery: Box::new(delivery.clone()), reply };
         if self.commands.send(speak).await.is_err() {

@@ -11,7 +11,7 @@ use askd_store::SourceRecord;
 use super::AttachedSettings;
 use super::attendant::Attendant;
 use super::link::Link;
-use super::plugin::KIND as PLUGIN;
+use crate::engine::sources::PLUGIN;
 use crate::engine::{Engine, EngineError};
 
 /// Pause before a server is taken up anew of which something could not be stored.
@@ -26,7 +26,7 @@ impl Engine {
         // Of a server that is heard by two roads, each keeps its questions, whichever is heard first.
         for record in &records {
             for native_id in self.pending_of(record, &[], None).await?.1.keys() {
-                self.inner.attached.told.claim(&record.source, native_id);
+                self.inner.owners.claim(&record.source, native_id);
             }
         }
         for record in &records {
@@ -34,7 +34,7 @@ impl Engine {
                 Ok(()) => resumed += 1,
                 Err(why) => {
                     tracing::error!(source = %record.source.id, why, "cannot attach to a server again");
-                    self.end_source(&record.source.id, Cause::SourceLost { detail: Some(why) }).await?;
+                    self.sources.end(&record.source.id, Cause::SourceLost { detail: Some(why) }).await?;
                 }
             }
         }
@@ -42,7 +42,7 @@ impl Engine {
     }
 
     fn is_attached(&self, record: &SourceRecord) -> bool {
-        let adapter = self.inner.managed.settings.registry.get(&record.source.kind);
+        let adapter = self.agents.registry().get(&record.source.kind);
         let served = adapter.is_some_and(|adapter| adapter.server().is_some());
         (served || record.source.kind == PLUGIN) && record.source.state != SourceState::Ended
     }
@@ -76,9 +76,9 @@ impl Engine {
         if settings.found.is_some_and(|found| !found.is_alive()) {
             return Err("the server that was found has ended".to_owned());
         }
-        let adapter = self.inner.managed.settings.registry.get(&record.source.kind);
+        let adapter = self.agents.registry().get(&record.source.kind);
         let way = adapter.and_then(|adapter| adapter.server()).ok_or("its agent has no server any more")?;
-        let stop = self.inner.stop.child_token();
+        let stop = self.tasks.stopping().child_token();
         let link = Link::open(settings, way, stop.clone())?;
         self.take_up(record, link, String::new(), stop).await
     }
@@ -92,7 +92,7 @@ impl Engine {
         stop: CancellationToken,
     ) -> Result<(), String> {
         let text = |error: &dyn std::error::Error| error.to_string();
-        let adapter = self.inner.managed.settings.registry.get(&record.source.agent);
+        let adapter = self.agents.registry().get(&record.source.agent);
         let adapter = adapter.ok_or("its agent is not known any more")?;
         let codec = adapter.conversation().map_err(|error| text(&error))?;
         let sessions =

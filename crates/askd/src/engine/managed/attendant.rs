@@ -150,7 +150,7 @@ impl Attendant {
                     }
                     let greeting = std::mem::take(&mut greeting);
                     let over = self.serve(attached, greeting, &commands, wishes).await;
-                    self.engine.disconnect_mouth(&self.source.id);
+                    self.engine.targets.disconnect(&self.source.id);
                     let unconfirmed = self.relay_unconfirmed().await;
                     over.and_then(|over| unconfirmed.map(|()| over))
                 }
@@ -184,14 +184,14 @@ impl Attendant {
 
     /// The agent can be spoken to from now on.
     pub(super) async fn reachable(&mut self, commands: &mpsc::Sender<Command>) {
-        let speller = self.engine.speller(&self.source.agent, self.relay.is_some());
+        let speller = self.engine.outbox.speller(&self.source.agent, self.relay.is_some());
         let mouth = HeldMouth { commands: commands.clone(), redeliver: self.redeliver, speller };
-        self.engine.connect_mouth(self.source.id.clone(), std::sync::Arc::new(mouth));
+        self.engine.targets.connect(self.source.id.clone(), std::sync::Arc::new(mouth));
         self.set_state(SourceState::Connected, None).await;
     }
 
     pub(super) async fn set_state(&mut self, state: SourceState, error: Option<String>) {
-        if let Err(error) = self.engine.source_state(&self.source.id, state, error).await {
+        if let Err(error) = self.engine.sources.set_state(&self.source.id, state, error).await {
             tracing::error!(%error, source = %self.source.id, "cannot store the state of a source");
         }
     }

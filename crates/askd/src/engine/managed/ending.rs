@@ -57,7 +57,7 @@ impl Attendant {
         match found.and_then(|found| found.exit) {
             Some(record) => self.agent_gone(&record).await?,
             None => {
-                let resume = self.engine.resume_command(&self.main);
+                let resume = self.engine.agents.resume_command(&self.main);
                 let how = resume.map(|resume| format!("; go on with: {resume}")).unwrap_or_default();
                 let detail = format!("{HOLDER_KILLED}{how}");
                 let cause = Cause::SourceLost { detail: Some(detail) };
@@ -75,7 +75,7 @@ impl Attendant {
                 code: record.exit.code,
                 signal: record.exit.signal,
                 stderr: record.stderr_tail.clone(),
-                resume: self.engine.resume_command(&self.main),
+                resume: self.engine.agents.resume_command(&self.main),
             },
         };
         self.end(&cause).await
@@ -84,7 +84,7 @@ impl Attendant {
     /// Everything that the agent said is stored.
     async fn end(&mut self, cause: &Cause) -> Result<(), EngineError> {
         let told = self.relay_end(cause);
-        self.engine.end_source_telling(&self.source.id, cause.clone(), told).await?;
+        self.engine.sources.end_telling(&self.source.id, cause.clone(), told).await?;
         self.relay_gone(cause).await
     }
 

@@ -78,12 +78,11 @@ impl Attendant {
         }
         self.save().await?;
         let chain = Chain::default();
-        chain.share_commits(withdrawn.len() > 1);
         let mut cancels = Vec::new();
         for (native_id, cause) in withdrawn {
             if let Some(id) = self.questions.remove(&native_id) {
                 let engine = self.engine.clone();
-                cancels.push(chain.with(async move { engine.cancel(&id, cause).await }));
+                cancels.push(chain.with(async move { engine.questions.cancel(&id, cause).await }));
             }
         }
         for question in try_join_all(cancels).await? {
@@ -136,7 +135,7 @@ impl Attendant {
             Heard::Withdrawn { native_id, cause } => self.withdraw(vec![(native_id, cause)]).await?,
             Heard::AnsweredElsewhere { native_id, how } => {
                 if let Some(id) = self.questions.remove(&native_id) {
-                    let question = self.engine.elsewhere(&id, how).await?;
+                    let question = self.engine.questions.elsewhere(&id, how).await?;
                     self.not_to_be_said(question);
                 }
             }
@@ -153,12 +152,12 @@ impl Attendant {
             Heard::SessionEnded { native_id, cause } => {
                 let session = self.session_of(Some(&native_id));
                 if session != self.main.id {
-                    self.engine.end_session(&session, cause).await?;
+                    self.engine.sessions.end(&session, cause).await?;
                 }
             }
             Heard::Failed { step, detail } => self.ending = Some(format!("{step}: {detail}")),
             Heard::Incomplete { detail } => {
-                self.engine.source_state(&self.source.id, SourceState::Connected, Some(detail)).await?;
+                self.engine.sources.set_state(&self.source.id, SourceState::Connected, Some(detail)).await?;
             }
             Heard::FirstPrompt(bytes) => self.pipeline.following.to_write.push(Words::first_prompt(bytes)),
             Heard::Closing { native_id, bytes } => {
@@ -192,12 +191,27 @@ impl Attendant {
     }
 
     async fn asked(&mut self, mut asked: Asked, line: Option<u64>) -> Result<(), EngineError> {
+        if line.is_none() {
+            return self.asked_by_server(asked).await;
+        }
         self.name_question(&mut asked, line).await?;
         let native_id = asked.native_id.clone();
-        let road = if self.served.is_some() { SERVED_ROAD } else { ROAD };
-        let question = self.question_from(asked, road);
-        let taken = self.engine.hear(question).await;
+        let question = self.question_from(asked, ROAD);
+        let taken = self.engine.questions.ask_as_agent(question).await;
         self.took_question(native_id, taken)
+    }
+
+    /// What a server tells has no number, by which a second request under an id could be known.
+    async fn asked_by_server(&mut self, asked: Asked) -> Result<(), EngineError> {
+        let own_id = asked.native_id.clone();
+        let question = self.question_from(asked, SERVED_ROAD);
+        match self.engine.questions.ask_under_free_name(question).await {
+            Ok((native_id, question)) if native_id != own_id => {
+                let name = if self.codec.rename(&own_id, &native_id) { native_id } else { own_id };
+                self.took_question(name, Ok(question))
+            }
+            taken => self.took_question(own_id, taken.map(|(_, question)| question)),
+        }
     }
 
     /// A question of the agent with all that the engine knows of its place.
@@ -274,7 +288,9 @@ impl Attendant {
         cwd: Option<String>,
         parent: Option<String>,
     ) -> Result<(), EngineError> {
-        if self.sessions.is_empty() {
+        // A process of one conversation goes on under another name, as after `/clear`: it stays the same session here.
+        let is_its_only_one = self.relay.is_none() && self.served.is_none() && parent.is_none();
+        if self.sessions.is_empty() || is_its_only_one {
             if let Some(session) = self.engine.store().name_session(&self.main.id, &native_id).await? {
                 self.main = session;
             }
@@ -304,7 +320,7 @@ impl Attendant {
             managed: true,
             at: now(),
         };
-        let session = self.engine.see_session(seen).await?;
+        let session = self.engine.sessions.see(seen).await?;
         self.sessions.insert(native_id, session.id.clone());
         if session.id == self.main.id {
             self.main = session;

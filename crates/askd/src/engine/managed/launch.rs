@@ -4,7 +4,7 @@
 //! program itself to say its version.
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use askd_adapters::transport::holder::{Folder, HolderId, HolderLimits, HolderSpec, SESSION_VARIABLE};
@@ -70,24 +70,19 @@ impl Engine {
             cwd: cwd.to_owned(),
             prompt: request.prompt.clone(),
             args: request.args.clone(),
-            version: self.version_of(adapter, &program.path, &path).await,
+            version: self.agents.version_of(adapter, &program.path, &path).await,
             program: program.path,
         };
         let mut launch = adapter.launch(&wish);
         if matches!(launch, Err(AdapterError::Unsupported { .. })) {
-            // Not by memory alone: it may have been updated behind a wrapper that stayed the same.
-            self.inner.versions.forget(&wish.program);
-            wish.version = self.version_of(adapter, &wish.program, &path).await;
+            // Not by memory alone.
+            wish.version = self.agents.version_now(adapter, &wish.program, &path).await;
             launch = adapter.launch(&wish);
         }
         launch.map_err(|error| match error {
             AdapterError::Unsupported { .. } => StartError::Unsupported(error),
             error => failed(request, error),
         })
-    }
-
-    async fn version_of(&self, adapter: &dyn Adapter, program: &Path, path: &OsStr) -> Option<String> {
-        self.inner.versions.of(program, adapter.version_argument()?, path).await
     }
 }
 

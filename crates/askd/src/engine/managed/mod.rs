@@ -28,6 +28,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use askd_adapters::Registry;
+use askd_core::field::Collector;
 use askd_core::{SessionId, SourceId};
 
 pub(super) use attendant::Attendant;
@@ -40,10 +41,6 @@ pub use start::{StartError, StartRequest};
 
 use super::{Engine, EngineError};
 
-/// The kind of source that a managed agent is.
-pub(super) const MANAGED: &str = "managed";
-/// The kind of source that an ACP server is.
-pub(super) const ACP: &str = "acp";
 /// Wishes that wait for one attendant.
 const COMMANDS: usize = 64;
 
@@ -89,11 +86,16 @@ impl Engine {
     fn reserve_place(&self, source: &SourceId, main: &SessionId, leads: bool) -> Result<Place, EngineError> {
         let (commands, wishes) = mpsc::channel(COMMANDS);
         let attended = Attended { main: main.clone(), leads, ending: false, commands: commands.clone() };
-        if !self.inner.managed.add(source.clone(), attended) {
-            return Err(EngineError::Stopping);
-        }
+        self.inner.managed.add(source.clone(), attended)?;
         Ok(Place { engine: self.clone(), source: source.clone(), commands, wishes })
     }
+}
+
+/// A client has chosen an id for its session that another session has.
+fn id_taken() -> EngineError {
+    let mut errors = Collector::default();
+    errors.add("id", "taken", "is the id of another session");
+    errors.into_errors().into()
 }
 
 #[derive(Clone)]
@@ -115,14 +117,17 @@ impl Managed {
         self.attended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// False if no agent is started any more.
-    fn add(&self, source: SourceId, agent: Attended) -> bool {
+    /// Fails if no agent is started any more, or another one is just started with the same session.
+    fn add(&self, source: SourceId, agent: Attended) -> Result<(), EngineError> {
         let mut attended = self.attended();
-        let open = !self.closed.load(Ordering::Relaxed);
-        if open {
-            attended.insert(source, agent);
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(EngineError::Stopping);
         }
-        open
+        if attended.iter().any(|(other, known)| *other != source && known.main == agent.main) {
+            return Err(id_taken());
+        }
+        attended.insert(source, agent);
+        Ok(())
     }
 
     /// From now on, no agent is started.

@@ -8,7 +8,7 @@ use askd_core::{Question, QuestionId, Settlement, Surface};
 use askd_store::{ClaimedDelivery, StoreError};
 
 use super::command::Command;
-use crate::engine::{Carried, Mouth, Said, Speller};
+use crate::engine::{Carried, DeliveryTarget, Said, Speller};
 
 pub(super) struct HeldMouth {
     pub(super) commands: mpsc::Sender<Command>,
@@ -17,12 +17,12 @@ pub(super) struct HeldMouth {
 }
 
 #[async_trait]
-impl Mouth for HeldMouth {
+impl DeliveryTarget for HeldMouth {
     fn redeliver(&self) -> Redeliver {
         self.redeliver
     }
 
-    async fn carries(
+    async fn can_carry(
         &self,
         question: &Question,
         settlement: &Settlement,
@@ -31,7 +31,7 @@ impl Mouth for HeldMouth {
         self.speller.carries(question, settlement).await
     }
 
-    async fn speak(&self, delivery: &ClaimedDelivery) -> Said {
+    async fn deliver(&self, delivery: &ClaimedDelivery) -> Said {
         let (reply, said) = oneshot::channel();
         let command = Command::Speak { delivery: Box::new(delivery.clone()), reply };
         if self.commands.send(command).await.is_err() {

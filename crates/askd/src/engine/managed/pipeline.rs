@@ -148,7 +148,6 @@ impl Pipeline {
         if works.is_empty() {
             return self.stored.push(following);
         }
-        self.chain.share_commits(works.len() > 1);
         let results = works.iter().map(|_| None).collect();
         let mut storing = Storing { works, results, following };
         // Whether it is stored already is asked by whoever waits for it.

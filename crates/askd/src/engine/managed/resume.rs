@@ -19,8 +19,8 @@ use super::attendant::Attendant;
 use super::ending::end_unattended;
 use super::served::Served;
 use super::start::HeldSettings;
-use super::{ACP, MANAGED};
 use crate::engine::acp::{Relay, id_of};
+use crate::engine::sources::{ACP, MANAGED};
 use crate::engine::{Engine, EngineError, new_bits, now};
 
 /// What ends a question is said to its agent at once. What a hub could not say any more had ended not longer before the last end that it
@@ -103,7 +103,7 @@ impl Engine {
                     Err(why) => {
                         tracing::error!(source = %record.source.id, why, "a managed agent cannot be taken up again");
                         let cause = Cause::SourceLost { detail: Some(why) };
-                        self.end_source(&record.source.id, cause).await?;
+                        self.sources.end(&record.source.id, cause).await?;
                     }
                 }
             }
@@ -124,7 +124,7 @@ impl Engine {
             Ok(holders) => {
                 for found in holders.into_iter().filter(|found| !attended.contains(&found.id)) {
                     tracing::info!(holder = %found.id, "ending what an earlier hub left behind");
-                    self.spawn(|_| async move { end_unattended(&found.folder, found.id).await });
+                    self.tasks.spawn(async move { end_unattended(&found.folder, found.id).await });
                 }
             }
             Err(error) => tracing::error!(%error, "cannot look for what an earlier hub left behind"),
@@ -167,7 +167,7 @@ impl Engine {
         let text = |error: &dyn std::error::Error| error.to_string();
         let held: HeldSettings = serde_json::from_str(&record.settings).map_err(|error| text(&error))?;
         let managed = &self.inner.managed;
-        let adapter = managed.settings.registry.running(&record.source.agent, held.server.is_some());
+        let adapter = self.agents.registry().running(&record.source.agent, held.server.is_some());
         let adapter = adapter.map_err(|error| text(&error))?;
         let codec = adapter.conversation().map_err(|error| text(&error))?;
         let redeliver = adapter.descriptor().redeliver;
@@ -247,7 +247,7 @@ impl Engine {
         folder: Option<&Folder>,
         redeliver: Redeliver,
     ) -> Result<(), EngineError> {
-        for delivery in self.lost_claims().await? {
+        for delivery in self.outbox.lost_claims().await? {
             if delivery.source != record.source.id {
                 continue;
             }

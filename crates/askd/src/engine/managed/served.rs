@@ -137,7 +137,7 @@ impl Attendant {
         let Some(url) = served.settings.url.clone().filter(|_| served.link.is_none()) else { return };
         let (username, password) = (served.way.user.to_owned(), Some(served.settings.password.clone()));
         let settings = AttachedSettings { url, username, password, found: None };
-        match Link::open(settings, served.way, self.engine.stopping().child_token()) {
+        match Link::open(settings, served.way, self.engine.tasks.stopping().child_token()) {
             Ok(link) => served.link = Some(link),
             Err(why) => self.ending = Some(format!("talk to its server: {why}")),
         }
@@ -195,7 +195,7 @@ impl Attendant {
                     self.set_state(SourceState::Connected, Some(why)).await;
                     return Ok(());
                 }
-                self.engine.disconnect_mouth(&self.source.id);
+                self.engine.targets.disconnect(&self.source.id);
                 self.set_state(SourceState::Lost, Some(lost_text(&why))).await;
                 Ok(())
             }

@@ -18,10 +18,10 @@ use super::command::Command;
 use super::ending::end_unattended;
 use super::launch::folder_of;
 use super::served::{Served, ServedSettings};
-use super::{ACP, Attended, MANAGED, Place};
+use super::{Attended, Place, id_taken};
 use crate::engine::acp::{AcpServer, Relay};
-use crate::engine::questions::Caller;
-use crate::engine::{Engine, EngineError, NewSource, Said, new_bits, now};
+use crate::engine::sources::{ACP, MANAGED};
+use crate::engine::{Caller, Engine, EngineError, NewSource, Said, new_bits, now};
 
 /// How long an agent may take to read what is said to it before its client hears that it has not: an agent that lives reads within
 /// milliseconds, and a client does not wait long for one that stands still.
@@ -32,6 +32,8 @@ const TITLE_CHARS: usize = 80;
 /// A wish to start an agent.
 #[derive(Debug, Clone, Default)]
 pub struct StartRequest {
+    /// The id of the new session; a new one unless given.
+    pub id: Option<SessionId>,
     pub agent: String,
     /// The agent's folder; the hub's own unless given.
     pub cwd: Option<PathBuf>,
@@ -116,15 +118,10 @@ impl Engine {
     /// Starts an agent. It runs when this returns; what it says and asks comes by the streams.
     pub async fn start_session(&self, caller: &Caller, request: StartRequest) -> Result<Session, StartError> {
         caller.needs(Right::Manage)?;
-        let registry = &self.inner.managed.settings.registry;
+        let registry = self.agents.registry();
         let adapter =
-            registry.get(&request.agent).cloned().ok_or_else(|| self.unknown_agent(&request.agent))?;
+            registry.get(&request.agent).cloned().ok_or_else(|| self.agents.unknown_agent(&request.agent))?;
         Ok(self.start_held(adapter, request, None).await?.0)
-    }
-
-    pub(in crate::engine) fn unknown_agent(&self, name: &str) -> StartError {
-        let known = self.inner.managed.settings.registry.names().join(", ");
-        StartError::UnknownAgent { name: name.to_owned(), known }
     }
 
     /// Starts an agent in a holder, for askd itself to lead or, as an ACP server, for clients.
@@ -137,11 +134,17 @@ impl Engine {
         let managed = &self.inner.managed;
         let codec = adapter.conversation().map_err(StartError::NotBuilt)?;
         let cwd = folder_of(&request)?;
-        let session_id = SessionId::from_bits(new_bits());
+        let session_id = match &request.id {
+            Some(id) if self.store().session(id).await.map_err(EngineError::from)?.is_some() => {
+                return Err(id_taken().into());
+            }
+            Some(id) => id.clone(),
+            None => SessionId::from_bits(new_bits()),
+        };
         let mut spec = self.holder_spec(adapter.as_ref(), &request, &cwd, &session_id).await?;
         let failed = |why: String| StartError::Failed { agent: request.agent.clone(), why };
         let resumes = match adapter.resumed(&request.args) {
-            Some(native_id) => self.conversation_named(&request.agent, native_id).await?,
+            Some(native_id) => self.sessions.of_conversation(&request.agent, native_id).await?,
             None => Vec::new(),
         };
         let way = adapter.server();
@@ -165,13 +168,13 @@ impl Engine {
                 .join(" "),
             settings: serde_json::to_string(&held).unwrap_or_default(),
         };
-        let source = self.add_source(new).await?;
+        let source = self.sources.add(new).await?;
         let place = match self.reserve_place(&source.id, &session_id, held.server.is_none()) {
             // From here on its end waits for the attendant. One that came before is in the store.
             Ok(place) if self.is_going_on(&source).await? => place,
             Ok(_) => return Err(failed("its source was ended meanwhile".to_owned())),
             Err(error) => {
-                self.end_source(&source.id, Cause::SourceLost { detail: Some(error.to_string()) }).await?;
+                self.sources.end(&source.id, Cause::SourceLost { detail: Some(error.to_string()) }).await?;
                 return Err(error.into());
             }
         };
@@ -179,7 +182,7 @@ impl Engine {
             Ok(handle) => handle,
             Err(error) => {
                 let cause = Cause::SourceLost { detail: Some(error.to_string()) };
-                self.end_source(&source.id, cause).await?;
+                self.sources.end(&source.id, cause).await?;
                 return Err(failed(error.to_string()));
             }
         };
@@ -196,12 +199,12 @@ impl Engine {
             managed: true,
             at: now(),
         };
-        let session = match self.see_session(seen).await {
+        let session = match self.sessions.see(seen).await {
             Ok(session) => session,
             Err(error) => {
                 // No task would attend the agent.
                 end_unattended(&handle.folder, held.holder).await;
-                self.end_source(&source.id, Cause::SourceLost { detail: Some(error.to_string()) }).await?;
+                self.sources.end(&source.id, Cause::SourceLost { detail: Some(error.to_string()) }).await?;
                 return Err(error.into());
             }
         };
@@ -241,7 +244,8 @@ impl Engine {
         if let Some(server) = &server {
             self.inner.acp.add(server.clone());
         }
-        self.spawn(move |engine| async move {
+        let engine = self.clone();
+        self.tasks.spawn(async move {
             attendant.run(begin, place.commands.clone(), &mut place.wishes).await;
             drop(place);
             if let Some(server) = server {

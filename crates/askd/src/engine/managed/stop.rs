@@ -10,8 +10,7 @@ use askd_store::SourceRecord;
 use super::ending::end_unattended;
 use super::start::StartError;
 use super::{Command, HeldAgent};
-use crate::engine::questions::Caller;
-use crate::engine::{Engine, EngineError};
+use crate::engine::{Caller, Engine, EngineError};
 
 /// How long a hub that stops waits for agents that are being ended: longer than any of them may take on a busy machine. One that
 /// cannot be reached must not keep the hub.
@@ -41,11 +40,11 @@ impl Engine {
                 if let Some((held, folder)) = holder.filter(|(held, _)| held.main == *id) {
                     end_unattended(&folder, held.holder).await;
                     let cause = Cause::SessionEnded { detail: Some(detail.clone()) };
-                    self.end_source(&session.source_id, cause).await?;
+                    self.sources.end(&session.source_id, cause).await?;
                 }
             }
         }
-        self.end_session(id, Cause::SessionEnded { detail: Some(detail) }).await?;
+        self.sessions.end(id, Cause::SessionEnded { detail: Some(detail) }).await?;
         Ok(())
     }
 
@@ -59,7 +58,7 @@ impl Engine {
                 end_unattended(&folder, held.holder).await;
             }
         }
-        match self.end_source(id, Cause::SourceLost { detail: Some(detail) }).await? {
+        match self.sources.end(id, Cause::SourceLost { detail: Some(detail) }).await? {
             Some(_) => Ok(()),
             None => Err(EngineError::NotFound("source")),
         }
@@ -94,7 +93,7 @@ impl Engine {
             let (held, folder) = self.holder_of(&record)?;
             drop(tokio::time::timeout(LAST_PATIENCE, end_unattended(&folder, held.holder)).await);
             let cause = Cause::SessionEnded { detail: Some("the hub was stopped".to_owned()) };
-            if let Err(error) = self.end_source(&record.source.id, cause).await {
+            if let Err(error) = self.sources.end(&record.source.id, cause).await {
                 tracing::error!(%error, source = %record.source.id, "cannot store the end of a source");
             }
             self.held_agent(record).filter(|agent| agent.alive)

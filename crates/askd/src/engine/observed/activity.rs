@@ -5,10 +5,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use askd_core::Session;
-use askd_core::session::Activity;
+use askd_core::Cause;
+use askd_store::SessionSeen;
 
-use super::registry::{Registered, is_managed, later};
+use super::liveness::seen_again;
+use super::registry::{Registered, holder, is_managed, later};
 use super::session::Conversation;
 use crate::engine::{Engine, EngineError};
 
@@ -19,6 +20,8 @@ pub(super) struct Listed {
     managed: HashMap<(u32, i64), bool>,
     /// Conversations that are sessions already, with their processes.
     told: HashSet<(String, u32)>,
+    /// The conversation that each process held at the last look.
+    held: HashMap<(u32, i64), String>,
 }
 
 impl Engine {
@@ -28,12 +31,16 @@ impl Engine {
         let is_there = |pid: u32| living.iter().any(|entry| entry.pid == pid);
         listed.managed.retain(|(pid, _), _| is_there(*pid));
         listed.told.retain(|(_, pid)| is_there(*pid));
+        listed.held.retain(|(pid, _), _| is_there(*pid));
+        let mut left: Vec<(String, &Registered)> = Vec::new();
         let mut holders: HashMap<&str, &Registered> = HashMap::new();
         for entry in &living {
             let managed = listed.managed.entry((entry.pid, entry.started_at));
             if *managed.or_insert_with(|| is_managed(entry.pid)) || !entry.has_terminal() {
                 continue;
             }
+            let held = listed.held.insert((entry.pid, entry.started_at), entry.session_id.clone());
+            left.extend(held.filter(|held| *held != entry.session_id).map(|held| (held, entry)));
             let holder = holders.entry(&entry.session_id).or_insert(entry);
             *holder = later(holder, entry);
         }
@@ -43,10 +50,18 @@ impl Engine {
                 listed.told.insert(key);
             }
         }
+        for (held, entry) in left {
+            listed.told.remove(&(held.clone(), entry.pid));
+            let _place = self.inner.observed.turn.lock().await;
+            self.left_for_another(&held, entry, &living).await?;
+        }
         let activities =
             holders.values().filter_map(|holder| Some((holder.session_id.clone(), holder.activity()?)));
         let activities = activities.collect();
-        self.inner.observed.memory().activities = activities;
+        let source = self.inner.observed.memory().source.clone();
+        if let Some(source) = source {
+            self.sessions.set_activities(source, activities);
+        }
         Ok(living)
     }
 
@@ -72,15 +87,32 @@ impl Engine {
         Ok(true)
     }
 
-    /// Fills in what the agents of sessions do now.
-    pub(in crate::engine) fn with_activities(&self, sessions: &mut [Session]) {
-        let memory = self.inner.observed.memory();
-        let Some(source) = &memory.source else { return };
-        for session in sessions.iter_mut().filter(|session| session.live && session.source_id == *source) {
-            session.activity = memory.activities.get(&session.native_id).cloned();
+    /// A process that held a conversation has gone on with another one, as by `/clear` or `/resume`: the first one is over, unless
+    /// another process holds it. The caller has the turn.
+    pub(super) async fn left_for_another(
+        &self,
+        held: &str,
+        entry: &Registered,
+        living: &[Registered],
+    ) -> Result<(), EngineError> {
+        let source = self.inner.observed.memory().source.clone();
+        for session in self.store().sessions_called(held).await? {
+            if !session.live || session.pid != Some(entry.pid) || Some(&session.source_id) != source.as_ref()
+            {
+                continue;
+            }
+            match holder(living, held) {
+                Some(next) => {
+                    self.sessions.see(SessionSeen { pid: Some(next.pid), ..seen_again(&session) }).await?;
+                    self.inner.observed.look_after(next.pid);
+                }
+                None => {
+                    let went =
+                        format!("its terminal went on with another conversation, {}", entry.session_id);
+                    self.sessions.end(&session.id, Cause::SessionEnded { detail: Some(went) }).await?;
+                }
+            }
         }
+        Ok(())
     }
 }
-
-/// What sessions do now, by the agent's own name of each.
-pub(super) type Activities = HashMap<String, Activity>;

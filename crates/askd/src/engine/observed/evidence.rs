@@ -77,7 +77,7 @@ impl Engine {
         let exchanged = self.exchanged(id, tool, &input, went).await?;
         let id = exchanged.as_ref().unwrap_or(id);
         let ours = self.our_answer(id).await?;
-        self.elsewhere(id, went_on(tool, &input, went, ours.as_ref())).await?;
+        self.questions.elsewhere(id, went_on(tool, &input, went, ours.as_ref())).await?;
         self.inner.observed.forget(id);
         Ok(())
     }
@@ -109,6 +109,7 @@ impl Engine {
         for alike in self.alike(&session, &likeness(tool, input)).await? {
             let other = alike.question;
             if other.id == *id
+                || !self.may_share_a_turn(id, &other.id)
                 || !other.is_being_delivered()
                 || !self.is_ours(&other.id, tool, input, went).await?
             {
@@ -123,6 +124,15 @@ impl Engine {
         }
         drop(place);
         Ok(None)
+    }
+
+    /// Whether two questions may be of one turn: each process that holds the conversation has turns of its own.
+    fn may_share_a_turn(&self, one: &QuestionId, other: &QuestionId) -> bool {
+        let observed = &self.inner.observed;
+        match (observed.asker(one), observed.asker(other)) {
+            (Some(one), Some(other)) => one == other,
+            _ => true,
+        }
     }
 
     /// Whether a call went on with just what was answered to this question here.

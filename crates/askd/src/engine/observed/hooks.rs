@@ -241,9 +241,9 @@ impl Engine {
         let deadline = tokio::time::Instant::now() + patience;
         let _waiting = self.inner.observed.wait_for(id);
         // Answers that were given while no hook was there are taken up now.
-        let stop = self.stopping();
+        let stop = self.tasks.stopping();
         loop {
-            let waiter = self.inner.waiters.register(id, self.store().newest());
+            let waiter = self.waiters.register(id);
             if let Some(word) = self.word_now(report, id).await? {
                 return Ok(word);
             }

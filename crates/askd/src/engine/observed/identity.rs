@@ -128,7 +128,7 @@ impl Engine {
             native: native(call.tool, call.input),
             ask,
         };
-        let question = self.hear(heard).await?;
+        let question = self.questions.ask_as_agent(heard).await?;
         if let Some(call_id) = call_id {
             self.unannounce(&call_id);
         }

@@ -22,8 +22,8 @@ const LOOK: Duration = Duration::from_millis(150);
 const REACTION: Duration = Duration::from_secs(5);
 /// How long all of it may take; a claim of a delivery lasts a minute.
 const WHOLE: Duration = Duration::from_secs(45);
-/// Keys on the way back from the last page: four questions, each with four ticks and a few steps.
-const MAX_BACK: usize = 40;
+/// Keys on the way back from the last page: four questions, each with four ticks, a few steps and some lines of own words.
+const MAX_BACK: usize = 80;
 /// Characters of a screen that go into an error.
 const SHOWN_CHARS: usize = 8_000;
 
@@ -96,11 +96,83 @@ pub(super) async fn look_at(session: &Session, goal: Goal) -> Result<(), NotType
     }
 }
 
-/// Does in the dialog of a session what is wanted.
-pub(super) async fn type_answer(session: &Session, goal: Goal) -> Result<(), NotTyped> {
+/// Does in the dialog of a session what is wanted, up to the key that decides.
+pub(super) async fn type_answer(session: &Session, goal: Goal) -> Result<Decided, NotTyped> {
     let mut hand = Hand::of(session).await?;
     tokio::time::sleep(GRACE).await;
-    hand.go(Steering::new(goal)).await
+    let mut steering = Steering::new(goal);
+    let text = hand.go(&mut steering).await?;
+    Ok(Decided { hand, steering, text })
+}
+
+/// The deciding key was pressed.
+pub(super) struct Decided {
+    hand: Hand,
+    steering: Steering,
+    /// What the pane showed then.
+    text: String,
+}
+
+impl Decided {
+    /// What the pane shows of the dialog now. Nothing is pressed.
+    pub(super) async fn look(&self) -> Standing {
+        match self.hand.still().await {
+            Ok(text) => {
+                let screen = Screen::read(&text);
+                match self.steering.is_about(&screen) {
+                    true if screen == Screen::read(&self.text) => Standing::AsBefore,
+                    true => Standing::Changed(text),
+                    false => Standing::Gone,
+                }
+            }
+            // The program may have ended with its last answer.
+            Err(TmuxError::Dead | TmuxError::NoPane) => Standing::Gone,
+            Err(_) => Standing::Hidden,
+        }
+    }
+
+    /// Finds out whether a dialog that still stands has taken the key. A terminal hands keys on in their order: if it reacts to a later
+    /// key, it has read the deciding one and decided nothing by it. Then the dialog is left as it was found.
+    pub(super) async fn probe(&self) -> NotTyped {
+        let taken = |text: Option<&str>| NotTyped {
+            leaves: Leaves::Unknown,
+            why: "the last key has changed nothing".to_owned(),
+            screen: Some(text.unwrap_or(&self.text).to_owned()),
+        };
+        let Ok(text) = self.hand.still().await else { return taken(None) };
+        let screen = Screen::read(&text);
+        let Some(key) = Steering::probe(&screen).filter(|_| self.steering.is_about(&screen)) else {
+            return taken(Some(&text));
+        };
+        if self.hand.pane.press(&name(key)).await.is_err() {
+            return taken(Some(&text));
+        }
+        match self.hand.changed(&screen).await {
+            Ok(Some(after)) if self.steering.is_about(&Screen::read(&after)) => self.not_taken(after).await,
+            _ => taken(Some(&text)),
+        }
+    }
+
+    /// The dialog reacts and stands on: it is left as it was found.
+    pub(super) async fn not_taken(&self, text: String) -> NotTyped {
+        let is_clean = self.hand.go_back(&self.steering, Screen::read(&text)).await.unwrap_or(false);
+        NotTyped::before(format!("the dialog has not taken the last key{}", left(is_clean)), Some(&text))
+    }
+}
+
+/// What a pane shows of a dialog after its deciding key was pressed.
+pub(super) enum Standing {
+    Gone,
+    /// Somebody scrolls in the pane, or tmux does not answer.
+    Hidden,
+    AsBefore,
+    /// It stands and shows something else; with the screen.
+    Changed(String),
+}
+
+/// What a failure says of a dialog that could not be left as it was found.
+fn left(is_clean: bool) -> &'static str {
+    if is_clean { "" } else { ", and what was typed there could not be taken back: look at its terminal" }
 }
 
 struct Hand {
@@ -120,37 +192,34 @@ impl Hand {
         Ok(Self { pane, until: Instant::now() + WHOLE })
     }
 
-    async fn go(&mut self, mut steering: Steering) -> Result<(), NotTyped> {
+    /// Up to the deciding key; gives what the pane showed then.
+    async fn go(&mut self, steering: &mut Steering) -> Result<String, NotTyped> {
         let mut text = self.still().await.map_err(|error| NotTyped::before(error, None))?;
         loop {
             let screen = Screen::read(&text);
             let before = |error: TmuxError| NotTyped::before(error, Some(&text));
             let step = steering.next(&screen);
             if Instant::now() >= self.until {
-                return Err(NotTyped::before("it took too long", Some(&text)));
+                let is_clean = self.go_back(steering, screen).await.unwrap_or(false);
+                return Err(NotTyped::before(format!("it took too long{}", left(is_clean)), Some(&text)));
             }
             match step {
                 Step::Press(key) => self.pane.press(&name(key)).await.map_err(before)?,
                 Step::Type(words) => self.pane.type_text(&words).await.map_err(before)?,
                 Step::Decide(key) => {
-                    let unknown = |why: String, text: String| NotTyped {
-                        leaves: Leaves::Unknown,
-                        why,
-                        screen: Some(text),
-                    };
-                    self.pane
-                        .press(&name(key))
-                        .await
-                        .map_err(|error| unknown(error.to_string(), text.clone()))?;
-                    return match self.changed(&screen).await {
-                        // The program may have ended with its last answer.
-                        Ok(Some(_)) | Err(_) => Ok(()),
-                        Ok(None) => Err(unknown("the last key has changed nothing".to_owned(), text)),
+                    return match self.pane.press(&name(key)).await {
+                        Ok(()) => Ok(text),
+                        // tmux may have pressed it before it failed.
+                        Err(error) => Err(NotTyped {
+                            leaves: Leaves::Unknown,
+                            why: error.to_string(),
+                            screen: Some(text),
+                        }),
                     };
                 }
                 Step::Stop(stop) => {
-                    self.go_back(&steering, screen).await.map_err(before)?;
-                    let why = NotTyped::before(stop, Some(&text));
+                    let is_clean = self.go_back(steering, screen).await.map_err(before)?;
+                    let why = NotTyped::before(format!("{stop}{}", left(is_clean)), Some(&text));
                     return Err(match stop {
                         Stop::NotShown => NotTyped { leaves: Leaves::Hidden, ..why },
                         _ => why,
@@ -159,20 +228,29 @@ impl Hand {
             }
             match self.changed(&screen).await.map_err(|error| NotTyped::before(error, Some(&text)))? {
                 Some(next) => text = next,
-                None => return Err(NotTyped::before("the terminal does not react to keys", Some(&text))),
+                None => {
+                    let why = "the terminal does not react to keys; those that were pressed may still change its dialog later";
+                    return Err(NotTyped::before(why, Some(&text)));
+                }
             }
         }
     }
 
-    /// Leaves the dialog as it was found: a page that was opened here must not stay one Enter from being sent.
-    async fn go_back(&mut self, steering: &Steering, mut screen: Screen) -> Result<(), TmuxError> {
+    /// Leaves the dialog as it was found: a page that was opened here must not stay one Enter from being sent, and words that were
+    /// typed must not be sent with another answer. Gives whether that was done.
+    async fn go_back(&self, steering: &Steering, mut screen: Screen) -> Result<bool, TmuxError> {
         for _ in 0..MAX_BACK {
-            let Some(key) = steering.back(&screen) else { break };
+            let Some(key) = steering.back(&screen) else { return Ok(true) };
             self.pane.press(&name(key)).await?;
+            if key == Key::ClearLine {
+                // The first takes the line and the second its break, which alone would show nothing.
+                tokio::time::sleep(LOOK).await;
+                self.pane.press(&name(key)).await?;
+            }
             let Some(text) = self.changed(&screen).await? else { break };
             screen = Screen::read(&text);
         }
-        Ok(())
+        Ok(false)
     }
 
     /// The screen when it is drawn.
@@ -208,6 +286,7 @@ impl Hand {
 fn name(key: Key) -> String {
     match key {
         Key::Digit(digit) => digit.to_string(),
+        Key::ClearLine => "C-u".to_owned(),
         key => format!("{key:?}"),
     }
 }

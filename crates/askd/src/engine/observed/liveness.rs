@@ -73,7 +73,7 @@ impl Engine {
                 let why =
                     "its hook has gone and does not come back, and its process cannot be seen from here";
                 let cause = Cause::SourceLost { detail: Some(why.to_owned()) };
-                self.cancel(&id, cause.clone()).await?;
+                self.questions.cancel(&id, cause.clone()).await?;
                 let session = match &question.ask.session_id {
                     Some(session) => self.store().session(session).await?,
                     None => None,
@@ -81,7 +81,7 @@ impl Engine {
                 if let Some(session) = session.filter(|session| session.pid.is_none())
                     && self.unfinished(&session).await?.is_empty()
                 {
-                    self.end_session(&session.id, cause).await?;
+                    self.sessions.end(&session.id, cause).await?;
                 }
             }
             self.inner.observed.forget(&id);
@@ -92,10 +92,10 @@ impl Engine {
     /// The process of a session has gone. Another one may hold the conversation by now: then only what the gone one asked is over.
     async fn holder_gone(&self, session: &Session) -> Result<(), EngineError> {
         let Some(next) = self.next_holder(session).await? else {
-            self.end_session(&session.id, self.exited(session)).await?;
+            self.sessions.end(&session.id, self.exited(session)).await?;
             return Ok(());
         };
-        self.see_session(SessionSeen { pid: Some(next.pid), ..seen_again(session) }).await?;
+        self.sessions.see(SessionSeen { pid: Some(next.pid), ..seen_again(session) }).await?;
         self.inner.observed.look_after(next.pid);
         for question in self.unfinished(session).await? {
             // Who asked it is not known, but the process that goes on was not there yet.
@@ -150,7 +150,7 @@ impl Engine {
     pub(super) async fn asker_gone(&self, session: &Session, question: &Question) -> Result<(), EngineError> {
         let cause = self.exited(session);
         if question.is_open() {
-            self.cancel(&question.id, cause).await?;
+            self.questions.cancel(&question.id, cause).await?;
         } else if question.is_being_delivered() {
             let gone = DeliveryInput::AgentGone { detail: Some("the agent exited".to_owned()) };
             self.store().step(&question.id, gone, now()).await?;
@@ -159,7 +159,7 @@ impl Engine {
     }
 
     pub(super) fn exited(&self, session: &Session) -> Cause {
-        let resume = self.resume_command(session);
+        let resume = self.agents.resume_command(session);
         Cause::AgentExited { code: None, signal: None, stderr: Vec::new(), resume }
     }
 

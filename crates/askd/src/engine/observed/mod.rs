@@ -20,7 +20,6 @@ mod registry;
 mod road;
 mod session;
 mod watch;
-mod whose;
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -32,14 +31,13 @@ use tokio::sync::{Notify, Semaphore};
 use askd_core::{Question, QuestionId, SessionId, SourceId, Timestamp};
 
 use crate::engine::now;
+use crate::engine::sources::HOOK;
 
 pub use folders::ClaudeFolders;
 pub use hooks::{HookHeard, HookReport, HookWord};
 pub(super) use liveness::is_alive;
 use liveness::start_time;
 
-/// The kind of the source that stands for the hooks and transcripts of this machine.
-pub(super) const HOOK: &str = "hook";
 /// How long after a question was seen its hook may still come, also on a busy machine.
 const COMES_WITHIN: Duration = Duration::from_secs(5);
 /// How long after a hook was last there it is still expected back: a hub restarts in less.
@@ -88,8 +86,6 @@ struct Memory {
     askers: HashMap<QuestionId, Process>,
     /// Questions of terminals in which no hook of askd is installed.
     unhooked: HashSet<QuestionId>,
-    /// What sessions do now.
-    activities: activity::Activities,
     /// When the agent's own time-out is over, for questions of agents that have one.
     times_out: HashMap<QuestionId, Timestamp>,
     /// The processes of sessions, and when they started where that is known, so that a reused number is not taken for them.

@@ -8,20 +8,23 @@ use async_trait::async_trait;
 use askd_adapters::agents::claude::Takes;
 use askd_adapters::agents::claude_hook::decision;
 use askd_adapters::agents::claude_keys::Goal;
-use askd_core::delivery::{FailReason, Redeliver};
+use askd_core::delivery::{DeliveryInput, FailReason, Redeliver};
 use askd_core::{Question, QuestionId, Session, Settlement, Surface};
 use askd_store::{ClaimedDelivery, Store, StoreError};
 
 use super::identity::of_native;
-use super::keys::{Leaves, look_at, type_answer};
-use super::road::{is_told, may_type};
-use super::{COMES_WITHIN, HOOK, HookPresence, Observed};
-use crate::engine::{Carried, Mouth, Said};
+use super::keys::{Decided, Leaves, NotTyped, Standing, look_at, type_answer};
+use super::road::{describe, is_told, may_type};
+use super::{COMES_WITHIN, HOOK, HookPresence, Observed, is_alive};
+use crate::engine::{Carried, DeliveryTarget, Said, now};
 
 /// Between two looks whether a hook has come.
 const LOOK: Duration = Duration::from_millis(100);
 /// How long after an answer in the terminal its transcript is read at the latest, where inotify works.
 const HEARD_WITHIN: Duration = Duration::from_secs(3);
+/// How long a terminal that has not reacted to the deciding key is followed, and how often it is looked at.
+const FOLLOWED: Duration = Duration::from_secs(3600);
+const FOLLOWED_EVERY: Duration = Duration::from_secs(2);
 const NO_HOOK: &str = "no hook waits in that terminal";
 /// What a person does whose answer is refused here.
 const ELSEWHERE: &str = "answer it in its terminal, or here again when its dialog can be typed into";
@@ -50,24 +53,97 @@ impl HookMouth {
 
     /// Nothing was decided in the dialog: the question is opened again, unless a hook has the decision and may still print it.
     fn undecided(&self, why: &str, delivery: &ClaimedDelivery) -> Said {
-        let id = &delivery.question.id;
-        match self.observed.memory().hooks.get(id).is_some_and(|presence| presence.was_told) {
+        match self.was_told(&delivery.question.id) {
             true => unknown(why),
-            false => Said::Undecided(format!("{why}.\nThe question is open again: {ELSEWHERE}")),
+            false => Said::Undecided(open_again(why)),
         }
     }
 
-    /// Waits for the transcript to tell that the terminal answered, for a moment.
-    async fn hears_of(&self, id: &QuestionId) -> Result<(), StoreError> {
+    fn was_told(&self, id: &QuestionId) -> bool {
+        self.observed.memory().hooks.get(id).is_some_and(|presence| presence.was_told)
+    }
+
+    /// Waits for the transcript to tell that the terminal answered, for a moment; whether it did.
+    async fn hears_of(&self, id: &QuestionId) -> Result<bool, StoreError> {
         let until = Instant::now() + HEARD_WITHIN;
         while Instant::now() < until {
-            let record = self.store.question(id).await?;
-            if !record.is_some_and(|record| record.question.is_being_delivered()) {
-                break;
+            if !self.awaits_evidence(id).await? {
+                return Ok(true);
             }
             tokio::time::sleep(LOOK).await;
         }
+        Ok(false)
+    }
+
+    /// Whether it is not known yet what the agent went on with.
+    async fn awaits_evidence(&self, id: &QuestionId) -> Result<bool, StoreError> {
+        let record = self.store.question(id).await?;
+        let delivery = record.and_then(|record| record.question.delivery);
+        Ok(delivery.is_some_and(|delivery| delivery.awaits_evidence()))
+    }
+
+    /// The deciding key was pressed: what came of it is told by the transcript, or by the dialog if it stands on.
+    async fn after_the_key(
+        &self,
+        decided: Decided,
+        session: &Session,
+        delivery: &ClaimedDelivery,
+    ) -> Result<Said, StoreError> {
+        let until = Instant::now() + HEARD_WITHIN;
+        while Instant::now() < until {
+            // A dialog that was hidden when the key came may not have got it.
+            if !self.awaits_evidence(&delivery.question.id).await? {
+                return Ok(Said::Written);
+            }
+            if let Standing::Gone = decided.look().await {
+                return Ok(Said::Written);
+            }
+        }
+        let error = decided.probe().await;
+        if error.leaves == Leaves::Open {
+            return Ok(self.undecided(&not_typed(&error), delivery));
+        }
+        let (observed, store) = (Arc::clone(&self.observed), Arc::clone(&self.store));
+        let followed = Self { observed, store };
+        let (session, id) = (session.clone(), delivery.question.id.clone());
+        tokio::spawn(async move {
+            if let Err(error) = followed.follow(decided, &session, &id).await {
+                tracing::error!(%error, question = %id, "cannot note what became of an answer that was typed");
+            }
+        });
+        Ok(unknown(&not_typed(&error)))
+    }
+
+    /// Follows a terminal that has not reacted to the deciding key: if it does later and its dialog stands on, the question is opened
+    /// again. What the transcript tells comes first.
+    async fn follow(&self, decided: Decided, session: &Session, id: &QuestionId) -> Result<(), StoreError> {
+        let until = Instant::now() + FOLLOWED;
+        let text = loop {
+            tokio::time::sleep(FOLLOWED_EVERY).await;
+            if Instant::now() >= until || !self.awaits_evidence(id).await? {
+                return Ok(());
+            }
+            if let Standing::Changed(text) = decided.look().await {
+                break text;
+            }
+        };
+        let _keyboard = self.observed.take_keyboard(&session.id);
+        let error = decided.not_taken(text).await;
+        if !self.hears_of(id).await? && !self.was_told(id) {
+            let undecided = DeliveryInput::Undecided { detail: open_again(&not_typed(&error)) };
+            self.store.step(id, undecided, now()).await?;
+        }
         Ok(())
+    }
+
+    /// The session of a question, with the process that asked it: two may hold one conversation, and each has a dialog of its own.
+    async fn asked_from(&self, question: &Question) -> Result<Option<Session>, StoreError> {
+        let session = match &question.ask.session_id {
+            Some(id) => self.store.session(id).await?,
+            None => None,
+        };
+        let asker = self.observed.asker(&question.id).filter(|asker| is_alive(asker.pid, asker.started));
+        Ok(session.map(|session| Session { pid: asker.map(|asker| asker.pid).or(session.pid), ..session }))
     }
 
     /// Looks, before an answer is accepted, whether it could be typed now; why not, for a person. Nothing is pressed.
@@ -78,11 +154,7 @@ impl HookMouth {
         surface: Surface,
         is_hooked: bool,
     ) -> Result<Result<(), String>, StoreError> {
-        let session = match &question.ask.session_id {
-            Some(id) => self.store.session(id).await?,
-            None => None,
-        };
-        let Some(session) = session else { return Ok(Err(NO_HOOK.to_owned())) };
+        let Some(session) = self.asked_from(question).await? else { return Ok(Err(NO_HOOK.to_owned())) };
         if !self.observed.can_type(&session).await {
             return Ok(Err(format!("{NO_HOOK}, and it does not run in tmux, so nothing can be typed there")));
         }
@@ -101,8 +173,12 @@ impl HookMouth {
                 return Ok(Err(format!("{NO_HOOK}, so an answer is typed into its dialog, and {why}")));
             }
         };
-        if self.observed.memory().typing.contains(&session.id) {
-            return Ok(Err(format!("{NO_HOOK}, and another answer is being typed there at this moment")));
+        let until = Instant::now() + COMES_WITHIN;
+        while self.observed.memory().typing.contains(&session.id) {
+            if Instant::now() >= until {
+                return Ok(Err(format!("{NO_HOOK}, and another answer is being typed there at this moment")));
+            }
+            tokio::time::sleep(LOOK).await;
         }
         let seen = look_at(&session, goal).await;
         Ok(seen.map_err(|error| format!("{NO_HOOK}, and it cannot be typed there: {}", error.detail())))
@@ -111,10 +187,7 @@ impl HookMouth {
     /// Types the answer where that is allowed and can be done.
     async fn type_it(&self, delivery: &ClaimedDelivery) -> Result<Said, StoreError> {
         let question = &delivery.question;
-        let session = match &question.ask.session_id {
-            Some(id) => self.store.session(id).await?,
-            None => None,
-        };
+        let session = self.asked_from(question).await?;
         let is_hooked = self.store.is_sighted(&question.id, HOOK).await?;
         let Some(session) = session.filter(|session| may_type(session, is_hooked)) else {
             return Ok(self.undecided(NO_HOOK, delivery));
@@ -133,11 +206,11 @@ impl HookMouth {
             return Ok(Said::NotNow("another answer is being typed into that terminal".to_owned()));
         };
         Ok(match type_answer(&session, goal).await {
-            Ok(()) => Said::Written,
+            Ok(decided) => self.after_the_key(decided, &session, delivery).await?,
             // A hook has come after all, and brings it.
             Err(_) if !is_hooked && self.store.is_sighted(&question.id, HOOK).await? => Said::Unknown,
             Err(error) => {
-                let why = format!("{NO_HOOK}, and it was not typed there: {}", error.detail());
+                let why = not_typed(&error);
                 match error.leaves {
                     Leaves::Open => self.undecided(&why, delivery),
                     Leaves::Hidden => {
@@ -152,14 +225,14 @@ impl HookMouth {
 }
 
 #[async_trait]
-impl Mouth for HookMouth {
+impl DeliveryTarget for HookMouth {
     /// A hook prints once and ends, and the program takes one decision per call: a second copy cannot do harm. Keys are pressed only
     /// where the question is still on the screen.
     fn redeliver(&self) -> Redeliver {
         Redeliver::Safe
     }
 
-    async fn carries(
+    async fn can_carry(
         &self,
         question: &Question,
         settlement: &Settlement,
@@ -186,7 +259,7 @@ impl Mouth for HookMouth {
         }
     }
 
-    async fn speak(&self, delivery: &ClaimedDelivery) -> Said {
+    async fn deliver(&self, delivery: &ClaimedDelivery) -> Said {
         match self.observed.presence(&delivery.question) {
             // The hook's own request sees the outcome, prints it and says so; the claim ends with that word.
             HookPresence::Waits => Said::Unknown,
@@ -202,11 +275,27 @@ impl Mouth for HookMouth {
     async fn was_written(&self, _: &ClaimedDelivery) -> Option<bool> {
         None
     }
+
+    fn describes(&self) -> bool {
+        true
+    }
+
+    async fn describe(&self, questions: &mut [Question]) -> Result<(), StoreError> {
+        describe(&self.observed, &*self.store, questions).await
+    }
 }
 
 /// A notification has no room to say that an answer would be typed.
 fn only_after(session: &Session) -> String {
     format!("an answer from a notification is typed there only after `askd tmux {}`", session.id)
+}
+
+fn not_typed(error: &NotTyped) -> String {
+    format!("{NO_HOOK}, and it was not typed there: {}", error.detail())
+}
+
+fn open_again(why: &str) -> String {
+    format!("{why}.\nThe question is open again: {ELSEWHERE}")
 }
 
 /// The agent may go on with this answer: its transcript tells.

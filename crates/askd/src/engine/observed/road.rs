@@ -1,4 +1,4 @@
-//! By which road an answer would go now: for the surfaces, so that nobody is surprised by keys in a terminal.
+//! By which channel an answer would go now: for the surfaces, so that no person is surprised by keys in a terminal.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use askd_adapters::agents::claude_hook::AGENT;
 use askd_core::question::AnswerRoad;
-use askd_core::{Question, QuestionId, Right, Session, SessionId, Surface};
+use askd_core::{Question, QuestionId, Session, SessionId, Surface};
+use askd_store::{Store, StoreError};
 
 use super::keys::can_type;
 use super::{HOOK, HookPresence, Observed};
-use crate::engine::{Caller, Engine, EngineError};
 
 /// How long it is believed that a session runs in tmux, or does not: pages that list often do not look through all processes each time.
 /// Whoever types looks anew.
@@ -51,55 +51,45 @@ pub(super) fn is_told(surface: Surface) -> bool {
     surface != Surface::Notification
 }
 
-impl Engine {
-    /// Fills in the roads of open questions that came from terminals. Nothing is read for those whose hook waits.
-    pub(in crate::engine) async fn with_roads(&self, questions: &mut [Question]) -> Result<(), EngineError> {
-        let observed = &self.inner.observed;
-        let Some(source) = observed.memory().source.clone() else { return Ok(()) };
-        let mut rest = Vec::new();
-        for question in questions.iter_mut().filter(|it| it.is_open() && it.ask.agent == AGENT) {
-            question.agent_times_out_at = observed.memory().times_out.get(&question.id).copied();
-            match observed.presence(question) {
-                HookPresence::Waits => question.road = Some(AnswerRoad::Hook),
-                HookPresence::Expected | HookPresence::Gone => rest.push(question),
+/// Fills in the channels of open questions that came from terminals. Nothing is read for those whose hook waits.
+pub(super) async fn describe(
+    observed: &Observed,
+    store: &dyn Store,
+    questions: &mut [Question],
+) -> Result<(), StoreError> {
+    let Some(source) = observed.memory().source.clone() else { return Ok(()) };
+    let mut rest = Vec::new();
+    for question in questions.iter_mut().filter(|it| it.is_open() && it.ask.agent == AGENT) {
+        question.agent_times_out_at = observed.memory().times_out.get(&question.id).copied();
+        match observed.presence(question) {
+            HookPresence::Waits => question.road = Some(AnswerRoad::Hook),
+            HookPresence::Expected | HookPresence::Gone => rest.push(question),
+        }
+    }
+    if rest.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<QuestionId> = rest.iter().map(|question| question.id.clone()).collect();
+    let hooked = store.sighted(&ids, HOOK).await?;
+    let mut sessions: HashMap<SessionId, Option<Session>> = HashMap::new();
+    for question in rest {
+        let Some(id) = question.ask.session_id.clone() else { continue };
+        let session = match sessions.entry(id) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                let session = store.session(place.key()).await?;
+                place.insert(session.filter(|session| session.source_id == source))
             }
-        }
-        if rest.is_empty() {
-            return Ok(());
-        }
-        let ids: Vec<QuestionId> = rest.iter().map(|question| question.id.clone()).collect();
-        let hooked = self.store().sighted(&ids, HOOK).await?;
-        let mut sessions: HashMap<SessionId, Option<Session>> = HashMap::new();
-        for question in rest {
-            let Some(id) = question.ask.session_id.clone() else { continue };
-            let session = match sessions.entry(id) {
-                Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(place) => {
-                    let session = self.store().session(place.key()).await?;
-                    place.insert(session.filter(|session| session.source_id == source))
-                }
-            };
-            let Some(session) = session else { continue };
-            let is_hooked = hooked.contains(&question.id);
-            question.road = Some(if observed.has_hook(question, is_hooked) {
-                AnswerRoad::Hook
-            } else if may_type(session, is_hooked) && observed.can_type(session).await {
-                AnswerRoad::Keys
-            } else {
-                AnswerRoad::Terminal
-            });
-        }
-        Ok(())
+        };
+        let Some(session) = session else { continue };
+        let is_hooked = hooked.contains(&question.id);
+        question.road = Some(if observed.has_hook(question, is_hooked) {
+            AnswerRoad::Hook
+        } else if may_type(session, is_hooked) && observed.can_type(session).await {
+            AnswerRoad::Keys
+        } else {
+            AnswerRoad::Terminal
+        });
     }
-
-    /// Lets answers be typed into the terminal of a session where its hook is gone, or no longer.
-    pub async fn set_tmux(
-        &self,
-        caller: &Caller,
-        id: &SessionId,
-        tmux: bool,
-    ) -> Result<Session, EngineError> {
-        caller.needs(Right::Manage)?;
-        self.store().set_tmux(id, tmux).await?.ok_or(EngineError::NotFound("session"))
-    }
+    Ok(())
 }

@@ -48,6 +48,12 @@ impl Engine {
                 observed.asked_by(&question.id, Some(pid), false);
             }
             observed.look_after(pid);
+            // While no hub looked it may have gone on with another conversation.
+            let living = self.registered().await;
+            let other = living.iter().find(|entry| entry.pid == pid && entry.session_id != session.native_id);
+            if let Some(entry) = other {
+                self.left_for_another(&session.native_id, entry, &living).await?;
+            }
             return Ok(());
         }
         if Path::new("/proc/self").exists() {
@@ -65,7 +71,7 @@ impl Engine {
         }
         match registry::holder(&lists.concat(), &session.native_id) {
             Some(holder) => {
-                self.see_session(SessionSeen { pid: Some(holder.pid), ..seen_again(session) }).await?;
+                self.sessions.see(SessionSeen { pid: Some(holder.pid), ..seen_again(session) }).await?;
                 observed.look_after(holder.pid);
             }
             None => {
@@ -73,7 +79,7 @@ impl Engine {
                 let open: Vec<QuestionId> =
                     self.unfinished(session).await?.into_iter().map(|question| question.id).collect();
                 if self.store().sighted(&open, HOOK).await?.is_empty() {
-                    self.end_session(&session.id, self.exited(session)).await?;
+                    self.sessions.end(&session.id, self.exited(session)).await?;
                 }
             }
         }
@@ -101,14 +107,12 @@ impl Engine {
                     label: "Claude Code in terminals of this machine".to_owned(),
                     settings: "{}".to_owned(),
                 };
-                self.add_source(new).await?.id
+                self.sources.add(new).await?.id
             }
         };
-        self.source_state(&id, SourceState::Connected, None).await?;
-        self.connect_mouth(
-            id.clone(),
-            Arc::new(HookMouth::new(self.inner.observed.clone(), self.store().clone())),
-        );
+        self.sources.set_state(&id, SourceState::Connected, None).await?;
+        self.targets
+            .connect(id.clone(), Arc::new(HookMouth::new(self.inner.observed.clone(), self.store().clone())));
         self.inner.observed.memory().source = Some(id.clone());
         place.source = Some(id.clone());
         Ok(id)
@@ -133,7 +137,7 @@ impl Engine {
             managed: false,
             at: now(),
         };
-        let session = self.see_session(seen).await?;
+        let session = self.sessions.see(seen).await?;
         if let Some(pid) = conversation.pid {
             self.inner.observed.look_after(pid);
         }

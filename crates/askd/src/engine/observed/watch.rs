@@ -46,7 +46,7 @@ impl Engine {
     pub fn observe(&self, config: Option<PathBuf>) {
         // What is there is noted before this returns: whatever comes afterwards is news.
         let watch = Watch::new(self.clone(), config);
-        self.spawn(|_| watch.run());
+        self.tasks.spawn(watch.run());
     }
 }
 
@@ -234,7 +234,7 @@ impl Watch {
         let trouble = self.trouble.clone().map(|why| {
             format!("its transcripts are looked at once a second instead of watched, because {why}")
         });
-        match self.engine.source_state(&source, SourceState::Connected, trouble).await {
+        match self.engine.sources.set_state(&source, SourceState::Connected, trouble).await {
             Ok(()) => self.told_trouble = self.trouble.clone(),
             Err(error) => tracing::error!(%error, "cannot note how well Claude Code's transcripts are heard"),
         }
@@ -294,12 +294,15 @@ impl Watch {
         session: String,
         cwd: Option<String>,
         living: Option<&[Registered]>,
+        is_by_program: bool,
     ) -> Result<Option<Conversation>, EngineError> {
         let known = self.engine.known_as(&session).await?;
         let holder = registry::holder(living.unwrap_or_default(), &session);
         // A version without the list has no processes to look for.
         let may_live = holder.is_some() || (!known.was_managed && (known.is_live || living.is_none()));
-        if known.managed || !may_live {
+        // A terminal may take up a conversation while askd's own agent holds it: what the terminal writes comes by no other channel.
+        let is_of_terminal = holder.is_some() && !is_by_program;
+        if (known.managed && !is_of_terminal) || !may_live {
             return Ok(None);
         }
         let cwd = cwd.or_else(|| holder.and_then(|registered| registered.cwd.clone()));
@@ -313,10 +316,12 @@ impl Watch {
         entry: Entry,
         living: Option<&[Registered]>,
     ) -> Result<(), EngineError> {
-        let Entry::Asked { tool, call_id, message_id, input, session, cwd, excerpt } = entry else {
+        let Entry::Asked { tool, call_id, message_id, input, session, cwd, excerpt, is_by_program } = entry
+        else {
             return Ok(());
         };
-        let Some(mut conversation) = self.conversation(session, cwd.clone(), living).await? else {
+        let Some(mut conversation) = self.conversation(session, cwd.clone(), living, is_by_program).await?
+        else {
             return Ok(());
         };
         conversation.times_out = times_out(config_of(path), conversation.pid);
@@ -336,13 +341,14 @@ impl Watch {
         living: Option<&[Registered]>,
         is_old: bool,
     ) -> Result<(), EngineError> {
-        let Entry::Ended { tool, call_id, session, input, is_error, told, result } = entry else {
+        let Entry::Ended { tool, call_id, session, input, is_error, told, result, is_by_program } = entry
+        else {
             return Ok(());
         };
         let went = Went { is_error, result: result.as_ref(), told: told.as_deref() };
         let conversation = match is_old {
             true => None,
-            false => self.conversation(session.clone(), None, living).await?,
+            false => self.conversation(session.clone(), None, living, is_by_program).await?,
         };
         match conversation {
             Some(conversation) => self.engine.call_ended(&conversation, &call_id, tool, &input, went).await,

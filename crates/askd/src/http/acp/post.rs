@@ -9,12 +9,12 @@ use serde_json::value::RawValue;
 use askd_adapters::splice;
 use askd_adapters::transport::jsonrpc::{Defect, Message};
 
-use crate::engine::{Caller, ClientCall, EngineError};
+use crate::engine::{Access, Caller, ClientCall, EngineError};
 use crate::http::extract::{Names, Query, json_text};
 use crate::http::limits::MAX_ACP_BODY_BYTES;
 use crate::http::problem::{Code, Problem};
 use crate::http::state::AppState;
-use crate::http::wait::answer_when_ready;
+use crate::http::wait::{Waits, answer_when_ready};
 
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -31,6 +31,8 @@ pub(super) struct PostQuery {
     responses((status = 200, content_type = "application/json", body = String), (status = 202)))]
 pub(super) async fn post(
     State(state): State<AppState>,
+    State(access): State<Access>,
+    State(waits): State<Waits>,
     caller: Caller,
     Names(server): Names<String>,
     Query(query): Query<PostQuery>,
@@ -48,15 +50,14 @@ pub(super) async fn post(
             let name = server;
             let server = engine.acp_server(&caller, &name, query.agent.as_deref(), &method).await?;
             let session = params.as_deref().and_then(session_of);
-            let too_many = || Problem::new(Code::TooManyWaits, "ask again a little later");
-            let turn = state.waits.clone().try_acquire_owned().map_err(|_| too_many())?;
+            let turn = waits.take_place("ask again a little later")?;
             let call = ClientCall { client: caller.token.id.clone(), method, session };
             let response = engine.acp_request(&server, body, call).await?;
             drop(server);
             let engine = engine.clone();
             Ok(answer_when_ready(StatusCode::OK, async move {
                 let _turn = turn;
-                let stop = engine.stopping();
+                let stop = waits.stopping();
                 let text = tokio::select! {
                     text = response => text.ok(),
                     () = stop.cancelled() => None,
@@ -70,7 +71,7 @@ pub(super) async fn post(
                     // Nobody took the request: the agent was gone already.
                     None => return Err(engine.no_server(&name).await.into()),
                 };
-                if !engine.still_knows(&caller) {
+                if !access.still_valid(&caller) {
                     return Err(EngineError::Revoked.into());
                 }
                 RawValue::from_string(text).map_err(|error| Problem::new(Code::Internal, error.to_string()))

@@ -5,15 +5,16 @@ use axum::extract::State;
 use axum::response::Response;
 use bytes::Bytes;
 use http::HeaderMap;
+use tokio_util::sync::CancellationToken;
 
 use askd_store::{Piece, TranscriptPage};
 
-use crate::engine::{AcpStream, Caller, Engine, acp_event};
+use crate::engine::{AcpStream, Caller, Transcripts, acp_event};
 use crate::http::extract::Names;
 use crate::http::limits::KEEP_ALIVE;
 use crate::http::problem::Problem;
 use crate::http::state::AppState;
-use crate::http::stream::{HEARTBEAT, Reader, last_event_id, respond, take_place, trimmed};
+use crate::http::stream::{HEARTBEAT, Reader, Streams, last_event_id, respond, trimmed};
 
 /// The agent's messages to its clients, live. `id:` counts within the server; the stream begins at the beginning, or after
 /// `Last-Event-ID`.
@@ -23,34 +24,36 @@ use crate::http::stream::{HEARTBEAT, Reader, last_event_id, respond, take_place,
     responses((status = 200, content_type = "text/event-stream", body = String)))]
 pub(super) async fn stream(
     State(state): State<AppState>,
+    State(transcripts): State<Transcripts>,
+    State(streams): State<Streams>,
     caller: Caller,
     Names(server): Names<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let stream = state.engine.acp_stream(&caller, &server).await?;
     let cursor = last_event_id(&headers)?.unwrap_or(0);
-    let newest = state.engine.store().entries_after(&stream.transcript, None, cursor).await?.newest;
+    let newest = transcripts.page(&stream.transcript, cursor).await?.newest;
     if cursor > newest {
         let message = format!("{cursor} is beyond the newest event, {newest}");
         return Err(Problem::field("Last-Event-ID", "beyond_newest", message));
     }
-    let place = take_place(&state, &caller)?;
-    let reader = AcpReader { engine: state.engine, stream, cursor };
+    let place = streams.take_place(&caller)?;
+    let reader = AcpReader { transcripts, stop: streams.stopping(), stream, cursor };
     Ok(respond(place, None, reader))
 }
 
 struct AcpReader {
-    engine: Engine,
+    transcripts: Transcripts,
+    stop: CancellationToken,
     stream: AcpStream,
     cursor: u64,
 }
 
 impl Reader for AcpReader {
     async fn next(&mut self) -> Option<Bytes> {
-        let stop = self.engine.stopping();
         loop {
             self.stream.news.borrow_and_update();
-            let page = self.engine.store().entries_after(&self.stream.transcript, None, self.cursor).await;
+            let page = self.transcripts.page(&self.stream.transcript, self.cursor).await;
             let page = match page {
                 Ok(page) => page,
                 Err(error) => {
@@ -68,7 +71,7 @@ impl Reader for AcpReader {
                 // The agent is gone: once more, for its last words.
                 _ = over.changed() => self.stream.over = None,
                 () = tokio::time::sleep(KEEP_ALIVE) => return Some(HEARTBEAT),
-                () = stop.cancelled() => return None,
+                () = self.stop.cancelled() => return None,
             }
         }
     }

@@ -11,30 +11,35 @@ use serde_json::{Value, json};
 use askd_core::{Event, EventType, Question, Right};
 use askd_store::LoggedEvent;
 
-use super::super::state::AppState;
-use super::super::stream::{LogFollower, LogNews, Reader, respond, take_place};
+use super::super::stream::{LogFrames, LogStream, Reader, Streams, respond};
 use super::auth::Client;
 use super::scope::Scope;
 use super::wire;
+use crate::engine::EventLog;
 
-pub async fn of_directory(state: State<AppState>, client: Client, scope: Scope) -> Response {
-    open(state, client, scope, false)
+pub async fn of_directory(
+    State(log): State<EventLog>,
+    State(streams): State<Streams>,
+    client: Client,
+    scope: Scope,
+) -> Response {
+    open(&log, &streams, client, scope, false)
 }
 
-pub async fn of_all(state: State<AppState>, client: Client) -> Response {
-    open(state, client, Scope::all(), true)
+pub async fn of_all(State(log): State<EventLog>, State(streams): State<Streams>, client: Client) -> Response {
+    open(&log, &streams, client, Scope::all(), true)
 }
 
-fn open(State(state): State<AppState>, Client(caller): Client, scope: Scope, global: bool) -> Response {
+fn open(log: &EventLog, streams: &Streams, Client(caller): Client, scope: Scope, global: bool) -> Response {
     if caller.needs(Right::Read).is_err() {
         return StatusCode::FORBIDDEN.into_response();
     }
-    let Ok(place) = take_place(&state, &caller) else {
+    let Ok(place) = streams.take_place(&caller) else {
         return StatusCode::TOO_MANY_REQUESTS.into_response();
     };
     // From now on: what is deleted before is not asked for.
-    let newest = state.engine.store().newest();
-    let log = LogFollower::new(&state.engine, newest, newest);
+    let newest = log.newest();
+    let log = LogStream::new(log, newest, newest);
     let reader = ScopeReader { log, view: View { scope, global }, beats: 0 };
     let hello = reader.bare("server.connected");
     let mut response = respond(place, Some(hello), reader);
@@ -45,7 +50,7 @@ fn open(State(state): State<AppState>, Client(caller): Client, scope: Scope, glo
 }
 
 struct ScopeReader {
-    log: LogFollower,
+    log: LogStream,
     view: View,
     beats: u64,
 }
@@ -64,10 +69,10 @@ impl Reader for ScopeReader {
             Bytes::from(told.map(|event| view.frames(&event.json)).collect::<String>())
         };
         match self.log.next(frames).await? {
-            LogNews::Bytes(bytes) => Some(bytes),
+            LogFrames::Bytes(bytes) => Some(bytes),
             // OpenCode's stream has no word for it: its clients list anew when they connect again.
-            LogNews::Trimmed { .. } => None,
-            LogNews::Quiet => {
+            LogFrames::Trimmed { .. } => None,
+            LogFrames::Quiet => {
                 self.beats += 1;
                 Some(self.bare("server.heartbeat"))
             }
@@ -78,7 +83,7 @@ impl Reader for ScopeReader {
 impl ScopeReader {
     /// An event about no folder.
     fn bare(&self, kind: &str) -> Bytes {
-        let id = format!("evt_{:012x}h{:x}", self.log.cursor, self.beats);
+        let id = format!("evt_{:012x}h{:x}", self.log.cursor(), self.beats);
         let event = json!({ "id": id, "type": kind, "properties": {} });
         let event = if self.view.global { json!({ "payload": event }) } else { event };
         Bytes::from(format!("data: {event}\n\n"))

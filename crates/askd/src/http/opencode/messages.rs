@@ -11,21 +11,21 @@ use askd_core::{Question, SessionId};
 use askd_store::{Order, QuestionFilter};
 
 use super::super::limits::MAX_LIST;
-use super::super::state::AppState;
 use super::auth::Client;
 use super::questions::failed;
 use super::wire;
-use crate::engine::{Caller, EngineError};
+use crate::engine::{Caller, EngineError, Questions, Sessions};
 
 /// Questions of a session that are shown, the newest: these clients know no pages.
 const MAX_ASKED: usize = 1000;
 
 pub async fn list(
-    State(state): State<AppState>,
+    State(sessions): State<Sessions>,
+    State(questions): State<Questions>,
     Client(caller): Client,
     Path(session): Path<String>,
 ) -> Response {
-    match of_session(&state, &caller, &session).await {
+    match of_session(&sessions, &questions, &caller, &session).await {
         Ok(Some(messages)) => Json(messages).into_response(),
         Ok(None) => missing("Session", &session),
         Err(error) => *failed(&error, ""),
@@ -33,11 +33,12 @@ pub async fn list(
 }
 
 pub async fn one(
-    State(state): State<AppState>,
+    State(sessions): State<Sessions>,
+    State(questions): State<Questions>,
     Client(caller): Client,
     Path((session, message)): Path<(String, String)>,
 ) -> Response {
-    match of_session(&state, &caller, &session).await {
+    match of_session(&sessions, &questions, &caller, &session).await {
         Ok(Some(messages)) => match messages.into_iter().find(|each| each["info"]["id"] == message) {
             Some(found) => Json(found).into_response(),
             None => missing("Message", &message),
@@ -53,16 +54,17 @@ fn missing(noun: &str, id: &str) -> Response {
 
 /// One message for each that asked, oldest first; none where there is no such session.
 async fn of_session(
-    state: &AppState,
+    sessions: &Sessions,
+    questions: &Questions,
     caller: &Caller,
     session: &str,
 ) -> Result<Option<Vec<Value>>, EngineError> {
     let Ok(id) = session.parse::<SessionId>() else { return Ok(None) };
-    match state.engine.get_session(caller, &id).await {
+    match sessions.get(caller, &id).await {
         Err(EngineError::NotFound(_)) => return Ok(None),
         known => drop(known?),
     }
-    let asked = asked(state, caller, &id).await?;
+    let asked = asked(questions, caller, &id).await?;
     let mut messages: Vec<Value> = Vec::new();
     for question in asked.iter().rev() {
         let (info, part) = wire::message(question);
@@ -79,11 +81,15 @@ async fn of_session(
 }
 
 /// The newest first.
-async fn asked(state: &AppState, caller: &Caller, session: &SessionId) -> Result<Vec<Question>, EngineError> {
+async fn asked(
+    questions: &Questions,
+    caller: &Caller,
+    session: &SessionId,
+) -> Result<Vec<Question>, EngineError> {
     let (mut asked, mut before) = (Vec::new(), None);
     loop {
         let filter = QuestionFilter { session: Some(session.clone()), ..QuestionFilter::default() };
-        let page = state.engine.list(caller, filter, Order::Desc, before, MAX_LIST).await?;
+        let page = questions.list(caller, filter, Order::Desc, before, MAX_LIST).await?;
         asked.extend(page.questions);
         before = page.next;
         if before.is_none() || asked.len() >= MAX_ASKED {

@@ -12,11 +12,10 @@ use askd_core::{Question, QuestionId, Reading, RejectMode, Right, Status};
 use askd_store::{Order, QuestionFilter};
 
 use super::super::limits::{MAX_BODY_BYTES, MAX_LIST};
-use super::super::state::AppState;
 use super::auth::Client;
 use super::scope::Scope;
 use super::wire;
-use crate::engine::{Caller, EngineError};
+use crate::engine::{Caller, EngineError, Questions};
 
 /// Open questions in one list; these clients know no pages.
 const MAX_LISTED: usize = 10_000;
@@ -53,19 +52,19 @@ pub async fn health() -> Response {
     Json(json!({ "healthy": true, "version": env!("CARGO_PKG_VERSION") })).into_response()
 }
 
-pub async fn list(State(state): State<AppState>, Client(caller): Client, scope: Scope) -> Response {
-    match open(&state, &caller, &scope).await {
+pub async fn list(State(questions): State<Questions>, Client(caller): Client, scope: Scope) -> Response {
+    match open(&questions, &caller, &scope).await {
         Ok(list) => Json(list).into_response(),
         Err(error) => *failed(&error, ""),
     }
 }
 
-async fn open(state: &AppState, caller: &Caller, scope: &Scope) -> Result<Vec<Value>, EngineError> {
+async fn open(questions: &Questions, caller: &Caller, scope: &Scope) -> Result<Vec<Value>, EngineError> {
     let mut listed = Vec::new();
     let mut after = None;
     loop {
         let filter = QuestionFilter { status: Some(Status::Requested), ..QuestionFilter::default() };
-        let page = state.engine.list(caller, filter, Order::Asc, after, MAX_LIST).await?;
+        let page = questions.list(caller, filter, Order::Asc, after, MAX_LIST).await?;
         listed.extend(page.questions.iter().filter(|question| scope.has(question)).map(wire::request));
         after = page.next;
         if after.is_none() || listed.len() >= MAX_LISTED {
@@ -75,33 +74,33 @@ async fn open(state: &AppState, caller: &Caller, scope: &Scope) -> Result<Vec<Va
 }
 
 /// The open question that is meant.
-async fn meant(state: &AppState, caller: &Caller, scope: &Scope, id: &str) -> Result<Question, Refusal> {
+async fn meant(questions: &Questions, caller: &Caller, scope: &Scope, id: &str) -> Result<Question, Refusal> {
     if !id.starts_with("que") {
         let message = format!("Expected a string starting with \"que\", got {id:?}\n  at [\"requestID\"]");
         return Err(refuse(StatusCode::BAD_REQUEST, wire::bad_request(&message, "Params")));
     }
     caller.needs(Right::Answer).map_err(|error| failed(&error, id))?;
     let parsed: QuestionId = id.parse().map_err(|_| not_found(id))?;
-    let question = state.engine.question(caller, &parsed).await.map_err(|error| failed(&error, id))?;
+    let question = questions.question(caller, &parsed).await.map_err(|error| failed(&error, id))?;
     if question.is_open() && scope.has(&question) { Ok(question) } else { Err(not_found(id)) }
 }
 
 pub async fn reply(
-    State(state): State<AppState>,
+    State(questions): State<Questions>,
     Client(caller): Client,
     scope: Scope,
     Path(id): Path<String>,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    match try_reply(&state, &caller, &scope, &id, &headers, body).await {
+    match try_reply(&questions, &caller, &scope, &id, &headers, body).await {
         Ok(()) => Json(true).into_response(),
         Err(refusal) => *refusal,
     }
 }
 
 async fn try_reply(
-    state: &AppState,
+    questions: &Questions,
     caller: &Caller,
     scope: &Scope,
     id: &str,
@@ -109,13 +108,13 @@ async fn try_reply(
     body: Body,
 ) -> Result<(), Refusal> {
     let mut answers = read_answers(headers, body).await?;
-    let question = meant(state, caller, scope, id).await?;
+    let question = meant(questions, caller, scope, id).await?;
     // The real server reads a missing answer as none.
     if answers.len() < question.ask.questions.len() {
         answers.resize(question.ask.questions.len(), Vec::new());
     }
     let reply = Reply { reading: Reading::LabelsFirst, ..Reply::of(answers) };
-    state.engine.reply(caller, &question.id, reply, None).await.map_err(|error| failed(&error, id))?;
+    questions.reply(caller, &question.id, reply, None).await.map_err(|error| failed(&error, id))?;
     Ok(())
 }
 
@@ -141,18 +140,18 @@ async fn read_answers(headers: &HeaderMap, body: Body) -> Result<Vec<Vec<String>
 
 /// To an OpenCode client a rejection stops the turn, so that is what it does wherever the agent can tell.
 pub async fn reject(
-    State(state): State<AppState>,
+    State(questions): State<Questions>,
     Client(caller): Client,
     scope: Scope,
     Path(id): Path<String>,
 ) -> Response {
-    let question = match meant(&state, &caller, &scope, &id).await {
+    let question = match meant(&questions, &caller, &scope, &id).await {
         Ok(question) => question,
         Err(refusal) => return *refusal,
     };
     let mode = question.ask.reject_modes.contains(&RejectMode::Interrupt).then_some(RejectMode::Interrupt);
     let rejection = Rejection { mode, reason: None };
-    match state.engine.reject(&caller, &question.id, rejection, None).await {
+    match questions.reject(&caller, &question.id, rejection, None).await {
         Ok(_) => Json(true).into_response(),
         Err(error) => *failed(&error, &id),
     }

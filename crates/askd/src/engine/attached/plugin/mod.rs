@@ -21,14 +21,12 @@ use askd_store::SourceRecord;
 use super::attendant::Attendant;
 use super::link::Link;
 use crate::engine::observed::is_alive;
-use crate::engine::questions::Caller;
-use crate::engine::{Engine, EngineError, NewSource};
+use crate::engine::sources::PLUGIN;
+use crate::engine::{Caller, Engine, EngineError, NewSource};
 pub use messages::{PluginCall, PluginHello, PluginMessage, PluginMessages, PluginReply};
 pub use wire::PluginStream;
 use wire::PluginWire;
 
-/// The kind of these sources, and the road of their questions.
-pub(super) const KIND: &str = "plugin";
 /// Plugins that are known at one time, also those that are away: far more than one person has terminals.
 const MAX_PLUGINS: usize = 1024;
 /// How often the process of a plugin that is away is looked at.
@@ -84,7 +82,7 @@ impl Engine {
             let plugged = engine.known_plugin(&agent, hello).await?;
             let connected = plugged.wire.connect().await;
             let (stream, number, ended) = connected.ok_or(EngineError::NotFound("source of this plugin"))?;
-            engine.spawn(move |engine| async move { engine.see_out(plugged, number, ended).await });
+            engine.tasks.spawn(engine.clone().see_out(plugged, number, ended));
             Ok(stream)
         });
         linking.await.unwrap_or(Err(EngineError::NotFound("source of this plugin")))
@@ -106,24 +104,24 @@ impl Engine {
     }
 
     async fn plug_in(&self, agent: &str, hello: PluginHello) -> Result<Plugged, EngineError> {
-        let adapter = self.inner.managed.settings.registry.get(agent);
+        let adapter = self.agents.registry().get(agent);
         let adapter = adapter.filter(|adapter| adapter.server().is_some());
         let adapter = adapter.ok_or(EngineError::NotFound("agent with plugins"))?;
         let codec = adapter.conversation().map_err(|_| EngineError::NotFound("agent with plugins"))?;
         let PluginHello { link, pid, directory } = hello;
         let new = NewSource {
-            kind: KIND.to_owned(),
+            kind: PLUGIN.to_owned(),
             agent: agent.to_owned(),
             label: format!("{} in {directory}, process {pid}", adapter.descriptor().title),
             settings: String::new(),
         };
         let settings = Settings { link, directory, process: Process::seen(pid) };
         let new = NewSource { settings: serde_json::to_string(&settings).unwrap_or_default(), ..new };
-        let source = self.add_source(new).await?;
+        let source = self.sources.add(new).await?;
         let wire = Arc::new(PluginWire::new());
         let redeliver = adapter.descriptor().redeliver;
         let id = source.id.clone();
-        let stop = self.inner.stop.child_token();
+        let stop = self.tasks.stopping().child_token();
         let link = Link::over(wire.clone(), stop.clone());
         let attendant = Attendant::new(self.clone(), source, codec, redeliver, link);
         let (start, cwd) = (Start::Observed, settings.directory.clone());
@@ -156,7 +154,7 @@ impl Engine {
     }
 
     async fn plug_out(&self, plugged: &Plugged, cause: Cause) -> Result<(), EngineError> {
-        self.end_source(&plugged.source, cause).await?;
+        self.sources.end(&plugged.source, cause).await?;
         self.inner.attached.plugins().remove(&plugged.settings.link);
         Ok(())
     }
@@ -196,15 +194,17 @@ impl Engine {
     /// Expects a plugin of an earlier hub, if its process lives.
     pub(super) async fn resume_plugin(&self, record: &SourceRecord) -> Result<(), String> {
         let settings: Settings = serde_json::from_str(&record.settings).map_err(|error| error.to_string())?;
-        let away = self.source_state(&record.source.id, SourceState::Lost, Some(wire::AWAY.to_owned())).await;
+        let away =
+            self.sources.set_state(&record.source.id, SourceState::Lost, Some(wire::AWAY.to_owned())).await;
         away.map_err(|error| error.to_string())?;
         let wire = Arc::new(PluginWire::new());
-        let stop = self.inner.stop.child_token();
+        let stop = self.tasks.stopping().child_token();
         let link = Link::over(wire.clone(), stop.clone());
         self.take_up(record, link, settings.directory.clone(), stop).await?;
         let plugged = Arc::new(Plugged { source: record.source.id.clone(), settings, wire });
         self.inner.attached.plugins().insert(plugged.settings.link.clone(), Arc::clone(&plugged));
-        self.spawn(move |engine| async move { engine.until_gone(plugged, 0).await });
+        let engine = self.clone();
+        self.tasks.spawn(async move { engine.until_gone(plugged, 0).await });
         Ok(())
     }
 }

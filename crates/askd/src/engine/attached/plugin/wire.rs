@@ -15,6 +15,7 @@ use askd_adapters::transport::sse::SseEvent;
 
 use super::super::wire::{CALL_TIMEOUT, Reply, Wire};
 use super::{PluginCall, PluginMessage, PluginReply};
+use crate::engine::sources::PLUGIN;
 
 /// Calls that wait for a plugin that does not read: as many as a connection begins with, many times.
 const MAX_CALLS: usize = 256;
@@ -148,7 +149,7 @@ impl PluginWire {
 #[async_trait]
 impl Wire for PluginWire {
     fn road(&self) -> &'static str {
-        super::KIND
+        PLUGIN
     }
 
     fn listen(&self, _: CancellationToken) -> mpsc::Receiver<SseSignal> {
