@@ -74,6 +74,12 @@ impl Steering {
         Self { goal, done: 0, has_pressed: false, has_typed: false }
     }
 
+    /// So many questions are left behind.
+    #[cfg(test)]
+    pub(super) fn after(goal: Goal, done: usize) -> Self {
+        Self { done, ..Self::new(goal) }
+    }
+
     /// The next step from the screen as it is.
     pub fn next(&mut self, screen: &Screen) -> Step {
         let (next, done) = match (&self.goal, screen) {

@@ -367,7 +367,7 @@ fn own_words_are_taken_back_only_where_they_were_typed_by_us() {
     let left = second_of_two("❯ 1. A\n     a\n  2. B\n     b\n  3. own words ✔");
     let untouched = Steering::new(two());
     assert_eq!(untouched.back(&typed), None, "nothing was pressed, so nothing is taken back");
-    let mut steering = Steering { done: 1, ..Steering::new(two()) };
+    let mut steering = Steering::after(two(), 1);
     assert_eq!(steering.next(&fresh), Step::Press(Key::Down));
     assert_eq!(steering.back(&left), Some(Key::Left), "words that somebody else has typed stay");
     assert_eq!(steering.next(&focused), Step::Type("own words".to_owned()));
@@ -382,5 +382,5 @@ fn a_question_that_was_gone_back_to_is_known_by_its_rows_without_their_marks() {
     let items = two();
     let chosen = second_of_two("❯ 1. A\n     a\n  2. B ✔\n     b\n  3. Type something. ✔");
     assert!(Steering::new(items.clone()).is_about(&chosen));
-    assert_eq!(Steering { done: 1, ..Steering::new(items) }.next(&chosen), Step::Press(Key::Down));
+    assert_eq!(Steering::after(items, 1).next(&chosen), Step::Press(Key::Down));
 }
