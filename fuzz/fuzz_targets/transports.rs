@@ -1,10 +1,10 @@
 //! The framings: lines, JSON-RPC, event streams and the holder's frames, over bytes that come in two parts.
 #![no_main]
 
-use askd_adapters::transport::holder::protocol::{FrameDecoder, ToHub};
-use askd_adapters::transport::jsonrpc::Message;
-use askd_adapters::transport::lines::LineSplitter;
-use askd_adapters::transport::sse::SseParser;
+use askd_holder::protocol::{FrameDecoder, ToHub};
+use askd_wire::jsonrpc::Message;
+use askd_wire::lines::LineSplitter;
+use askd_wire::sse::SseParser;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let (first, second) = data.split_at(data.len() / 2);

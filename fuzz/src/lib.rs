@@ -2,8 +2,8 @@
 //!
 //! Run with `cargo +nightly fuzz run acp` (or another target of `fuzz_targets`) in the repository's root.
 
-use askd_adapters::agents::claude_hook::{Entry, TranscriptReader};
-use askd_adapters::{Begin, Heard, Registry, Start};
+use askd_agents::claude_hook::{Entry, TranscriptReader};
+use askd_agents::{Begin, Heard, Registry, Start};
 
 /// Lines in, whatever comes; what is asked is answered, so that the way back is walked too.
 pub fn drive(agent: &str, data: &[u8]) {
@@ -19,7 +19,7 @@ pub fn drive(agent: &str, data: &[u8]) {
     for line in data.get(1..).unwrap_or_default().split(|byte| *byte == b'\n') {
         for heard in codec.hear(line) {
             if let Heard::Asked(asked) = heard {
-                let settled = askd_adapters::Settlement::Rejected {
+                let settled = askd_agents::Settlement::Rejected {
                     mode: asked.ask.reject_modes.first().copied().unwrap_or(askd_core::RejectMode::Decline),
                     reason: None,
                 };

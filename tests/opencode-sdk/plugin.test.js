@@ -8,7 +8,7 @@ import { join } from "node:path"
 import { after, test } from "node:test"
 
 const LIMIT = 60_000
-const source = join(import.meta.dirname, "../../crates/adapters/src/agents/opencode/plugin.js")
+const source = join(import.meta.dirname, "../../crates/agents/src/opencode/plugin.js")
 const folder = mkdtempSync(join(tmpdir(), "askd-plugin-"))
 const pluginFor = async (data) => {
   const module = join(data, "plugin.mjs")

@@ -9,9 +9,9 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use acp::{EXTENSION, Place, eventually, questions};
-use askd_adapters::transport::holder::Folder;
 use askd_core::lifecycle::Elsewhere;
 use askd_core::{By, Cause, DeliveryId, QuestionId, RejectMode, Resolution, Timestamp};
+use askd_holder::Folder;
 use askd_store::sqlite::SqliteStore;
 use askd_store::{Questions, Resolve};
 use askd_testkit::hub::Hub;

@@ -123,6 +123,54 @@ fn every_kind_of_file_is_as_it_was_after_install_and_uninstall() {
     }
 }
 
+/// The ACL of a file as Linux stores it: its owner, one more user who may read, group, mask, others.
+fn acl() -> Vec<u8> {
+    const ANYBODY: u32 = u32::MAX;
+    let entries: [(u16, u16, u32); 5] =
+        [(1, 6, ANYBODY), (2, 4, 12345), (4, 0, ANYBODY), (16, 4, ANYBODY), (32, 0, ANYBODY)];
+    let entry = |(kind, rights, who): (u16, u16, u32)| {
+        [&kind.to_le_bytes()[..], &rights.to_le_bytes(), &who.to_le_bytes()].concat()
+    };
+    [2_u32.to_le_bytes().to_vec(), entries.map(entry).concat()].concat()
+}
+
+#[test]
+fn what_is_noted_on_a_file_and_who_may_read_it_stay() {
+    let get = |path: &Path, name: &str| {
+        let mut value = Vec::with_capacity(1024);
+        rustix::fs::getxattr(path, name, rustix::buffer::spare_capacity(&mut value)).ok().map(|_| value)
+    };
+    let set = |path: &Path, name: &str, value: &[u8]| {
+        rustix::fs::setxattr(path, name, value, rustix::fs::XattrFlags::empty())
+    };
+    let home = Home::new();
+    put(&home, "{}\n");
+    let folder = home.path.join(".claude");
+    if set(&home.settings, "user.note", b"mine").is_err() {
+        // A file system that has none loses none.
+        return;
+    }
+    let has_acls = set(&home.settings, "system.posix_acl_access", &acl()).is_ok();
+    let look = || {
+        let acl = get(&home.settings, "system.posix_acl_access");
+        (get(&home.settings, "user.note"), acl, mode(&home.settings))
+    };
+    let before = look();
+    assert_eq!((before.0.as_deref(), before.1.is_some()), (Some(&b"mine"[..]), has_acls));
+    for verb in ["install", "uninstall"] {
+        assert_eq!(home.askd([verb, "claude"]).code, 0);
+        assert_eq!(look(), before, "{verb}");
+    }
+    // And what a folder gives to new files is not given to one that is replaced.
+    if has_acls {
+        rustix::fs::removexattr(&home.settings, "system.posix_acl_access").unwrap();
+        fs::set_permissions(&home.settings, fs::Permissions::from_mode(0o640)).unwrap();
+        set(&folder, "system.posix_acl_default", &acl()).unwrap();
+        assert_eq!(home.askd(["install", "claude"]).code, 0);
+        assert_eq!((get(&home.settings, "system.posix_acl_access"), mode(&home.settings)), (None, 0o640));
+    }
+}
+
 #[test]
 fn what_is_no_file_of_the_user_is_refused_and_left_alone() {
     let is_root = rustix::process::geteuid().is_root();

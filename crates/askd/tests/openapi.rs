@@ -10,7 +10,7 @@ mod tests {
     const HOW: &str = "UPDATE_OPENAPI=1 cargo nextest run -p askd --test openapi";
 
     fn document() -> Value {
-        serde_json::to_value(askd::http::openapi_document()).unwrap()
+        serde_json::to_value(askd_server::openapi_document()).unwrap()
     }
 
     /// Every operation with its method and path.
@@ -28,7 +28,7 @@ mod tests {
     #[test]
     fn the_checked_in_document_is_what_the_code_says() {
         let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../api/openapi.json");
-        let mut made = serde_json::to_string_pretty(&askd::http::openapi_document()).unwrap();
+        let mut made = serde_json::to_string_pretty(&askd_server::openapi_document()).unwrap();
         made.push('\n');
         if std::env::var("UPDATE_OPENAPI").is_ok_and(|value| value == "1") {
             fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -1,6 +1,8 @@
 //! Random interleavings of everything that can happen to a question: one outcome, no lost acknowledged answer,
 //! no delivery without an outcome, no second copy to an agent that cannot bear one.
 
+#![expect(clippy::expect_used, reason = "a failure here is a failed test")]
+
 use askd_core::delivery::{Delivery, DeliveryInput, DeliveryState, Redeliver};
 use askd_core::lifecycle::{Current, Decision, Elsewhere, Resolution, decide, failed_try, opened_again};
 use askd_core::{

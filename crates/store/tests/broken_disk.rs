@@ -4,7 +4,8 @@
 //! disk may have them at a random place of the record: what was synced is there; of the rest nothing, all, some writes, or some sectors.
 //! `ASKD_DISK_SEED=N` repeats the choices of an earlier run.
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(target_os = "linux")]
+#[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
     use std::fs::OpenOptions;

@@ -53,6 +53,11 @@ export class AskdClient {
     return this.#http.base;
   }
 
+  /** Whether another client talks to the same hub with the same token in the same way. */
+  isLike(other: AskdClient): boolean {
+    return this.#http.shared === other.#http.shared;
+  }
+
   /** Asks, and resolves with the outcome, however long that takes. */
   ask(input: AskInput, options?: AskOptions & { wait?: undefined }): Promise<AskResult>;
   /** Asks, and resolves with the outcome, or with `requested` when the `wait` is over. */

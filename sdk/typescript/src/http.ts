@@ -137,7 +137,9 @@ export class Http {
   /** A caller's own abort passes as it is; everything else that breaks a request is the connection. */
   #broken(cause: unknown, signal: AbortSignal | undefined): unknown {
     if (signal?.aborted) return signal.reason;
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const { message, cause: deeper } = cause instanceof Error ? cause : { message: String(cause), cause: undefined };
+    // Node hides what happened behind "fetch failed".
+    const why = deeper instanceof Error && "code" in deeper ? `${message} (${deeper.code})` : message;
     return new ConnectionError(`cannot reach the hub at ${this.base}: ${why}`, { code: "connection_failed", cause });
   }
 }

@@ -3,6 +3,8 @@
  * sequence (a title, a link, the clipboard) is shown in ‹›, and what would hide or reorder text is made visible: nothing may be
  * hidden from the person who decides.
  *
+ * `tests/hostile-text.json` is the rule for the page and the terminal.
+ *
  * In: any text. Out: text that shows what it says. Only for showing: answers carry the values as the agent wrote them.
  */
 
@@ -19,12 +21,19 @@ const SEQUENCES = new RegExp([STRING, PAINT, OTHER].join("|"), "g");
 const LINE_BREAKS = /\r\n?|[\u0085\u2028\u2029]/g;
 const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g;
 
+/** Characters that may be drawn as emoji, in blocks; `crates/cli/src/text.rs` has the same. */
+const PICTOGRAPH =
+  "[\\u00a9\\u00ae\\u203c\\u2049\\u2122\\u2139\\u2190-\\u21ff\\u2300-\\u23ff\\u24c2\\u25a0-\\u27bf\\u2900-\\u297f\\u2b00-\\u2bff\\u3030\\u303d\\u3297\\u3299\\u{1f000}-\\u{1faff}]";
+
 /**
  * Direction overrides and isolates, zero-width and format characters, fillers and blanks that are drawn as nothing, variation
  * selectors and tags. The first alternative is left alone: the selectors that emoji and keycaps are written with.
  */
-const HIDING =
-  /(\p{Extended_Pictographic}[\ufe0e\ufe0f]|[#*0-9]\ufe0f\u20e3)|[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
+const HIDING = new RegExp(
+  `(${PICTOGRAPH}[\\ufe0e\\ufe0f]|[#*0-9]\\ufe0f\\u20e3)|` +
+    "[\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b\\u200e\\u200f\\u202a-\\u202e\\u2060-\\u206f\\u2800\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufffb\\u{1bca0}-\\u{1bca3}\\u{1d173}-\\u{1d17a}\\u{e0000}-\\u{e0fff}]",
+  "gu",
+);
 
 export function clean(text: string): string {
   return text

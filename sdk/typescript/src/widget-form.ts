@@ -7,36 +7,37 @@
 import { type Key, keyEffect, type KeyFocus, type KeyState } from "./keys.js";
 import { clean } from "./safe-text.js";
 import { Sight } from "./sight.js";
-import type { FieldError, ItemAnswer, Question, RejectMode } from "./types.js";
+import type { FieldError, Item, ItemAnswer, Question, RejectMode } from "./types.js";
 import { button, element } from "./widget-dom.js";
+import type { Draft } from "./widget-drafts.js";
+import { Head } from "./widget-head.js";
 import { ItemField } from "./widget-item.js";
 import { PlanField } from "./widget-plan.js";
+import type { Unused } from "./widget-summary.js";
 import { bodyView } from "./widget-text.js";
+import { say } from "./widget-words.js";
 
 export type Given =
   | { answers: ItemAnswer[]; notes?: (string | null)[]; editedPlan?: string; nextMode?: string }
   | { mode: RejectMode; reason?: string };
 
-const EFFECTS: Record<RejectMode, [verb: string, effect: string]> = {
-  decline: ["Decline", "The agent is told that you declined, with your reason, and goes on by itself."],
-  cancel: ["Cancel the call", "The call that asked is aborted; the agent gets an error instead of an answer."],
-  interrupt: ["Stop the turn", "The agent stops what it is doing now and waits for your next message."],
-};
-
-/** Why a plan cannot be approved yet. */
-const READ_FIRST = "Read the plan to its end first.";
-const PICKED = "Approval is picked. Enter sends it.";
-const LEFT = "You left your own words. Submit or Ctrl Enter sends them.";
+/** What of a form a page may leave out. */
+export interface Without {
+  notes: boolean;
+  refusal: boolean;
+}
 
 export class QuestionForm {
-  readonly root: HTMLFormElement;
+  readonly root: HTMLElement;
+  readonly #head: Head;
   readonly #plan: PlanField | null;
   readonly #items: ItemField[];
-  readonly #problem = element("p", { class: "problem", role: "alert", hidden: true });
+  readonly #problem = element("p", { class: "problem", part: "problem", role: "alert", hidden: true });
   readonly #submit = element("button", { type: "button", class: "primary", part: "submit" });
-  readonly #hint = element("span", { class: "soft", role: "status" });
-  readonly #reason = element("textarea", { rows: "2" });
-  readonly #sight = new Sight(() => this.#look());
+  readonly #hint = element("span", { class: "soft", part: "hint", role: "status" });
+  readonly #reason = element("textarea", { rows: "2", part: "input", dir: "auto" });
+  #sight = new Sight(() => this.#look());
+  #isGone = false;
   #ways: HTMLDetailsElement | null = null;
   #pointedAt = false;
   /** Approval of the plan was picked by its key; the next Enter sends it. */
@@ -44,27 +45,30 @@ export class QuestionForm {
   /** Own words were left by Escape: they may be half written, so the next Enter does not send them. */
   #left = false;
   #busy = false;
-  #sent = false;
+  #sent: "answer" | "refusal" | null = null;
 
   constructor(
     private readonly question: Question,
     private readonly give: (given: Given) => void,
+    without: Without = { notes: false, refusal: false },
   ) {
+    this.#head = new Head(question);
+    // A permission is a word of one's own, not a text to comment; a secret has nothing to note.
+    const isNoted = (item: Item) =>
+      !without.notes && !item.secret && question.kind !== "form" && question.kind !== "permission";
     this.#plan = isPlan(question) ? new PlanField(question, () => this.#forget()) : null;
-    this.#items = this.#plan
-      ? []
-      : question.questions.map((item, i) => new ItemField(item, i, question.kind !== "form"));
+    this.#items = this.#plan ? [] : question.questions.map((item, i) => new ItemField(item, i, isNoted(item)));
     this.root = element(
-      "form",
-      { part: "form", "aria-label": "Question of the agent", novalidate: true },
+      "div",
+      { class: "form", part: "form", role: "group", "aria-label": this.#head.name },
+      element("slot", { name: "head" }, this.#head.root),
       this.#plan?.root ?? (question.body ? bodyView(question.body) : null),
       ...this.#items.map(({ root }) => root),
       this.#problem,
       element("div", { class: "buttons" }, this.#submit, this.#plan?.edit, this.#hint),
-      this.#refusal(),
+      without.refusal ? null : this.#refusal(),
     );
     this.#forget();
-    this.root.addEventListener("submit", (event) => event.preventDefault());
     this.root.addEventListener("input", () => this.#forget());
     this.root.addEventListener("keydown", (event) => this.#key(event));
     this.#submit.addEventListener("click", (event) => this.#act("click", event));
@@ -75,6 +79,10 @@ export class QuestionForm {
 
   /** The form was just put into the document. */
   shown(): void {
+    // What was taken out and put back is as new as one that was just drawn.
+    if (this.#isGone) this.#sight = new Sight(() => this.#look());
+    this.#isGone = false;
+    this.#head.start();
     this.#sight.show(this.root, this.question.kind === "plan");
     this.#watch();
     this.#look();
@@ -82,6 +90,8 @@ export class QuestionForm {
 
   /** The form has left the document. */
   gone(): void {
+    this.#isGone = true;
+    this.#head.stop();
     this.#sight.stop();
   }
 
@@ -97,9 +107,10 @@ export class QuestionForm {
 
   #look(): void {
     const unread = this.#sight.ready && !this.#sight.isPlanRead;
-    if (unread) this.#hint.textContent = READ_FIRST;
-    else if (this.#chosen) this.#hint.textContent = PICKED;
-    else if (this.#hint.textContent === READ_FIRST || this.#hint.textContent === PICKED) this.#hint.textContent = "";
+    if (unread) this.#hint.textContent = say.readFirst;
+    else if (this.#chosen) this.#hint.textContent = say.picked;
+    else if (this.#hint.textContent === say.readFirst || this.#hint.textContent === say.picked)
+      this.#hint.textContent = "";
     const isStage = this.#state() === "skipping" || this.#state() === "asked";
     const rests = this.#busy || !this.#sight.ready || !this.#sight.isPlanRead || (isStage && !this.#sight.steady);
     this.#submit.setAttribute("aria-disabled", String(rests));
@@ -118,6 +129,7 @@ export class QuestionForm {
   #key(event: KeyboardEvent): void {
     if (event.defaultPrevented || event.altKey || event.isComposing) return;
     const target = event.composedPath()[0];
+    if (target instanceof HTMLInputElement && target.classList.contains("filter")) return;
     const modified = event.ctrlKey || event.metaKey;
     if (modified && event.key !== "Enter") return;
     const option = /^[1-9]$/.test(event.key) ? Number(event.key) - 1 : null;
@@ -171,11 +183,9 @@ export class QuestionForm {
   }
 
   #try(): void {
-    if (this.#plan) {
-      if (this.#reason.value.trim() !== "")
-        return this.complain("You wrote feedback. Send it back, or delete it to approve.", []);
-      return this.give(this.#plan.answer());
-    }
+    // What was written for a refusal would be lost with an answer.
+    if (this.#reason.value.trim() !== "") return this.complain(this.#plan ? say.unsentFeedback : say.unsentReason, []);
+    if (this.#plan) return this.give(this.#plan.answer());
     const answers = this.#items.map((item) => item.answer());
     const notes = this.#items.map((item) => item.note());
     this.give(notes.some((note) => note !== null) ? { answers, notes } : { answers });
@@ -187,20 +197,20 @@ export class QuestionForm {
     this.#chosen = false;
     if (state === "refusing" || !this.#sight.isPlanRead) return this.#look();
     if (this.#plan) {
-      this.#hint.textContent = "Press 1, then Enter, to approve.";
+      this.#hint.textContent = say.pressOne;
       return;
     }
     if (state === "left") {
-      this.#hint.textContent = LEFT;
+      this.#hint.textContent = say.left;
       return;
     }
     const empty = this.#items.filter((item) => !item.isAnswered);
     const required = empty.filter(({ item }) => item.required);
-    for (const item of empty) item.complain(item.item.required ? "This needs an answer." : "Not answered yet.");
+    for (const item of empty) item.complain(item.item.required ? say.required : say.notAnswered);
     const first = !this.#pointedAt;
     this.#pointedAt = required.length === 0;
     if (this.#pointedAt) {
-      this.#submit.textContent = empty.length > 0 ? "Submit without the rest" : "Submit what is suggested";
+      this.#submit.textContent = empty.length > 0 ? say.submitRest : say.submitSuggested;
       if (first) this.#sight.stage();
     }
     empty[0]?.focus();
@@ -210,14 +220,14 @@ export class QuestionForm {
   #refusal(): HTMLElement | null {
     const modes = this.question.rejectModes;
     if (modes.length === 0) return null;
-    const label = this.#plan ? "What should be different?" : "Reason, for the agent";
+    const label = this.#plan ? say.feedback : say.reason;
     const ways = modes.map((mode) => {
-      const [verb, effect] = EFFECTS[mode];
+      const [verb, effect] = say.ways[mode];
       const refuse = (): void => {
         const reason = this.#reason.value.trim();
         this.give(reason === "" ? { mode } : { mode, reason });
       };
-      const name = this.#plan && mode === "decline" ? "Send back" : verb;
+      const name = this.#plan && mode === "decline" ? say.sendItBack : verb;
       return element(
         "div",
         { class: "way" },
@@ -225,7 +235,7 @@ export class QuestionForm {
         element("p", { class: "soft" }, effect),
       );
     });
-    const summary = element("summary", {}, this.#plan ? "Send back with feedback…" : "Do not answer…");
+    const summary = element("summary", {}, this.#plan ? say.sendBack : say.refuse);
     this.#ways = element(
       "details",
       { part: "refusal" },
@@ -240,7 +250,7 @@ export class QuestionForm {
     this.#problem.hidden = true;
     this.#pointedAt = this.#chosen = this.#left = false;
     for (const item of this.#items) item.complain(null);
-    this.#submit.textContent = this.#plan ? this.#plan.approval : "Submit";
+    this.#submit.textContent = this.#plan ? this.#plan.approval : say.submit;
     this.#hint.textContent = "";
     this.#watch();
     this.#look();
@@ -257,16 +267,46 @@ export class QuestionForm {
     for (const one of this.root.querySelectorAll("button")) one.disabled = busy;
   }
 
-  /** What was typed has arrived; it needs no rescue. */
-  sent(): void {
-    this.#sent = true;
+  /** What was given has arrived; only what it left out needs a rescue. */
+  sent(given: Given): void {
+    this.#sent = "answers" in given ? "answer" : "refusal";
   }
 
-  /** Words that must not be lost if the question ends otherwise. */
-  typed(): string {
-    if (this.#sent) return "";
-    const words = [...this.#items.map((item) => item.typed()), this.#plan?.typed() ?? "", this.#reason.value.trim()];
-    return words.filter(Boolean).join("\n\n");
+  /** The hub could not be reached when the answer was sent, and is back. */
+  isBack(): void {
+    if (this.#problem.hidden || this.#problem.textContent !== say.lost) return;
+    this.#problem.hidden = true;
+    this.#hint.textContent = say.back;
+  }
+
+  /** What must not be lost if the question ends otherwise. */
+  unused(): Unused {
+    if (this.#sent === "answer") return { picks: [], typed: "" };
+    const words = [...this.#items.map((item) => item.typed()), this.#plan?.typed() ?? ""];
+    if (this.#sent === null) words.push(this.#reason.value.trim());
+    const picks = this.#sent === null ? this.#items.flatMap((item) => item.picked()) : [];
+    return { picks, typed: words.filter(Boolean).join("\n\n") };
+  }
+
+  /** What was filled in; `null` if nothing was. */
+  draft(): Draft | null {
+    if (this.#sent !== null) return null;
+    const { plan, mode } = this.#plan?.draft() ?? { plan: null, mode: "" };
+    const reason = this.#reason.value;
+    const isOwn = this.#items.some((item) => item.hasOwn() || item.note() !== null);
+    if (!isOwn && plan === null && mode === "" && reason === "") return null;
+    return { items: this.#items.map((item) => item.draft()), plan, mode, reason };
+  }
+
+  restore(draft: Draft): void {
+    for (const [i, item] of this.#items.entries()) {
+      const kept = draft.items[i];
+      if (kept) item.restore(kept);
+    }
+    this.#plan?.restore(draft);
+    this.#reason.value = draft.reason;
+    if (draft.reason !== "" && this.#ways) this.#ways.open = true;
+    this.#forget();
   }
 }
 

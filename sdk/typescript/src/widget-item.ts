@@ -4,7 +4,12 @@ import { looksLikeMarkdown } from "./markdown.js";
 import { clean, safeLink } from "./safe-text.js";
 import type { Choice, Input, Item, ItemAnswer } from "./types.js";
 import { button, element } from "./widget-dom.js";
+import type { ItemDraft } from "./widget-drafts.js";
 import { markdown, scrolled } from "./widget-text.js";
+import { say } from "./widget-words.js";
+
+/** A list of more options has a field to filter it by. */
+const MANY_OPTIONS = 12;
 
 const TYPES: Partial<Record<Input, string>> = { date: "date", datetime: "datetime-local", email: "email", uri: "url" };
 
@@ -15,9 +20,10 @@ export class ItemField {
   readonly #words: HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement | null = null;
   /** What the field held before anybody touched it. */
   readonly #untouched: string = "";
-  readonly #note = element("input", { "aria-label": "Note to the agent", placeholder: "Note to the agent" });
-  readonly #preview = element("div", { class: "preview", hidden: true });
-  readonly #complaint = element("p", { class: "problem", role: "alert", hidden: true });
+  readonly #note = element("input", { "aria-label": say.note, placeholder: say.note, part: "input", dir: "auto" });
+  #openNote = (): void => undefined;
+  readonly #preview = element("div", { class: "preview", part: "preview", hidden: true });
+  readonly #complaint = element("p", { class: "problem", part: "problem", role: "alert", hidden: true });
 
   constructor(
     readonly item: Item,
@@ -30,17 +36,24 @@ export class ItemField {
       this.#words = field(item);
       this.#untouched = this.#words.value;
       this.#words.setAttribute("aria-labelledby", `${name}-name`);
+      this.#words.setAttribute("part", "input");
+      this.#words.setAttribute("dir", "auto");
       fields.push(this.#words);
     } else if (item.custom) {
-      this.#other = element("input", { type: item.multiple ? "checkbox" : "radio", name, "aria-label": "Other" });
-      this.#words = element("input", { "aria-label": "Other: your own answer", placeholder: "Your own answer" });
+      this.#other = element("input", { type: item.multiple ? "checkbox" : "radio", name, "aria-label": say.other });
+      this.#words = element("input", {
+        "aria-label": say.otherAnswer,
+        placeholder: say.yourAnswer,
+        part: "input",
+        dir: "auto",
+      });
       fields.push(this.#otherOption(this.#other, this.#words));
     }
     const head = element(
       "div",
       { id: `${name}-name`, class: "head" },
-      item.header ? element("span", { class: "header" }, clean(item.header)) : null,
-      element("div", { class: "question", tabindex: "-1" }, markdown(item.question)),
+      item.header ? element("span", { class: "header", part: "header", dir: "auto" }, clean(item.header)) : null,
+      element("div", { class: "question", part: "question", tabindex: "-1" }, markdown(item.question)),
     );
     const hint = hintOf(item);
     // A single field has its name itself.
@@ -54,11 +67,39 @@ export class ItemField {
       head,
       item.url ? outsideLink(item.url) : null,
       hint ? element("p", { class: "soft" }, hint) : null,
-      element("div", { class: "columns" }, element("div", { class: "options" }, ...fields), this.#preview),
+      element(
+        "div",
+        { class: "columns" },
+        element("div", { class: "options" }, this.#filterOf(fields), ...fields),
+        this.#preview,
+      ),
       noted ? this.#noteLine() : null,
       this.#complaint,
     );
     this.#peek(item.options.find(({ preview }) => preview));
+  }
+
+  #filterOf(fields: Node[]): HTMLElement | null {
+    const { options } = this.item;
+    if (options.length < MANY_OPTIONS) return null;
+    const label = say.filter(options.length);
+    const filter = element("input", {
+      type: "search",
+      class: "filter",
+      part: "filter",
+      "aria-label": label,
+      placeholder: label,
+    });
+    filter.addEventListener("input", () => {
+      const wanted = filter.value.trim().toLowerCase();
+      [...this.#picks].forEach(([box, { label: text, description }], i) => {
+        const fits = `${text} ${description ?? ""}`.toLowerCase().includes(wanted);
+        const field = fields[i];
+        // What is picked stays in sight.
+        if (field instanceof HTMLElement) field.hidden = !fits && !box.checked;
+      });
+    });
+    return filter;
   }
 
   #option(option: Choice, name: string): HTMLElement {
@@ -69,13 +110,13 @@ export class ItemField {
     const suggested = (this.item.default ?? []).some((text) => text === option.value || text === option.label);
     const label = element(
       "span",
-      { class: "label" },
+      { class: "label", part: "label", dir: "auto" },
       clean(option.label),
-      suggested ? element("span", { class: "soft" }, " (suggested)") : null,
+      suggested ? element("span", { class: "soft" }, ` (${say.suggested})`) : null,
     );
     const words = element("span", { class: "words" }, label);
-    if (option.description) words.append(element("span", { class: "soft" }, clean(option.description)));
-    return element("label", { class: "option" }, box, words);
+    if (option.description) words.append(element("span", { class: "soft", dir: "auto" }, clean(option.description)));
+    return element("label", { class: "option", part: "option" }, box, words);
   }
 
   #otherOption(other: HTMLInputElement, words: HTMLInputElement): HTMLElement {
@@ -87,8 +128,8 @@ export class ItemField {
     });
     return element(
       "div",
-      { class: "option" },
-      element("label", {}, other, element("span", { class: "label" }, "Other")),
+      { class: "option", part: "option" },
+      element("label", {}, other, element("span", { class: "label", part: "label" }, say.other)),
       words,
     );
   }
@@ -96,26 +137,29 @@ export class ItemField {
   #noteLine(): HTMLElement {
     this.#note.hidden = true;
     const add = button(
-      "Add a note",
+      say.addNote,
       () => {
-        add.hidden = true;
-        this.#note.hidden = false;
+        this.#openNote();
         this.#note.focus();
       },
       { class: "quiet", part: "add-note" },
     );
-    return element("div", { class: "note" }, add, this.#note);
+    this.#openNote = () => {
+      add.hidden = true;
+      this.#note.hidden = false;
+    };
+    return element("div", { class: "note", part: "note" }, add, this.#note);
   }
 
   /** The preview beside the options: whole and scrollable, as text or as rendered Markdown. */
   #peek(option: Choice | undefined, rendered = looksLikeMarkdown(option?.preview ?? "")): void {
     if (!option?.preview) return;
     const text = option.preview;
-    const toggle = button(rendered ? "Show as text" : "Render Markdown", () => this.#peek(option, !rendered), {
+    const toggle = button(rendered ? say.asText : say.asMarkdown, () => this.#peek(option, !rendered), {
       class: "quiet",
     });
-    const sheet = rendered ? scrolled("div", "Preview", markdown(text)) : scrolled("pre", "Preview", clean(text));
-    const name = element("span", {}, element("span", { class: "soft" }, "Preview "), clean(option.label));
+    const sheet = rendered ? scrolled("div", say.preview, markdown(text)) : scrolled("pre", say.preview, clean(text));
+    const name = element("span", {}, element("span", { class: "soft" }, `${say.preview} `), clean(option.label));
     this.#preview.replaceChildren(element("div", { class: "bar" }, name, toggle), sheet);
     this.#preview.hidden = false;
   }
@@ -169,6 +213,27 @@ export class ItemField {
     return this.#note.value.trim() || null;
   }
 
+  /** What was filled in; nothing of a secret. */
+  draft(): ItemDraft | null {
+    if (this.item.secret) return null;
+    const picks = [...this.#picks].filter(([box]) => box.checked).map(([, { value }]) => value);
+    return { picks, isOther: this.#other?.checked ?? false, words: this.#words?.value ?? "", note: this.#note.value };
+  }
+
+  restore(draft: ItemDraft): void {
+    for (const [box, { value }] of this.#picks) box.checked = draft.picks.includes(value);
+    if (this.#other) this.#other.checked = draft.isOther;
+    if (this.#words) this.#words.value = draft.words;
+    this.#note.value = draft.note;
+    if (draft.note !== "") this.#openNote();
+  }
+
+  /** The labels of what is picked. */
+  picked(): string[] {
+    if (this.item.secret) return [];
+    return [...this.#picks].filter(([box]) => box.checked).map(([, { label }]) => label);
+  }
+
   typed(): string {
     if (this.item.secret) return "";
     const own = this.#words instanceof HTMLSelectElement ? "" : (this.#words?.value.trim() ?? "");
@@ -183,14 +248,14 @@ export class ItemField {
   }
 
   focus(): void {
-    this.root.querySelector<HTMLElement>("input, textarea, select")?.focus();
+    this.root.querySelector<HTMLElement>("input:not(.filter), textarea, select")?.focus();
   }
 }
 
 /** The whole address is shown, because a label could lie. */
 function outsideLink(url: string): HTMLElement {
   const href = safeLink(url);
-  if (href === null) return element("p", { class: "soft" }, `Not a web address, so it is no link: ${clean(url)}`);
+  if (href === null) return element("p", { class: "soft" }, say.notALink(clean(url)));
   return element("a", { href, target: "_blank", rel: "noopener noreferrer" }, clean(href));
 }
 
@@ -206,12 +271,12 @@ function defaultValues(item: Item): string[] {
 
 function hintOf(item: Item): string | null {
   const { minItems, maxItems } = item.bounds ?? {};
-  const count = [minItems ? `at least ${minItems}` : "", maxItems != null ? `at most ${maxItems}` : ""]
+  const count = [minItems ? say.atLeast(minItems) : "", maxItems != null ? say.atMost(maxItems) : ""]
     .filter(Boolean)
-    .join(" and ");
-  if (isList(item)) return count ? `One a line, ${count}.` : "One a line.";
-  if (item.multiple) return count ? `Pick ${count}.` : "Pick as many as you like.";
-  return item.required ? "Needs an answer." : null;
+    .join(say.and);
+  if (isList(item)) return say.onePerLine(count);
+  if (item.multiple) return count ? say.pick(count) : say.pickMany;
+  return item.required ? say.needed : null;
 }
 
 /** RFC 3339 to what a field for a date and time holds, in the reader's own zone. */
@@ -227,8 +292,8 @@ function field(item: Item): HTMLInputElement | HTMLTextAreaElement | HTMLSelectE
   const value = item.input === "datetime" ? localTime(text) : text;
   if (item.input === "boolean") {
     const choice = (text: string, label: string) =>
-      element("option", { value: text }, value === text ? `${label} (suggested)` : label);
-    return element("select", {}, element("option", { value: "" }), choice("true", "Yes"), choice("false", "No"));
+      element("option", { value: text }, value === text ? `${label} (${say.suggested})` : label);
+    return element("select", {}, element("option", { value: "" }), choice("true", say.yes), choice("false", say.no));
   }
   if (item.secret && item.input === "multiline") {
     // A key of several lines keeps them: a password field would make spaces of them.

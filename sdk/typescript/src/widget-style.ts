@@ -10,25 +10,29 @@ button[aria-disabled="true"] { opacity: 0.6; cursor: default; }
   --gap: var(--askd-gap, 0.75rem);
   --radius: var(--askd-radius, 10px);
   --small: calc(var(--radius) * 0.7);
-  --accent: var(--askd-accent, light-dark(#4338ca, #aab3ff));
-  --accent-ink: var(--askd-accent-ink, light-dark(#fff, #14161b));
-  --accent-soft: var(--askd-accent-soft, light-dark(#eeedfc, #272b45));
+  --ink: var(--askd-ink, light-dark(#1b1d24, #eceef3));
   --surface: var(--askd-surface, light-dark(#fff, #1c1f26));
-  --field: var(--askd-field, light-dark(#f5f4f0, #14161b));
-  --line: var(--askd-line, #8884);
-  --line-strong: var(--askd-line-strong, #888);
-  --bad: var(--askd-bad, light-dark(#b3211a, #ff9b93));
-  --good: var(--askd-good, light-dark(#15693c, #7fd6a3));
+  --accent: var(--askd-accent, color-mix(in srgb, #5b5bd6 55%, var(--ink)));
+  --accent-ink: var(--askd-accent-ink, var(--surface));
+  --accent-soft: var(--askd-accent-soft, color-mix(in srgb, var(--accent) 12%, var(--surface)));
+  --field: var(--askd-field, color-mix(in srgb, var(--ink) 4%, var(--surface)));
+  --line: var(--askd-line, color-mix(in srgb, var(--ink) 22%, var(--surface)));
+  --line-strong: var(--askd-line-strong, color-mix(in srgb, var(--ink) 55%, var(--surface)));
+  --bad: var(--askd-bad, color-mix(in srgb, #e5261b 60%, var(--ink)));
+  --good: var(--askd-good, color-mix(in srgb, #14a44d 50%, var(--ink)));
+  --soft: var(--askd-soft, color-mix(in srgb, var(--ink) 78%, var(--surface)));
   --mono: var(--askd-mono, ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace);
   display: block;
   container-type: inline-size;
   font: var(--askd-font, inherit);
-  color: var(--askd-ink, inherit);
+  color: var(--ink);
   overflow-wrap: anywhere;
 }
-:host([state="hidden"]), [hidden] { display: none !important; }
+:host([state="hidden"]) { display: contents; }
+:host([state="hidden"]:not([loading])) ::slotted([slot="loading"]) { display: none; }
+[hidden] { display: none !important; }
 *, *::before { box-sizing: border-box; }
-form, .summary, .problem:only-child {
+.form, .summary, .failed, .problem:only-child {
   display: flex;
   flex-direction: column;
   gap: calc(var(--gap) * 1.4);
@@ -38,6 +42,22 @@ form, .summary, .problem:only-child {
   background: var(--surface);
 }
 .summary { gap: calc(var(--gap) / 3); }
+.summary:focus { outline: none; }
+.failed { align-items: flex-start; gap: var(--gap); }
+.who { display: flex; flex-direction: column; gap: 0.15rem; }
+.facts { display: flex; flex-wrap: wrap; gap: 0 0.9rem; }
+.deadline { color: var(--bad); }
+.excerpt > div { max-height: 12rem; overflow: auto; padding-inline-start: 0.9rem; border-inline-start: 3px solid var(--line); }
+.first { display: block; white-space: pre-wrap; }
+.asked { display: flex; flex-direction: column; gap: 0.15rem; }
+.asked li.picked { font-weight: 650; }
+.asked ul { padding-inline-start: 1.4em; }
+.about { display: flex; flex-direction: column; gap: 0.4rem; min-width: 0; }
+.body { max-height: none; overflow: auto; padding: 0.75rem; border: 1px solid var(--line); border-radius: var(--small); background: var(--field); }
+.body.folded { max-height: 24rem; }
+.folds { display: flex; flex-wrap: wrap; gap: 0.4rem; }
+pre { white-space: pre-wrap; }
+.unwrapped, .preview pre { white-space: pre; overflow-wrap: normal; }
 p, pre, ul, ol, blockquote { margin: 0; }
 .item { display: flex; flex-direction: column; gap: var(--gap); min-width: 0; }
 .item + .item { padding-top: calc(var(--gap) * 1.4); border-top: 1px solid var(--line); }
@@ -50,7 +70,7 @@ p, pre, ul, ol, blockquote { margin: 0; }
   font-size: 0.85em;
 }
 .question { font-size: 1.1em; font-weight: 600; }
-.soft { opacity: 0.75; font-size: 0.9em; }
+.soft { color: var(--soft); font-size: 0.9em; }
 .columns { display: grid; gap: var(--gap); min-width: 0; }
 .options { display: flex; flex-direction: column; gap: calc(var(--gap) / 1.5); min-width: 0; }
 @container (min-width: 36rem) {
@@ -91,23 +111,24 @@ textarea.plan, pre, code { font-family: var(--mono); font-size: 0.875em; }
 .bar { display: flex; align-items: center; justify-content: space-between; gap: 0.5rem; padding: 0 0.25rem 0 0.75rem; border-bottom: 1px solid var(--line); }
 .scrolls { max-height: 24rem; overflow: auto; overflow-wrap: normal; }
 .preview > .scrolls { padding: 0.75rem; }
-form > pre.scrolls, .item > pre.scrolls, .body, .summary pre { padding: 0.75rem; border: 1px solid var(--line); border-radius: var(--small); background: var(--field); }
-.line { display: block; min-width: max-content; }
+.summary pre { padding: 0.75rem; border: 1px solid var(--line); border-radius: var(--small); background: var(--field); }
+.line { display: block; }
+.unwrapped .line { min-width: max-content; }
 .line.added { color: var(--good); }
 .line.removed { color: var(--bad); }
 .line.file { font-weight: 650; }
-.line.place { opacity: 0.75; }
+.line.place { color: var(--soft); }
 .markdown > * + *, .markdown li:not(.task) > * + * { margin-top: 0.6em; }
 .markdown .heading { font-weight: 650; }
 .markdown :is(.level-1, .level-2) { font-size: 1.1em; }
 .markdown :is(pre, div.scrolls) { border: 1px solid var(--line); border-radius: var(--small); }
-.markdown :is(ul, ol) { padding-left: 1.4em; }
-.markdown li.task { display: flex; gap: 0.5rem; margin-left: -1.4em; list-style: none; }
-.markdown blockquote { padding-left: 0.9rem; border-left: 3px solid var(--line-strong); opacity: 0.85; }
+.markdown :is(ul, ol) { padding-inline-start: 1.4em; }
+.markdown li.task { display: flex; gap: 0.5rem; margin-inline-start: -1.4em; list-style: none; }
+.markdown blockquote { padding-inline-start: 0.9rem; border-inline-start: 3px solid var(--line-strong); color: var(--soft); }
 .markdown hr { border: 0; border-top: 1px solid var(--line); }
 .markdown pre { padding: 0.6rem; }
 table { width: 100%; border-collapse: collapse; }
-th, td { padding: 0.3rem 0.6rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
+th, td { padding: 0.3rem 0.6rem; border-bottom: 1px solid var(--line); text-align: start; vertical-align: top; }
 a { color: var(--accent); }
 .buttons { display: flex; flex-wrap: wrap; gap: 0.6rem; align-items: center; }
 button {
@@ -122,15 +143,15 @@ button {
   cursor: pointer;
 }
 button.primary { min-width: 8rem; border-color: var(--accent); background: var(--accent); color: var(--accent-ink); }
-button.quiet { min-height: 2rem; padding: 0 0.5rem; border-color: transparent; font-size: 0.875em; opacity: 0.85; }
-.note > .quiet { margin-left: -0.5rem; }
+button.quiet { min-height: 2rem; padding: 0 0.5rem; border-color: transparent; font-size: 0.875em; color: var(--soft); }
+.note > .quiet { margin-inline-start: -0.5rem; }
 button:hover { filter: brightness(1.08); border-color: currentcolor; }
 button:disabled { opacity: 0.6; cursor: default; }
 details > * + * { margin-top: 0.6rem; }
 details label, .mode { display: flex; flex-direction: column; gap: 0.25rem; }
 .way { display: flex; flex-wrap: wrap; gap: 0.6rem; align-items: center; }
 .way p { flex: 1 1 14rem; }
-summary { min-height: 1.75rem; opacity: 0.85; cursor: pointer; }
+summary { min-height: 1.75rem; color: var(--soft); cursor: pointer; }
 .state { font-weight: 600; }
 .problem { color: var(--bad); font-weight: 550; }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }

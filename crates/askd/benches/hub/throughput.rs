@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use askd::engine::{Caller, Engine, EngineSettings, ManagedSettings};
 use askd_core::{AskInput, QuestionId, Reply, Rights, Surface};
+use askd_hub::{Caller, Engine, EngineSettings, ManagedSettings};
 use askd_store::sqlite::SqliteStore;
 
 use crate::hub::{ASK, Hub, REPLY};
@@ -32,7 +32,7 @@ async fn engine() -> Result<(f64, f64)> {
     let folder = tempfile::tempdir()?;
     let store = SqliteStore::open(&folder.path().join("askd.db"), &[7; 32])?;
     let managed = ManagedSettings {
-        registry: askd_adapters::Registry::built_in(),
+        registry: askd_agents::Registry::built_in(),
         data: folder.path().to_owned(),
         exe: env!("CARGO_BIN_EXE_askd").into(),
         linger: Duration::from_secs(1),
@@ -78,7 +78,7 @@ async fn engine() -> Result<(f64, f64)> {
                 for id in &ids {
                     engine.questions.reply(&caller, id, reply.clone(), None).await?;
                 }
-                Ok::<_, askd::engine::EngineError>(())
+                Ok::<_, askd_hub::EngineError>(())
             })
         })
         .collect();

@@ -101,30 +101,6 @@ async fn wrong_types_are_refused_with_the_path_of_the_field() {
     assert_eq!(hub.owner.everything().await, before);
 }
 
-/// The fields of an object in order, as a JSON array: what a lenient reader would take for the object.
-#[tokio::test]
-async fn an_array_is_not_taken_for_an_object() {
-    let (hub, open, before) = furnished().await;
-    for (body, field) in [
-        (json!([[{"question": "x"}]]), "."),
-        (json!({"questions": [["x"]]}), "questions[0]"),
-        (json!({"questions": [{"question": "x", "bounds": [1, 2]}]}), "questions[0].bounds"),
-        (json!({"questions": [{"question": "x"}], "context": ["/tmp"]}), "context"),
-        (json!({"questions": [{"question": "x"}], "body": ["text", "x"]}), "body"),
-        (json!({"questions": [{"question": "x"}], "tool": ["m", "c"]}), "tool"),
-    ] {
-        hub.owner.post("/v1/questions", &body).await.names(field, "wrong_type");
-    }
-    hub.owner.post(&format!("/v1/questions/{open}/reply"), &json!([[["x"]]])).await.names(".", "wrong_type");
-    hub.owner
-        .post(&format!("/v1/questions/{open}/reject"), &json!(["decline"]))
-        .await
-        .names(".", "wrong_type");
-    hub.owner.post("/v1/tokens", &json!(["x", ["ask"]])).await.names(".", "wrong_type");
-    hub.owner.post("/v1/login", &json!(["x"])).await.names(".", "wrong_type");
-    assert_eq!(hub.owner.everything().await, before);
-}
-
 #[tokio::test]
 async fn missing_and_unknown_fields_are_named() {
     let (hub, open, before) = furnished().await;

@@ -7,10 +7,10 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use askd::engine::{Engine, EngineSettings, ManagedSettings};
-use askd::http::{AppState, Doors};
-use askd_adapters::Registry;
+use askd_agents::Registry;
 use askd_core::Rights;
+use askd_hub::{Engine, EngineSettings, ManagedSettings};
+use askd_server::{AppState, Doors};
 use askd_store::sqlite::SqliteStore;
 
 use crate::common::Client;
@@ -45,7 +45,7 @@ impl InProcess {
         state.streams = Arc::new(Semaphore::new(streams));
         state.waits = Arc::new(Semaphore::new(waits));
         let stop = CancellationToken::new();
-        tokio::spawn(askd::http::serve(listener, askd::http::router(state.clone()), stop.clone()));
+        tokio::spawn(askd_server::serve(listener, askd_server::router(state.clone()), stop.clone()));
         let owner = Client::new(&url, Some(&token));
         Self { engine, owner, authority, state, _folder: folder, stop }
     }

@@ -216,7 +216,7 @@ async fn a_revoked_token_is_refused_at_once_and_after_a_restart() {
 #[tokio::test]
 async fn every_documented_operation_wants_a_token() {
     let hub = Hub::start().await;
-    let document = serde_json::to_value(askd::http::openapi_document()).unwrap();
+    let document = serde_json::to_value(askd_server::openapi_document()).unwrap();
     let nobody = hub.owner.with_token(None);
     let mut asked = 0;
     for (path, operations) in document["paths"].as_object().unwrap() {

@@ -85,6 +85,29 @@ async fn a_secret_answer_is_for_its_asker_alone() {
 }
 
 #[tokio::test]
+async fn a_note_beside_a_secret_is_for_its_asker_alone() {
+    let hub = Hub::start().await;
+    let body =
+        json!({"questions": [{"question": "Pass phrase?", "secret": true}, {"question": "Which host?"}]});
+    let asked = hub.asker.ask(&body).await;
+    let id = asked["id"].as_str().unwrap();
+    let beside = format!("it is not {SECRET}");
+    let reply = json!({"answers": [[], ["db1"]], "notes": [beside, "the old one"]});
+    let said = hub.owner.post(&format!("/v1/questions/{id}/reply"), &reply).await.ok(200);
+    assert_eq!(said["outcome"]["notes"], json!([null, "the old one"]));
+    assert_eq!(said["outcome"]["withheld"], json!([0]));
+    let reader = hub.owner.token_with(&["read"]).await;
+    let (_, resolved) = hub.events("?after=1").await.next().await;
+    for seen in [reader.question(id).await, reader.get("/v1/questions").await.ok(200), resolved] {
+        assert!(!seen.to_string().contains(SECRET), "{seen}");
+    }
+    assert_eq!(files_with(&hub.data, SECRET), [] as [&str; 0], "not in clear on the disk");
+    let shown = hub.asker.question(id).await;
+    assert_eq!(shown["outcome"]["notes"], json!([beside, "the old one"]));
+    assert!(shown["outcome"].get("withheld").is_none());
+}
+
+#[tokio::test]
 async fn the_asker_that_waits_is_told_the_secret() {
     let hub = Hub::start().await;
     let asker = hub.asker.clone();

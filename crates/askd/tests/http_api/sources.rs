@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use askd::engine::{AgentQuestion, NewSource};
 use askd_core::{AskInput, Session, SessionId, Source};
+use askd_hub::{AgentQuestion, NewSource};
 use askd_store::SessionSeen;
 
 use crate::common::{Hub, holders, until};
@@ -21,7 +21,7 @@ async fn source(hub: &InProcess) -> Source {
 
 async fn session(hub: &InProcess, source: &Source, native_id: &str) -> Session {
     let seen = SessionSeen {
-        id: SessionId::from_bits(askd::engine::new_bits()),
+        id: SessionId::from_bits(askd_hub::new_bits()),
         source: source.id.clone(),
         agent: source.agent.clone(),
         native_id: native_id.to_owned(),
@@ -30,7 +30,7 @@ async fn session(hub: &InProcess, source: &Source, native_id: &str) -> Session {
         parent: None,
         pid: Some(7),
         managed: true,
-        at: askd::engine::now(),
+        at: askd_hub::now(),
     };
     hub.engine.sessions.see(seen).await.unwrap()
 }

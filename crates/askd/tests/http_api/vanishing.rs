@@ -10,8 +10,8 @@ use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use askd::engine::{Caller, Engine, EngineSettings, ManagedSettings};
-use askd_adapters::Registry;
+use askd_agents::Registry;
+use askd_hub::{Caller, Engine, EngineSettings, ManagedSettings};
 use askd_store::sqlite::SqliteStore;
 
 use crate::common::{Hub, Starting, holders, until, within};

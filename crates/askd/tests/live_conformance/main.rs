@@ -27,7 +27,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail, ensure};
-use askd_adapters::{Capability, ClaimState, Level, Registry};
+use askd_agents::{Capability, ClaimState, Level, Registry};
 use askd_testkit::programs::live::Live;
 use cast::{CASTS, Casting, casting};
 use live::Stage;

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
-use askd_adapters::{Capability, ClaimState, Descriptor, Registry};
+use askd_agents::{Capability, ClaimState, Descriptor, Registry};
 
 use super::{Part, casting, part};
 
@@ -27,7 +27,7 @@ fn word(state: ClaimState) -> &'static str {
 
 /// How many scripts of a suite play a scenario.
 fn scripts(suite: &str, scenario: &str) -> usize {
-    let folder = repository().join("crates/adapters/conformance").join(suite);
+    let folder = repository().join("crates/agents/conformance").join(suite);
     let names = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
     let of_scenario = |name: &str| {
         let stem = name.strip_suffix(".script").unwrap_or(name);

@@ -5,7 +5,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use askd_adapters::transport::process;
+use askd_holder::process;
 use askd_testkit::model::{Script, ScriptedModel};
 use askd_testkit::programs::{AgentEnv as _, OpencodeEnv, required};
 use reqwest::Method;

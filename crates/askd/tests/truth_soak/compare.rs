@@ -11,6 +11,9 @@ use crate::world::World;
 /// What Claude Code itself writes where a call has no result; no person's word, and nothing that the asking process was told.
 const CUT_OFF: &str = "[Tool call interrupted";
 
+/// What Claude Code says to the model where its host was gone before it could be asked.
+const NOT_ASKED: &str = "Tool permission request failed";
+
 pub struct Compared {
     pub table: String,
     pub differences: Vec<String>,
@@ -38,6 +41,10 @@ pub fn compare(world: &World) -> Result<Compared> {
             differences.push(format!("{why}\ninbox: {question}\nmodel: {results:?}"));
         }
     }
+    // Its session was ended before Claude Code could ask.
+    told.retain(|_, results| {
+        !results.iter().all(|result| result.is_error && result.text.starts_with(NOT_ASKED))
+    });
     for (call, results) in told {
         differences.push(format!("the inbox has no question of call {call}\nmodel: {results:?}"));
     }
@@ -126,7 +133,13 @@ fn agree(
                 }
             }
             Some(_) if delivery["state"] == "failed" => {
-                none("it is said not to have arrived, or not to be known, and the model was told something")
+                // What Claude Code says itself of a turn that is stopped is no answer.
+                let is_stopped = |result: &ToolResult| {
+                    result.is_error && !is_answer(result, question, &outcome["answers"])
+                };
+                let why =
+                    "it is said not to have arrived, or not to be known, and the model was told an answer";
+                must(results.iter().all(is_stopped), why)
             }
             _ => Err("its answer is still on its way".to_owned()),
         },

@@ -291,7 +291,8 @@ impl Questions for SqliteStore {
             }
             let items = asked.questions.iter().map(Some).chain(std::iter::repeat(None));
             let whole = answer.answers.iter().zip(items).map(|(answer, item)| answer.shown(item)).collect();
-            Ok(Some(Outcome { answers: Some(whole), withheld: Vec::new(), ..outcome }))
+            let notes = Some(answer.notes).filter(|notes| notes.iter().any(Option::is_some));
+            Ok(Some(Outcome { answers: Some(whole), notes, withheld: Vec::new(), ..outcome }))
         })
         .await
     }

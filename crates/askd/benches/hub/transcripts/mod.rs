@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use askd_adapters::agents::claude_hook::TranscriptReader;
-use askd_adapters::transport::tail::{Looked, Tail, TailEvent};
+use askd_agents::claude_hook::TranscriptReader;
+use askd_agents::tail::{Looked, Tail, TailEvent};
 use serde_json::{Value, json};
 
 use crate::Result;

@@ -1,0 +1,37 @@
+//! Everything that askd knows about one agent: a folder for each, and one line in [`registry`].
+//!
+//! In: what an agent writes, framed by a link. Out: [`Heard`] values for the hub, and bytes or calls for the agent. An
+//! [`Adapter`] finds and starts an agent; its [`Codec`] is the pure half, without IO, clock or async, so that it can be
+//! fuzzed and replayed. `tail` and `tmux` are what agents that a user started himself are read and answered by.
+//!
+//! Uses `askd-core`, `askd-wire`, `askd-data` and `askd-holder` (facts about processes). Never here: the store, SQL, a route of the
+//! API, the hub's tasks, or a rule that holds for every agent and so belongs to `askd-core`. Nothing outside this crate compares an
+//! agent's name.
+
+pub mod acp;
+pub mod adapter;
+pub mod capability;
+pub mod claude;
+pub mod claude_hook;
+pub mod claude_keys;
+pub mod codec;
+pub mod descriptor;
+pub mod heard;
+mod here;
+pub mod mock;
+pub mod opencode;
+pub mod opencode_acp;
+pub mod outside;
+pub mod process_names;
+pub mod recent;
+pub mod registry;
+pub mod tail;
+pub mod tmux;
+mod unbuilt;
+
+pub use adapter::{Adapter, AdapterError, FoundProgram, Launch, LaunchRequest, Listening, ServerWay};
+pub use capability::{Capability, CapabilityClaim, Claims, Level};
+pub use codec::{Begin, ClientSays, Codec, KnownSession, Pending, Settlement, Start, Unspeakable};
+pub use descriptor::{Claim, ClaimState, Descriptor, Road, RoadHere};
+pub use heard::{Asked, Call, CallMethod, Heard, Speech, TurnEnd, Voice};
+pub use registry::{AcpListing, AgentListing, Registry};

@@ -1,0 +1,266 @@
+//! `askd install opencode` and `askd uninstall opencode`: askd's plugin in a config folder of OpenCode, and away again.
+//!
+//! In: which config folder. Out: the plugin in it, and where no other program has anything of npm there, what keeps OpenCode from waiting
+//! for a registry before it draws. What was made is kept in the data folder, so that exactly that is taken away.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use askd_agents::opencode::{
+    LOCK_FILE, MODULES_FOLDER, OTHERS, PLUGIN_FILE, is_plugin, lock_text, plugin_data, plugin_text,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::install::{InstallArgs, folder, shown};
+use super::user_file::{TRIES, UserFile, busy, failed};
+use askd_cli::exit::{Exit, Failure, Outcome};
+use askd_cli::screen::{Screen, say};
+use askd_cli::text::one_line;
+use askd_data::{DataFolder, real_path, write_secret};
+
+/// What askd has made in a config folder, in the order of making.
+#[derive(Debug, Serialize, Deserialize)]
+struct Made {
+    /// Not paths, which JSON holds only where they are UTF-8.
+    config: OsString,
+    paths: Vec<OsString>,
+}
+
+/// One thing to make; a folder has no text.
+struct Step {
+    path: PathBuf,
+    text: Option<String>,
+    why: &'static str,
+}
+
+pub(super) fn install(args: &InstallArgs, data: Option<PathBuf>, screen: Screen) -> Outcome {
+    let config = config_folder(args)?;
+    let data = folder(data)?;
+    let steps = steps(&config, &data)?;
+    if steps.is_empty() {
+        return report(screen, &config, "unchanged", "askd's plugin is there already", &[]);
+    }
+    let paths: Vec<PathBuf> = steps.iter().map(|step| step.path.clone()).collect();
+    show(screen, '+', steps.iter().map(|step| (step.path.as_path(), step.why)))?;
+    if args.dry_run {
+        return report(screen, &config, "dry-run", "nothing was changed", &paths);
+    }
+    let plugin = UserFile::read(&config.join(PLUGIN_FILE))?;
+    let (mut paths_made, records) = recall(&data, &config, plugin.text()?);
+    paths_made.extend(steps.iter().filter(|step| !is_there(&step.path)).map(|step| step.path.clone()));
+    let paths_made = paths_made.into_iter().map(PathBuf::into_os_string).collect();
+    let made = Made { config: config.clone().into_os_string(), paths: paths_made };
+    // Without the record the plugin can still be taken away; only folders that are empty then would stay.
+    match keep(&data, &made) {
+        Ok(()) => records
+            .iter()
+            .filter(|path| **path != record(&data, &config))
+            .for_each(|path| drop(fs::remove_file(path))),
+        Err(error) => say(&format!("askd: cannot keep what was made: {error}")),
+    }
+    for step in &steps {
+        match &step.text {
+            Some(text) => write(&step.path, text)?,
+            None => fs::create_dir_all(&step.path).map_err(|error| failed("make", &step.path, &error))?,
+        }
+    }
+    report(
+        screen,
+        &config,
+        "installed",
+        "an OpenCode that starts from now on brings its questions here",
+        &paths,
+    )
+}
+
+/// What is missing in the folder.
+fn steps(config: &Path, data: &DataFolder) -> Outcome<Vec<Step>> {
+    let data = std::path::absolute(data.path())?;
+    let data = data.to_str().ok_or_else(|| Failure::usage("the name of the data folder is not UTF-8"))?;
+    let (plugin, text) = (config.join(PLUGIN_FILE), plugin_text(data));
+    let mut steps = Vec::new();
+    let file = UserFile::read(&plugin)?;
+    match file.text()? {
+        Some(known) if known == text => return Ok(steps),
+        Some(known) if !is_plugin(known) => return Err(not_ours(&plugin)),
+        _ => file.check()?,
+    }
+    let alone = OTHERS.iter().all(|other| !is_there(&config.join(other)));
+    let folders = plugin.parent().into_iter().flat_map(Path::ancestors);
+    let missing: Vec<&Path> = folders.take_while(|folder| !folder.exists()).collect();
+    let folder = |path: &Path, why| Step { path: path.to_owned(), text: None, why };
+    steps.extend(missing.into_iter().rev().map(|path| folder(path, "a folder")));
+    if alone {
+        let why = "so that OpenCode does not wait for npm before it draws";
+        steps.push(folder(&config.join(MODULES_FOLDER), why));
+        steps.push(Step { path: config.join(LOCK_FILE), text: Some(lock_text()), why });
+    }
+    steps.push(Step { path: plugin, text: Some(text), why: "the plugin" });
+    Ok(steps)
+}
+
+pub(super) fn uninstall(args: &InstallArgs, data: Option<PathBuf>, screen: Screen) -> Outcome {
+    let config = config_folder(args)?;
+    let data = folder(data)?;
+    let plugin = UserFile::read(&config.join(PLUGIN_FILE))?;
+    let (made, records) = recall(&data, &config, plugin.text()?);
+    let mut gone: Vec<(PathBuf, &str)> = Vec::new();
+    let mut stays: Vec<(PathBuf, &str)> = Vec::new();
+    match plugin.text()? {
+        Some(text) if is_plugin(text) => gone.push((config.join(PLUGIN_FILE), "the plugin")),
+        Some(_) => return Err(not_ours(plugin.path())),
+        None => {}
+    }
+    let lock = config.join(LOCK_FILE);
+    let is_our_lock = match UserFile::read(&lock)?.text() {
+        Ok(Some(text)) if text == lock_text() => {
+            gone.push((lock, "made by askd"));
+            true
+        }
+        Ok(None) => false,
+        _ if made.contains(&lock) => {
+            stays.push((lock, "was changed since"));
+            false
+        }
+        _ => false,
+    };
+    let is_known = !made.is_empty();
+    let files = [config.join(PLUGIN_FILE), config.join(LOCK_FILE)];
+    let mut folders: Vec<PathBuf> = made.into_iter().filter(|path| !files.contains(path)).rev().collect();
+    let modules = config.join(MODULES_FOLDER);
+    // The lock file is proof enough: askd makes the two together.
+    if is_our_lock && !folders.contains(&modules) {
+        folders.insert(0, modules);
+    }
+    for path in folders {
+        let Ok(meta) = fs::symlink_metadata(&path) else { continue };
+        if !meta.is_dir() {
+            stays.push((path, "is not the folder that askd made"));
+        } else if inside(&path)
+            .is_ok_and(|inside| inside.iter().all(|path| gone.iter().any(|gone| gone.0 == *path)))
+        {
+            gone.push((path, "a folder that askd made and that is empty then"));
+        } else {
+            stays.push((path, "is used by others"));
+        }
+    }
+    let paths: Vec<PathBuf> = gone.iter().map(|(path, _)| path.clone()).collect();
+    if gone.is_empty() {
+        return report(screen, &config, "unchanged", "askd's plugin is not in it", &[]);
+    }
+    if args.dry_run {
+        show(screen, '-', gone.iter().map(|(path, why)| (path.as_path(), *why)))?;
+        return report(screen, &config, "dry-run", "nothing was changed", &paths);
+    }
+    for file in files.iter().filter(|file| paths.contains(file)) {
+        UserFile::read(file)?.check()?;
+    }
+    for (path, _) in &gone {
+        let is_folder = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
+        if is_folder {
+            fs::remove_dir(path).map_err(|error| failed("remove", path, &error))?;
+        } else {
+            replace(path, None)?;
+        }
+    }
+    for record in records {
+        drop(fs::remove_file(record));
+    }
+    show(screen, '-', gone.iter().map(|(path, why)| (path.as_path(), *why)))?;
+    for (path, why) in &stays {
+        say(&format!("askd: {} {why} and stays", one_line(&shown(path))));
+    }
+    let text = if stays.is_empty() && is_known {
+        "the folder is as it was without askd"
+    } else {
+        "askd's plugin is gone; what others have changed or use stays"
+    };
+    report(screen, &config, "uninstalled", text, &paths)
+}
+
+fn write(path: &Path, text: &str) -> Outcome {
+    replace(path, Some(text))
+}
+
+/// What a file is to be, whatever it is now.
+fn replace(path: &Path, text: Option<&str>) -> Outcome {
+    for _ in 0..TRIES {
+        if UserFile::read(path)?.replace(text)? {
+            return Ok(());
+        }
+    }
+    Err(busy(path))
+}
+
+/// Also a link that leads to nothing is there.
+fn is_there(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
+}
+
+fn inside(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect()
+}
+
+fn config_folder(args: &InstallArgs) -> Outcome<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let folder = if let Some(folder) = &args.config_dir {
+        folder.clone()
+    } else if args.project {
+        PathBuf::from(".opencode")
+    } else {
+        let base = set("XDG_CONFIG_HOME").or_else(|| set("HOME").map(|home| home.join(".config")));
+        base.ok_or_else(|| Failure::usage("there is no HOME; give the folder with --config-dir"))?
+            .join("opencode")
+    };
+    Ok(real_path(&folder)?)
+}
+
+fn record(data: &DataFolder, config: &Path) -> PathBuf {
+    let name = blake3::hash(config.as_os_str().as_encoded_bytes()).to_hex();
+    data.path().join(format!("opencode-made-{}.json", &name[..16]))
+}
+
+/// What askd has made in a config folder, and where that is written: in this data folder, and in that of the plugin that is there.
+fn recall(data: &DataFolder, config: &Path, plugin: Option<&str>) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let of_plugin = plugin.and_then(plugin_data).map(DataFolder::at);
+    let folders = [Some(data.clone()), of_plugin].into_iter().flatten();
+    let mut records: Vec<PathBuf> = folders.map(|folder| record(&folder, config)).collect();
+    records.dedup();
+    let known = |path: &PathBuf| serde_json::from_slice::<Made>(&fs::read(path).ok()?).ok();
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for made in records.iter().filter_map(known).filter(|made| made.config == config) {
+        let made = made.paths.into_iter().map(PathBuf::from);
+        let new: Vec<PathBuf> = made.filter(|path| !paths.contains(path)).collect();
+        paths.extend(new);
+    }
+    (paths, records)
+}
+
+fn keep(data: &DataFolder, made: &Made) -> io::Result<()> {
+    data.create().map_err(io::Error::other)?;
+    write_secret(&record(data, Path::new(&made.config)), serde_json::to_string(made)?.as_bytes())
+}
+
+fn not_ours(path: &Path) -> Failure {
+    let text = format!("{} is not askd's; nothing was changed", path.display());
+    Failure::new(Exit::Error, text)
+}
+
+fn show<'a>(screen: Screen, mark: char, steps: impl Iterator<Item = (&'a Path, &'a str)>) -> Outcome {
+    if screen.json {
+        return Ok(());
+    }
+    let lines = steps.map(|(path, why)| format!("{mark} {}  ({why})\n", one_line(&shown(path))));
+    Ok(screen.line(&lines.collect::<String>())?)
+}
+
+fn report(screen: Screen, config: &Path, state: &str, text: &str, paths: &[PathBuf]) -> Outcome {
+    if screen.json {
+        let paths: Vec<String> = paths.iter().map(|path| shown(path)).collect();
+        return Ok(screen.json(&json!({ "folder": shown(config), "state": state, "paths": paths }))?);
+    }
+    Ok(screen.line(&format!("{}: {state}: {text}", one_line(&shown(config))))?)
+}

@@ -1,0 +1,210 @@
+//! Plugins: what an agent's own process runs for askd where it has no port.
+//!
+//! In: a plugin's greeting, its events and replies. Out: a source of its own for each, attended like an attached server, and
+//! the calls that the codec wants made. A plugin that is away keeps its questions as long as its process lives, or, where the process
+//! cannot be seen, for a time: the hub may have been restarted, or be about to be.
+
+mod messages;
+mod wire;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use askd_agents::{Begin, Start};
+use askd_core::{Cause, Right, SourceId, SourceState};
+use askd_holder::process;
+use askd_store::SourceRecord;
+
+use super::attendant::Attendant;
+use super::link::Link;
+use crate::observed::is_alive;
+use crate::sources::PLUGIN;
+use crate::{Caller, Engine, EngineError, NewSource};
+pub use messages::{PluginCall, PluginHello, PluginMessage, PluginMessages, PluginReply};
+pub use wire::PluginStream;
+use wire::PluginWire;
+
+/// Plugins that are known at one time, also those that are away: far more than one person has terminals.
+const MAX_PLUGINS: usize = 1024;
+/// How often the process of a plugin that is away is looked at.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// How long a plugin may be away whose process this hub cannot see. It tries every 5 s; a hub that is being upgraded is back sooner.
+const LONGEST_AWAY: Duration = Duration::from_secs(10 * 60);
+
+/// A plugin and the source that it is.
+pub(super) struct Plugged {
+    source: SourceId,
+    settings: Settings,
+    wire: Arc<PluginWire>,
+}
+
+/// What has to be known of a plugin after a restart of the hub.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Settings {
+    link: String,
+    /// The one folder that it hears.
+    directory: String,
+    /// Its process; none where this hub cannot see it.
+    process: Option<Process>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Process {
+    pid: u32,
+    started: u64,
+}
+
+impl Process {
+    fn seen(pid: u32) -> Option<Self> {
+        let started = process::start_time(i32::try_from(pid).ok()?).ok()??;
+        Some(Self { pid, started })
+    }
+}
+
+impl Engine {
+    /// A plugin connects, at first or again: the calls that it has to make, until it goes away.
+    pub async fn link_plugin(
+        &self,
+        caller: &Caller,
+        agent: &str,
+        hello: PluginHello,
+    ) -> Result<PluginStream, EngineError> {
+        caller.needs(Right::Ask)?;
+        let hello = hello.checked()?;
+        // In a task of its own: a plugin that hangs up must not leave a source that nobody attends.
+        let (engine, agent) = (self.clone(), agent.to_owned());
+        let linking = tokio::spawn(async move {
+            let plugged = engine.known_plugin(&agent, hello).await?;
+            let connected = plugged.wire.connect().await;
+            let (stream, number, ended) = connected.ok_or(EngineError::NotFound("source of this plugin"))?;
+            engine.tasks.spawn(engine.clone().see_out(plugged, number, ended));
+            Ok(stream)
+        });
+        linking.await.unwrap_or(Err(EngineError::NotFound("source of this plugin")))
+    }
+
+    /// The plugin of this link, which is a new source if it is not known. One greeting after the other; who is known does not wait.
+    async fn known_plugin(&self, agent: &str, hello: PluginHello) -> Result<Arc<Plugged>, EngineError> {
+        let attached = &self.inner.attached;
+        let _turn = attached.greetings.lock().await;
+        if let Some(known) = attached.plugins().get(&hello.link) {
+            return Ok(Arc::clone(known));
+        }
+        if attached.plugins().len() >= MAX_PLUGINS {
+            return Err(EngineError::TooManyPlugins);
+        }
+        let plugged = Arc::new(self.plug_in(agent, hello).await?);
+        attached.plugins().insert(plugged.settings.link.clone(), Arc::clone(&plugged));
+        Ok(plugged)
+    }
+
+    async fn plug_in(&self, agent: &str, hello: PluginHello) -> Result<Plugged, EngineError> {
+        let adapter = self.agents.registry().get(agent);
+        let adapter = adapter.filter(|adapter| adapter.server().is_some());
+        let adapter = adapter.ok_or(EngineError::NotFound("agent with plugins"))?;
+        let codec = adapter.conversation().map_err(|_| EngineError::NotFound("agent with plugins"))?;
+        let PluginHello { link, pid, directory } = hello;
+        let new = NewSource {
+            kind: PLUGIN.to_owned(),
+            agent: agent.to_owned(),
+            label: format!("{} in {directory}, process {pid}", adapter.descriptor().title),
+            settings: String::new(),
+        };
+        let settings = Settings { link, directory, process: Process::seen(pid) };
+        let new = NewSource { settings: serde_json::to_string(&settings).unwrap_or_default(), ..new };
+        let source = self.sources.add(new).await?;
+        let wire = Arc::new(PluginWire::new());
+        let redeliver = adapter.descriptor().redeliver;
+        let id = source.id.clone();
+        let stop = self.tasks.stopping().child_token();
+        let link = Link::over(wire.clone(), stop.clone());
+        let attendant = Attendant::new(self.clone(), source, codec, redeliver, link);
+        let (start, cwd) = (Start::Observed, settings.directory.clone());
+        self.attend_server(attendant, Begin { start, cwd, ..Begin::default() }, stop);
+        Ok(Plugged { source: id, settings, wire })
+    }
+
+    /// What a connected plugin says. It is taken in its order; what it means is durable soon after.
+    pub async fn hear_plugin(
+        &self,
+        caller: &Caller,
+        link: &str,
+        messages: Vec<PluginMessage>,
+    ) -> Result<(), EngineError> {
+        caller.needs(Right::Ask)?;
+        self.plugged(link)?.wire.hear(messages).await;
+        Ok(())
+    }
+
+    /// A plugin says farewell: its agent is about to end.
+    pub async fn unlink_plugin(&self, caller: &Caller, link: &str) -> Result<(), EngineError> {
+        caller.needs(Right::Ask)?;
+        let plugged = self.plugged(link)?;
+        let cause = Cause::SessionEnded { detail: Some("the agent was closed".to_owned()) };
+        self.plug_out(&plugged, cause).await
+    }
+
+    fn plugged(&self, link: &str) -> Result<Arc<Plugged>, EngineError> {
+        self.inner.attached.plugins().get(link).cloned().ok_or(EngineError::NotFound("plugin"))
+    }
+
+    async fn plug_out(&self, plugged: &Plugged, cause: Cause) -> Result<(), EngineError> {
+        self.sources.end(&plugged.source, cause).await?;
+        self.inner.attached.plugins().remove(&plugged.settings.link);
+        Ok(())
+    }
+
+    /// Waits for the end of a connection, and then for a newer one or the end of the process.
+    async fn see_out(self, plugged: Arc<Plugged>, number: u64, ended: CancellationToken) {
+        tokio::select! { () = ended.cancelled() => (), () = plugged.wire.let_go() => () }
+        plugged.wire.lost(number).await;
+        self.until_gone(plugged, number).await;
+    }
+
+    async fn until_gone(&self, plugged: Arc<Plugged>, number: u64) {
+        let since = Instant::now();
+        let is_known = || {
+            let known = self.plugged(&plugged.settings.link);
+            plugged.wire.is_newest(number) && known.is_ok_and(|known| Arc::ptr_eq(&known, &plugged))
+        };
+        while is_known() {
+            let cause = match plugged.settings.process {
+                Some(process) if is_alive(process.pid, Some(process.started)) => None,
+                Some(_) => {
+                    Some(Cause::AgentExited { code: None, signal: None, stderr: Vec::new(), resume: None })
+                }
+                None if since.elapsed() < LONGEST_AWAY => None,
+                None => Some(Cause::SourceLost { detail: Some("its plugin did not come back".to_owned()) }),
+            };
+            if let Some(cause) = cause {
+                match self.plug_out(&plugged, cause).await {
+                    Ok(()) => return,
+                    Err(error) => tracing::error!(%error, "cannot end a source; trying again"),
+                }
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Expects a plugin of an earlier hub, if its process lives.
+    pub(super) async fn resume_plugin(&self, record: &SourceRecord) -> Result<(), String> {
+        let settings: Settings = serde_json::from_str(&record.settings).map_err(|error| error.to_string())?;
+        let away =
+            self.sources.set_state(&record.source.id, SourceState::Lost, Some(wire::AWAY.to_owned())).await;
+        away.map_err(|error| error.to_string())?;
+        let wire = Arc::new(PluginWire::new());
+        let stop = self.tasks.stopping().child_token();
+        let link = Link::over(wire.clone(), stop.clone());
+        self.take_up(record, link, settings.directory.clone(), stop).await?;
+        let plugged = Arc::new(Plugged { source: record.source.id.clone(), settings, wire });
+        self.inner.attached.plugins().insert(plugged.settings.link.clone(), Arc::clone(&plugged));
+        let engine = self.clone();
+        self.tasks.spawn(async move { engine.until_gone(plugged, 0).await });
+        Ok(())
+    }
+}

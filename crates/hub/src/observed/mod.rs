@@ -1,0 +1,330 @@
+//! Claude Code in terminals that askd did not start: heard by its hooks and its transcripts, answered by the hook that waits, or by
+//! keys in its tmux pane where no hook is.
+//!
+//! In: reports of hooks and lines of transcripts, in any order, repeated, or lost. Out: one question per tool call, whichever
+//! road saw it first; the decision for the hook; and what the terminal answered. A hook that goes away cancels nothing.
+
+mod activity;
+mod ears;
+mod evidence;
+mod files;
+mod folders;
+mod hooks;
+mod identity;
+mod installed;
+mod keys;
+mod liveness;
+mod mouth;
+mod peek;
+mod registry;
+mod road;
+mod session;
+mod watch;
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Notify, Semaphore};
+
+use askd_core::{Question, QuestionId, SessionId, SourceId, Timestamp};
+
+use crate::now;
+use crate::sources::HOOK;
+
+pub use folders::ClaudeFolders;
+pub use hooks::{HookHeard, HookReport, HookWord};
+pub(super) use liveness::is_alive;
+use liveness::start_time;
+
+/// How long after a question was seen its hook may still come, also on a busy machine.
+const COMES_WITHIN: Duration = Duration::from_secs(5);
+/// How long after a hook was last there it is still expected back: a hub restarts in less.
+const BACK_WITHIN: Duration = Duration::from_secs(15);
+/// How long a hook that is the only sign of its agent may be away: it comes back every second, also over a bad network.
+const GONE_AFTER: Duration = Duration::from_secs(30);
+/// How long things are remembered of which nothing is heard any more; a waiting hook reports every hour.
+const REMEMBERED: Duration = Duration::from_secs(2 * 3600);
+
+/// Transcripts in which hooks wait: more than the terminals of one person. Hooks name them, so their number is bounded.
+const MAX_WAITED_IN: usize = 1024;
+
+/// What is remembered of hooks and transcripts; everything that must outlive the hub is in the store.
+pub(super) struct Observed {
+    /// One sighting at a time: two roads that see a question at once must make one question.
+    turn: tokio::sync::Mutex<Place>,
+    /// Wakes a sighting that waits for the name of its call.
+    named: Notify,
+    /// Wakes the watch of transcripts when a hook begins to wait in one.
+    hooked: Notify,
+    /// Wakes the watch of processes when there is one.
+    lives: Notify,
+    memory: Mutex<Memory>,
+    /// Whose transcripts may be read; none until the hub has said so.
+    folders: OnceLock<ClaudeFolders>,
+    /// Places to look at the end of a transcript.
+    peeks: Arc<Semaphore>,
+    born: Instant,
+}
+
+#[derive(Default)]
+struct Place {
+    source: Option<SourceId>,
+}
+
+#[derive(Default)]
+struct Memory {
+    /// The source of all of them, for readers who must not wait for a turn.
+    source: Option<SourceId>,
+    /// Calls that were announced and are no question yet, oldest first.
+    announced: Vec<Announced>,
+    /// Names of calls that were learnt after their question was stored.
+    names: HashMap<QuestionId, String>,
+    hooks: HashMap<QuestionId, Presence>,
+    /// The processes that asked, as far as they are known: two may hold one conversation.
+    askers: HashMap<QuestionId, Process>,
+    /// Questions of terminals in which no hook of askd is installed.
+    unhooked: HashSet<QuestionId>,
+    /// When the agent's own time-out is over, for questions of agents that have one.
+    times_out: HashMap<QuestionId, Timestamp>,
+    /// The processes of sessions, and when they started where that is known, so that a reused number is not taken for them.
+    processes: HashMap<u32, Option<u64>>,
+    /// Transcripts in which hooks wait.
+    transcripts: HashMap<PathBuf, Instant>,
+    /// Sessions into whose terminals an answer is being typed.
+    typing: HashSet<SessionId>,
+    /// Whether sessions run in tmux, and when that was seen.
+    typable: HashMap<SessionId, (bool, Instant)>,
+}
+
+/// A process, and when it started where that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Process {
+    pid: u32,
+    started: Option<u64>,
+}
+
+struct Announced {
+    session: String,
+    call_id: String,
+    likeness: String,
+    at: Instant,
+}
+
+/// The hooks that wait for one question.
+struct Presence {
+    hooks: Vec<String>,
+    waiting: usize,
+    seen: Instant,
+    /// Whether nothing else shows that the agent lives: its process cannot be looked at from here.
+    is_only_sign: bool,
+    /// Whether one of them was told the decision, and may have printed it.
+    was_told: bool,
+}
+
+impl Observed {
+    pub(super) fn new() -> Self {
+        Self {
+            turn: tokio::sync::Mutex::default(),
+            named: Notify::new(),
+            hooked: Notify::new(),
+            lives: Notify::new(),
+            memory: Mutex::default(),
+            folders: OnceLock::new(),
+            peeks: Arc::new(Semaphore::new(peek::LOOKS)),
+            born: Instant::now(),
+        }
+    }
+
+    fn memory(&self) -> std::sync::MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A hook waits in this transcript: it is looked at often from now on.
+    fn waits_in(&self, path: PathBuf) {
+        let mut memory = self.memory();
+        if memory.transcripts.len() < MAX_WAITED_IN || memory.transcripts.contains_key(&path) {
+            memory.transcripts.insert(path, Instant::now());
+        }
+        drop(memory);
+        self.hooked.notify_one();
+    }
+
+    /// Whether a hook waits for this question, or may be here in a moment.
+    fn presence(&self, question: &Question) -> HookPresence {
+        let age = u64::try_from(now().millis() - question.created_at.millis()).unwrap_or(0);
+        let age = Duration::from_millis(age);
+        let memory = self.memory();
+        let is_expected = match memory.hooks.get(&question.id) {
+            Some(presence) if presence.waiting > 0 => return HookPresence::Waits,
+            Some(presence) => presence.seen.elapsed() < BACK_WITHIN,
+            // Where no settings have a hook, none will come.
+            None if memory.unhooked.contains(&question.id) => false,
+            // Its hook may not have found this hub yet.
+            None if age > self.born.elapsed() => self.born.elapsed() < BACK_WITHIN,
+            None => age < COMES_WITHIN,
+        };
+        if is_expected { HookPresence::Expected } else { HookPresence::Gone }
+    }
+
+    fn join(&self, question: &Question, report: &HookReport) {
+        let id = &question.id;
+        self.asked_by(id, report.pid, true);
+        self.times_out(question, report.times_out_ms.map(Duration::from_millis));
+        let mut memory = self.memory();
+        let presence = memory.hooks.entry(id.clone()).or_insert_with(Presence::new);
+        presence.seen = Instant::now();
+        presence.is_only_sign = report.is_out_of_sight();
+        if !presence.hooks.contains(&report.hook) {
+            presence.hooks.push(report.hook.clone());
+        }
+        drop(memory);
+        self.lives.notify_one();
+    }
+
+    fn times_out(&self, question: &Question, after: Option<Duration>) {
+        let Some(millis) = after.and_then(|after| i64::try_from(after.as_millis()).ok()) else { return };
+        let at = question.created_at.plus_millis(millis);
+        self.memory().times_out.insert(question.id.clone(), at);
+    }
+
+    /// This process asks. A hook knows its process; another road may only suppose it.
+    fn asked_by(&self, id: &QuestionId, pid: Option<u32>, is_certain: bool) {
+        let Some(pid) = pid else { return };
+        let process = Process { pid, started: start_time(pid) };
+        let mut memory = self.memory();
+        if is_certain {
+            memory.askers.insert(id.clone(), process);
+        } else {
+            memory.askers.entry(id.clone()).or_insert(process);
+        }
+    }
+
+    fn asker(&self, id: &QuestionId) -> Option<Process> {
+        self.memory().askers.get(id).copied()
+    }
+
+    /// An earlier hub heard of this question by a hook, and its process cannot be looked at: the hook comes back if the agent lives.
+    fn only_hook_shows(&self, id: &QuestionId) {
+        self.memory().hooks.entry(id.clone()).or_insert_with(Presence::new).is_only_sign = true;
+        self.lives.notify_one();
+    }
+
+    /// Whether there are hooks whose end must be noticed.
+    fn has_only_signs(&self) -> bool {
+        self.memory().hooks.values().any(|presence| presence.is_only_sign)
+    }
+
+    /// The questions whose agent is not seen to live any more.
+    fn without_a_sign(&self) -> Vec<QuestionId> {
+        let memory = self.memory();
+        let is_gone = |presence: &Presence| {
+            presence.is_only_sign && presence.waiting == 0 && presence.seen.elapsed() > GONE_AFTER
+        };
+        memory.hooks.iter().filter(|(_, presence)| is_gone(presence)).map(|(id, _)| id.clone()).collect()
+    }
+
+    fn wait_for(self: &Arc<Self>, id: &QuestionId) -> Waiting {
+        self.memory().hooks.entry(id.clone()).or_insert_with(Presence::new).waiting += 1;
+        Waiting { observed: Arc::clone(self), id: id.clone() }
+    }
+
+    /// The turn to type into a session's terminal, unless somebody has it.
+    fn take_keyboard(self: &Arc<Self>, session: &SessionId) -> Option<Keyboard> {
+        let is_free = self.memory().typing.insert(session.clone());
+        is_free.then(|| Keyboard { observed: Arc::clone(self), session: session.clone() })
+    }
+
+    /// Forgets what nobody has spoken of for long.
+    fn prune(&self) {
+        let Memory { announced, names, hooks, transcripts, typable, .. } = &mut *self.memory();
+        announced.retain(|known| known.at.elapsed() < REMEMBERED);
+        hooks.retain(|_, presence| presence.waiting > 0 || presence.seen.elapsed() < REMEMBERED);
+        names.retain(|id, _| hooks.contains_key(id));
+        transcripts.retain(|_, named| named.elapsed() < REMEMBERED);
+        typable.retain(|_, (_, at)| at.elapsed() < REMEMBERED);
+    }
+
+    fn forget(&self, id: &QuestionId) {
+        let mut memory = self.memory();
+        memory.names.remove(id);
+        memory.askers.remove(id);
+        memory.unhooked.remove(id);
+        memory.times_out.remove(id);
+        if memory.hooks.get(id).is_some_and(|presence| presence.waiting == 0) {
+            memory.hooks.remove(id);
+        }
+    }
+}
+
+impl Presence {
+    fn new() -> Self {
+        Self { hooks: Vec::new(), waiting: 0, seen: Instant::now(), is_only_sign: false, was_told: false }
+    }
+}
+
+enum HookPresence {
+    Waits,
+    Expected,
+    Gone,
+}
+
+/// The turn to type into one terminal.
+struct Keyboard {
+    observed: Arc<Observed>,
+    session: SessionId,
+}
+
+impl Drop for Keyboard {
+    fn drop(&mut self) {
+        self.observed.memory().typing.remove(&self.session);
+    }
+}
+
+/// A hook that is waiting now.
+struct Waiting {
+    observed: Arc<Observed>,
+    id: QuestionId,
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if let Some(presence) = self.observed.memory().hooks.get_mut(&self.id) {
+            presence.waiting = presence.waiting.saturating_sub(1);
+            presence.seen = Instant::now();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use askd_core::{AskInput, Question, Status};
+
+    use super::*;
+
+    #[test]
+    fn a_hook_is_not_waited_for_where_none_is_installed() {
+        let input: AskInput = serde_json::from_str(r#"{"questions":[{"question":"Which?"}]}"#).unwrap();
+        let question = |bits| Question {
+            id: QuestionId::from_bits(bits),
+            ask: input.clone().complete().unwrap().into(),
+            status: Status::Requested,
+            outcome: None,
+            delivery: None,
+            created_at: now(),
+            seq: 1,
+            road: None,
+            agent_times_out_at: None,
+            failed_tries: Vec::new(),
+        };
+        let (observed, hooked, unhooked) = (Observed::new(), question(1), question(2));
+        observed.memory().unhooked.insert(unhooked.id.clone());
+        assert!(matches!(observed.presence(&hooked), HookPresence::Expected));
+        assert!(matches!(observed.presence(&unhooked), HookPresence::Gone));
+        // One that comes all the same is heard.
+        let observed = Arc::new(observed);
+        let _waiting = observed.wait_for(&unhooked.id);
+        assert!(matches!(observed.presence(&unhooked), HookPresence::Waits));
+    }
+}

@@ -1,0 +1,305 @@
+//! The way of an outcome to Claude Code's own terminal: the hook that waits comes and takes it; where there is none it may be typed.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+
+use askd_agents::claude::Takes;
+use askd_agents::claude_hook::decision;
+use askd_agents::claude_keys::Goal;
+use askd_core::delivery::{DeliveryInput, FailReason, Redeliver};
+use askd_core::{Question, QuestionId, Session, Settlement, Surface};
+use askd_store::{ClaimedDelivery, Store, StoreError};
+
+use super::identity::of_native;
+use super::keys::{Decided, Leaves, NotTyped, Standing, look_at, type_answer};
+use super::road::{describe, is_told, may_type};
+use super::{COMES_WITHIN, HOOK, HookPresence, Observed, is_alive};
+use crate::{Carried, DeliveryTarget, Said, now};
+
+/// Between two looks whether a hook has come.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long after an answer in the terminal its transcript is read at the latest, where inotify works.
+const HEARD_WITHIN: Duration = Duration::from_secs(3);
+/// How long a terminal that has not reacted to the deciding key is followed, and how often it is looked at.
+const FOLLOWED: Duration = Duration::from_secs(3600);
+const FOLLOWED_EVERY: Duration = Duration::from_secs(2);
+const NO_HOOK: &str = "no hook waits in that terminal";
+/// What a person does whose answer is refused here.
+const ELSEWHERE: &str = "answer it in its terminal, or here again when its dialog can be typed into";
+
+pub(super) struct HookMouth {
+    observed: Arc<Observed>,
+    store: Arc<dyn Store>,
+}
+
+impl HookMouth {
+    pub(super) fn new(observed: Arc<Observed>, store: Arc<dyn Store>) -> Self {
+        Self { observed, store }
+    }
+
+    /// Whether the decision of a hook can be this outcome.
+    async fn by_hook(&self, question: &Question, settlement: &Settlement) -> Result<Carried, StoreError> {
+        let native = self.store.native(&question.id).await?.unwrap_or_default();
+        let Some((tool, input)) = of_native(&native) else { return Ok(Carried::Yes) };
+        // What else a version takes changes the form of a decision, and not whether there is one.
+        let takes = Takes { notes: false, nothing: false };
+        Ok(match decision(tool, &input, takes, settlement) {
+            Ok(_) => Carried::Yes,
+            Err(error) => Carried::No(error.to_string()),
+        })
+    }
+
+    /// Nothing was decided in the dialog: the question is opened again, unless a hook has the decision and may still print it.
+    fn undecided(&self, why: &str, delivery: &ClaimedDelivery) -> Said {
+        match self.was_told(&delivery.question.id) {
+            true => unknown(why),
+            false => Said::Undecided(open_again(why)),
+        }
+    }
+
+    fn was_told(&self, id: &QuestionId) -> bool {
+        self.observed.memory().hooks.get(id).is_some_and(|presence| presence.was_told)
+    }
+
+    /// Waits for the transcript to tell that the terminal answered, for a moment; whether it did.
+    async fn hears_of(&self, id: &QuestionId) -> Result<bool, StoreError> {
+        let until = Instant::now() + HEARD_WITHIN;
+        while Instant::now() < until {
+            if !self.awaits_evidence(id).await? {
+                return Ok(true);
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        Ok(false)
+    }
+
+    /// Whether it is not known yet what the agent went on with.
+    async fn awaits_evidence(&self, id: &QuestionId) -> Result<bool, StoreError> {
+        let record = self.store.question(id).await?;
+        let delivery = record.and_then(|record| record.question.delivery);
+        Ok(delivery.is_some_and(|delivery| delivery.awaits_evidence()))
+    }
+
+    /// The deciding key was pressed: what came of it is told by the transcript, or by the dialog if it stands on.
+    async fn after_the_key(
+        &self,
+        decided: Decided,
+        session: &Session,
+        delivery: &ClaimedDelivery,
+    ) -> Result<Said, StoreError> {
+        let until = Instant::now() + HEARD_WITHIN;
+        while Instant::now() < until {
+            // A dialog that was hidden when the key came may not have got it.
+            if !self.awaits_evidence(&delivery.question.id).await? {
+                return Ok(Said::Written);
+            }
+            if let Standing::Gone = decided.look().await {
+                return Ok(Said::Written);
+            }
+        }
+        let error = decided.probe().await;
+        if error.leaves == Leaves::Open {
+            return Ok(self.undecided(&not_typed(&error), delivery));
+        }
+        let (observed, store) = (Arc::clone(&self.observed), Arc::clone(&self.store));
+        let followed = Self { observed, store };
+        let (session, id) = (session.clone(), delivery.question.id.clone());
+        tokio::spawn(async move {
+            if let Err(error) = followed.follow(decided, &session, &id).await {
+                tracing::error!(%error, question = %id, "cannot note what became of an answer that was typed");
+            }
+        });
+        Ok(unknown(&not_typed(&error)))
+    }
+
+    /// Follows a terminal that has not reacted to the deciding key: if it does later and its dialog stands on, the question is opened
+    /// again. What the transcript tells comes first.
+    async fn follow(&self, decided: Decided, session: &Session, id: &QuestionId) -> Result<(), StoreError> {
+        let until = Instant::now() + FOLLOWED;
+        let text = loop {
+            tokio::time::sleep(FOLLOWED_EVERY).await;
+            if Instant::now() >= until || !self.awaits_evidence(id).await? {
+                return Ok(());
+            }
+            if let Standing::Changed(text) = decided.look().await {
+                break text;
+            }
+        };
+        let _keyboard = self.observed.take_keyboard(&session.id);
+        let error = decided.not_taken(text).await;
+        if !self.hears_of(id).await? && !self.was_told(id) {
+            let undecided = DeliveryInput::Undecided { detail: open_again(&not_typed(&error)) };
+            self.store.step(id, undecided, now()).await?;
+        }
+        Ok(())
+    }
+
+    /// The session of a question, with the process that asked it: two may hold one conversation, and each has a dialog of its own.
+    async fn asked_from(&self, question: &Question) -> Result<Option<Session>, StoreError> {
+        let session = match &question.ask.session_id {
+            Some(id) => self.store.session(id).await?,
+            None => None,
+        };
+        let asker = self.observed.asker(&question.id).filter(|asker| is_alive(asker.pid, asker.started));
+        Ok(session.map(|session| Session { pid: asker.map(|asker| asker.pid).or(session.pid), ..session }))
+    }
+
+    /// Looks, before an answer is accepted, whether it could be typed now; why not, for a person. Nothing is pressed.
+    async fn look(
+        &self,
+        question: &Question,
+        settlement: &Settlement,
+        surface: Surface,
+        is_hooked: bool,
+    ) -> Result<Result<(), String>, StoreError> {
+        let Some(session) = self.asked_from(question).await? else { return Ok(Err(NO_HOOK.to_owned())) };
+        if !self.observed.can_type(&session).await {
+            return Ok(Err(format!("{NO_HOOK}, and it does not run in tmux, so nothing can be typed there")));
+        }
+        if !may_type(&session, is_hooked) {
+            return Ok(Err(format!(
+                "{NO_HOOK}; answers are typed there only after `askd tmux {}`",
+                session.id
+            )));
+        }
+        if !session.tmux && !is_told(surface) {
+            return Ok(Err(format!("{NO_HOOK}; {}", only_after(&session))));
+        }
+        let goal = match Goal::of(&question.ask, settlement) {
+            Ok(goal) => goal,
+            Err(why) => {
+                return Ok(Err(format!("{NO_HOOK}, so an answer is typed into its dialog, and {why}")));
+            }
+        };
+        let until = Instant::now() + COMES_WITHIN;
+        while self.observed.memory().typing.contains(&session.id) {
+            if Instant::now() >= until {
+                return Ok(Err(format!("{NO_HOOK}, and another answer is being typed there at this moment")));
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        let seen = look_at(&session, goal).await;
+        Ok(seen.map_err(|error| format!("{NO_HOOK}, and it cannot be typed there: {}", error.detail())))
+    }
+
+    /// Types the answer where that is allowed and can be done.
+    async fn type_it(&self, delivery: &ClaimedDelivery) -> Result<Said, StoreError> {
+        let question = &delivery.question;
+        let session = self.asked_from(question).await?;
+        let is_hooked = self.store.is_sighted(&question.id, HOOK).await?;
+        let Some(session) = session.filter(|session| may_type(session, is_hooked)) else {
+            return Ok(self.undecided(NO_HOOK, delivery));
+        };
+        let is_told = question.outcome.as_ref().is_some_and(|outcome| is_told(outcome.by.surface));
+        if !session.tmux && !is_told {
+            return Ok(self.undecided(&format!("{NO_HOOK}; {}", only_after(&session)), delivery));
+        }
+        let goal = match Goal::of(&question.ask, &delivery.settlement) {
+            Ok(goal) => goal,
+            Err(error) => {
+                return Ok(self.undecided(&format!("{NO_HOOK}, and {error}"), delivery));
+            }
+        };
+        let Some(_keyboard) = self.observed.take_keyboard(&session.id) else {
+            return Ok(Said::NotNow("another answer is being typed into that terminal".to_owned()));
+        };
+        Ok(match type_answer(&session, goal).await {
+            Ok(decided) => self.after_the_key(decided, &session, delivery).await?,
+            // A hook has come after all, and brings it.
+            Err(_) if !is_hooked && self.store.is_sighted(&question.id, HOOK).await? => Said::Unknown,
+            Err(error) => {
+                let why = not_typed(&error);
+                match error.leaves {
+                    Leaves::Open => self.undecided(&why, delivery),
+                    Leaves::Hidden => {
+                        self.hears_of(&question.id).await?;
+                        self.undecided(&why, delivery)
+                    }
+                    Leaves::Unknown => unknown(&why),
+                }
+            }
+        })
+    }
+}
+
+#[async_trait]
+impl DeliveryTarget for HookMouth {
+    /// A hook prints once and ends, and the program takes one decision per call: a second copy cannot do harm. Keys are pressed only
+    /// where the question is still on the screen.
+    fn redeliver(&self) -> Redeliver {
+        Redeliver::Safe
+    }
+
+    async fn can_carry(
+        &self,
+        question: &Question,
+        settlement: &Settlement,
+        surface: Surface,
+    ) -> Result<Carried, StoreError> {
+        let by_hook = self.by_hook(question, settlement).await?;
+        let until = Instant::now() + COMES_WITHIN;
+        loop {
+            let is_hooked = self.store.is_sighted(&question.id, HOOK).await?;
+            let is_expected = match self.observed.presence(question) {
+                HookPresence::Waits => return Ok(by_hook),
+                HookPresence::Expected if is_hooked => return Ok(by_hook),
+                HookPresence::Expected => true,
+                HookPresence::Gone => false,
+            };
+            let Err(why) = self.look(question, settlement, surface, is_hooked).await? else {
+                return Ok(if is_expected { by_hook } else { Carried::Yes });
+            };
+            // A hook may come in a moment, and a dialog may not be drawn yet.
+            if !is_expected || Instant::now() >= until {
+                return Ok(Carried::No(format!("{why}.\nThe question is still open: {ELSEWHERE}")));
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    async fn deliver(&self, delivery: &ClaimedDelivery) -> Said {
+        match self.observed.presence(&delivery.question) {
+            // The hook's own request sees the outcome, prints it and says so; the claim ends with that word.
+            HookPresence::Waits => Said::Unknown,
+            HookPresence::Expected => {
+                Said::NotNow("the hook in that terminal is not connected at this moment".to_owned())
+            }
+            HookPresence::Gone => {
+                self.type_it(delivery).await.unwrap_or_else(|error| Said::NotNow(error.to_string()))
+            }
+        }
+    }
+
+    async fn was_written(&self, _: &ClaimedDelivery) -> Option<bool> {
+        None
+    }
+
+    fn describes(&self) -> bool {
+        true
+    }
+
+    async fn describe(&self, questions: &mut [Question]) -> Result<(), StoreError> {
+        describe(&self.observed, &*self.store, questions).await
+    }
+}
+
+/// A notification has no room to say that an answer would be typed.
+fn only_after(session: &Session) -> String {
+    format!("an answer from a notification is typed there only after `askd tmux {}`", session.id)
+}
+
+fn not_typed(error: &NotTyped) -> String {
+    format!("{NO_HOOK}, and it was not typed there: {}", error.detail())
+}
+
+fn open_again(why: &str) -> String {
+    format!("{why}.\nThe question is open again: {ELSEWHERE}")
+}
+
+/// The agent may go on with this answer: its transcript tells.
+fn unknown(why: &str) -> Said {
+    let detail = format!("{why}.\nLook at its terminal: the answer may have arrived there");
+    Said::Failed { reason: FailReason::Unknown, detail }
+}

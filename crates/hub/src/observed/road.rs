@@ -1,0 +1,95 @@
+//! By which channel an answer would go now: for the surfaces, so that no person is surprised by keys in a terminal.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::time::{Duration, Instant};
+
+use askd_agents::claude_hook::AGENT;
+use askd_core::question::AnswerRoad;
+use askd_core::{Question, QuestionId, Session, SessionId, Surface};
+use askd_store::{Store, StoreError};
+
+use super::keys::can_type;
+use super::{HOOK, HookPresence, Observed};
+
+/// How long it is believed that a session runs in tmux, or does not: pages that list often do not look through all processes each time.
+/// Whoever types looks anew.
+const TYPABLE_FOR: Duration = Duration::from_secs(2);
+
+impl Observed {
+    /// Whether a hook waits for the answer, or will be back for it in a moment.
+    fn has_hook(&self, question: &Question, is_hooked: bool) -> bool {
+        match self.presence(question) {
+            HookPresence::Waits => true,
+            HookPresence::Expected => is_hooked,
+            HookPresence::Gone => false,
+        }
+    }
+
+    /// Whether an answer could be typed for this session, looked up now or a moment ago.
+    pub(super) async fn can_type(&self, session: &Session) -> bool {
+        let known = self.memory().typable.get(&session.id).copied();
+        if let Some((can, at)) = known
+            && at.elapsed() < TYPABLE_FOR
+        {
+            return can;
+        }
+        let looked_at = session.clone();
+        let can = tokio::task::spawn_blocking(move || can_type(&looked_at)).await.unwrap_or(false);
+        self.memory().typable.insert(session.id.clone(), (can, Instant::now()));
+        can
+    }
+}
+
+/// Whether keys may be typed: somebody turned that on, or the question has never had another road and says so.
+pub(super) fn may_type(session: &Session, is_hooked: bool) -> bool {
+    session.tmux || !is_hooked
+}
+
+/// Whether who answers could see that the answer would be typed: a notification has no room for it.
+pub(super) fn is_told(surface: Surface) -> bool {
+    surface != Surface::Notification
+}
+
+/// Fills in the channels of open questions that came from terminals. Nothing is read for those whose hook waits.
+pub(super) async fn describe(
+    observed: &Observed,
+    store: &dyn Store,
+    questions: &mut [Question],
+) -> Result<(), StoreError> {
+    let Some(source) = observed.memory().source.clone() else { return Ok(()) };
+    let mut rest = Vec::new();
+    for question in questions.iter_mut().filter(|it| it.is_open() && it.ask.agent == AGENT) {
+        question.agent_times_out_at = observed.memory().times_out.get(&question.id).copied();
+        match observed.presence(question) {
+            HookPresence::Waits => question.road = Some(AnswerRoad::Hook),
+            HookPresence::Expected | HookPresence::Gone => rest.push(question),
+        }
+    }
+    if rest.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<QuestionId> = rest.iter().map(|question| question.id.clone()).collect();
+    let hooked = store.sighted(&ids, HOOK).await?;
+    let mut sessions: HashMap<SessionId, Option<Session>> = HashMap::new();
+    for question in rest {
+        let Some(id) = question.ask.session_id.clone() else { continue };
+        let session = match sessions.entry(id) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                let session = store.session(place.key()).await?;
+                place.insert(session.filter(|session| session.source_id == source))
+            }
+        };
+        let Some(session) = session else { continue };
+        let is_hooked = hooked.contains(&question.id);
+        question.road = Some(if observed.has_hook(question, is_hooked) {
+            AnswerRoad::Hook
+        } else if may_type(session, is_hooked) && observed.can_type(session).await {
+            AnswerRoad::Keys
+        } else {
+            AnswerRoad::Terminal
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,43 @@
+//! The names of the questions of a server, whose events have no number.
+//!
+//! In: a question under the server's own name. Out: the question as it is stored, and the name that it has there.
+
+use askd_core::{Ask, Question};
+
+use super::Questions;
+use super::ask::AgentQuestion;
+use crate::EngineError;
+
+/// How often a server may use an id for another request; OpenCode makes each id once.
+const MAX_USES: u32 = 16;
+
+impl Questions {
+    /// Stores a question under the server's own name, or under that with a number where the server has asked something else under the
+    /// same id and that is over. The same request told again has the same name.
+    pub(crate) async fn ask_under_free_name(
+        &self,
+        heard: AgentQuestion,
+    ) -> Result<(String, Question), EngineError> {
+        let own_id = heard.native_id.clone();
+        let mut name = own_id.clone();
+        let mut uses = 1;
+        loop {
+            let question =
+                self.ask_as_agent(AgentQuestion { native_id: name.clone(), ..heard.clone() }).await?;
+            if question.is_under_way() || asks_the_same(&question.ask, &heard.ask) {
+                return Ok((name, question));
+            }
+            if uses == MAX_USES {
+                tracing::warn!(source = %heard.source, own_id, "a server used one id too often: its question is not shown");
+                return Ok((name, question));
+            }
+            uses += 1;
+            name = format!("{own_id}~{uses}");
+        }
+    }
+}
+
+fn asks_the_same(one: &Ask, other: &Ask) -> bool {
+    (one.kind, &one.questions, &one.body, &one.tool)
+        == (other.kind, &other.questions, &other.body, &other.tool)
+}

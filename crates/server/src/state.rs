@@ -1,0 +1,82 @@
+//! What the handlers are given: each names the services that it uses, and so shows what it can touch.
+
+use std::sync::Arc;
+
+use axum::extract::FromRef;
+use tokio::sync::Semaphore;
+
+use super::limits::{MAX_STREAMS, MAX_WAITS};
+use super::port_watch::PortWatch;
+use super::stream::Streams;
+use super::wait::Waits;
+use askd_hub::{
+    Access, AgentCatalog, Engine, EventLog, Health, Questions, Sessions, Sources, Tasks, Transcripts,
+};
+
+#[derive(Clone)]
+pub struct AppState {
+    pub engine: Engine,
+    pub doors: Arc<Doors>,
+    /// Where people reach this hub, for log-in links.
+    pub public_url: Arc<str>,
+    pub streams: Arc<Semaphore>,
+    pub waits: Arc<Semaphore>,
+    pub port_watch: PortWatch,
+}
+
+/// Which names and origins are let in.
+#[derive(Debug, Clone, Default)]
+pub struct Doors {
+    /// Host names, with or without port.
+    pub hosts: Vec<String>,
+    /// Origins of other pages, for CORS.
+    pub origins: Vec<String>,
+}
+
+impl AppState {
+    pub fn new(engine: Engine, doors: Doors, public_url: &str) -> Self {
+        Self {
+            engine,
+            doors: Arc::new(doors),
+            public_url: Arc::from(public_url),
+            streams: Arc::new(Semaphore::new(MAX_STREAMS)),
+            waits: Arc::new(Semaphore::new(MAX_WAITS)),
+            port_watch: PortWatch::default(),
+        }
+    }
+}
+
+/// A handler takes a part of the state alone: `State(questions): State<Questions>`.
+macro_rules! parts {
+    ($($part:ty: $($field:ident).+,)*) => {
+        $(impl FromRef<AppState> for $part {
+            fn from_ref(state: &AppState) -> Self {
+                state.$($field).+.clone()
+            }
+        })*
+    };
+}
+
+parts! {
+    Access: engine.access,
+    AgentCatalog: engine.agents,
+    EventLog: engine.log,
+    Health: engine.health,
+    Questions: engine.questions,
+    Sessions: engine.sessions,
+    Sources: engine.sources,
+    Tasks: engine.tasks,
+    Transcripts: engine.transcripts,
+}
+
+impl FromRef<AppState> for Streams {
+    fn from_ref(state: &AppState) -> Self {
+        Self::new(state.engine.access.clone(), state.engine.stopping(), state.streams.clone())
+    }
+}
+
+impl FromRef<AppState> for Waits {
+    fn from_ref(state: &AppState) -> Self {
+        Self::new(state.engine.stopping(), state.waits.clone())
+    }
+}

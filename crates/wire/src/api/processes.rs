@@ -1,0 +1,16 @@
+//! The processes that the hub holds.
+
+use askd_core::SessionId;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A managed agent, for `askd doctor` and for what Ctrl-C says.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HeldAgent {
+    pub session_id: SessionId,
+    pub agent: String,
+    pub alive: bool,
+    pub holder_pid: Option<i32>,
+    pub agent_pid: Option<i32>,
+}
