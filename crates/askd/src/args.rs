@@ -9,6 +9,7 @@ use super::install::InstallArgs;
 use super::up_options::{DemoArgs, UpArgs};
 use askd_cli::answer::{self, AnswerArgs};
 use askd_cli::attach::{self, AttachArgs};
+use askd_cli::backup::{BackupArgs, RestoreArgs};
 use askd_cli::client::Where;
 use askd_cli::exit::EXIT_CODES;
 use askd_cli::list::ListArgs;
@@ -145,6 +146,22 @@ Examples:
   askd token list
   askd token revoke ci")]
     Token(TokenArgs),
+    /// Copy the store of the running hub into one file
+    #[command(after_help = "\
+The copy is made in one step, beside everything that goes on, and is for your eyes only. The key of secret answers is not in it.
+
+Examples:
+  askd backup ~/askd-2026-11-20.db
+  askd backup --json /backup/askd.db | jq .bytes")]
+    Backup(BackupArgs),
+    /// Put a backup into an empty data folder
+    #[command(after_help = "\
+No hub may run on the folder. Programs that followed the old hub are told to list again.
+
+Examples:
+  askd restore ~/askd-2026-11-20.db
+  askd restore ~/askd-2026-11-20.db --data ~/askd-restored")]
+    Restore(RestoreArgs),
     /// Hook askd into an agent that you start yourself: its questions come to the inbox and stay on its screen
     #[command(after_help = "\
 It adds a few lines to the agent's settings, or a small plugin, shows what it adds, and touches nothing else. askd uninstall takes it out again.

@@ -4,6 +4,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
@@ -15,8 +16,13 @@ use askd_cli::client::{Client, discover};
 use askd_cli::exit::{Exit, Failure, Outcome};
 use askd_cli::inside_agent::Guard;
 use askd_cli::screen::{Screen, say};
+<<<<<<< HEAD
 use askd_cli::{answer, attach, list, open, reject, run_agent, show, terminal, tmux, token, watch};
 use askd_data::{Config, DataFolder};
+=======
+use askd_cli::{answer, attach, backup, list, open, reject, run_agent, show, terminal, tmux, token, watch};
+use askd_data::DataFolder;
+>>>>>>> main
 
 /// What the command line is told of agents.
 pub const GUARD: Guard = Guard(agent_of_process);
@@ -93,8 +99,23 @@ fn dispatch(cli: Cli) -> Outcome<ExitCode> {
         Command::Uninstall(args) => {
             install::uninstall_from(&args, global.data, Screen::new(global.json)).map(done)
         }
+        Command::Restore(args) => restore(&args.file, &global).map(done),
         command => talk(command, &global),
     }
+}
+
+fn restore(file: &Path, global: &Global) -> Outcome {
+    let data = crate::house::restore(file, global.data.clone().map(DataFolder::at))?;
+    let folder = data.path().display().to_string();
+    let screen = Screen::new(global.json);
+    if screen.json {
+        return Ok(screen.json(&serde_json::json!({ "data": folder, "without": "secret-key" }))?);
+    }
+    say(
+        "If you have kept the file secret-key of the old data folder, copy it into this one before you start the hub: without it secret answers that \
+         were not read yet are lost.",
+    );
+    Ok(screen.line(&format!("Restored into {folder}. Start it with: askd up --data {folder}"))?)
 }
 
 /// Runs the hub on as many threads as the machine has.
@@ -179,9 +200,11 @@ async fn command_of(command: Command, global: &Global) -> Outcome {
         Command::Open(args) => open::open(args, &client, screen, GUARD).await,
         Command::Tmux(args) => tmux::tmux(args, &client, screen, GUARD).await,
         Command::Token(args) => token::token(args, &client, screen, GUARD).await,
+        Command::Backup(args) => backup::backup(args, &client, screen).await,
         Command::Up(_)
         | Command::Demo(_)
         | Command::Doctor
+        | Command::Restore(_)
         | Command::Install(_)
         | Command::Uninstall(_)
         | Command::Hook(_)

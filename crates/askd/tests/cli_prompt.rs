@@ -9,7 +9,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use askd_testkit::hub::Hub;
+use askd_testkit::hub::{Hub, PATIENCE};
 use cli_terminal::{ASKD, Terminal, outcome};
 use serde_json::{Value, json};
 
@@ -18,6 +18,30 @@ const ECHO: &str = "stty -a | grep -o -- '-*echo ' | head -1";
 
 fn ask(hub: &Hub, question: Value) -> String {
     hub.ask(&question).unwrap()["id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_prompt_whose_terminal_is_closed_ends_with_the_code_for_that() {
+    let hub = Hub::start(ASKD).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let id = ask(&hub, json!({ "questions": [{ "question": "Which?", "options": ["JWT"] }] }));
+    for round in 0..4 {
+        let code = folder.path().join(round.to_string());
+        let script = format!("trap '' HUP; $ASKD answer {id}; echo $? > '{}'", code.display());
+        let terminal = Terminal::start(&hub, &script);
+        terminal.see("? helps> ");
+        drop(terminal);
+        let end = std::time::Instant::now() + PATIENCE;
+        let said = loop {
+            match std::fs::read_to_string(&code) {
+                Ok(said) if said.ends_with('\n') => break said,
+                _ => assert!(std::time::Instant::now() < end, "the command has not ended"),
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        };
+        assert_eq!(said, "129\n");
+    }
+    assert_eq!(outcome(&hub, &id), Value::Null);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::ending;
 use super::render::item_name;
 use super::screen::{plain_json, say};
+use super::terminal::Closed;
 use super::text::clean;
 use crate::client::ClientError;
 
@@ -182,6 +183,10 @@ impl From<io::Error> for Failure {
         // Whoever read our output has had enough, as in `askd list | head -1`.
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::new(Exit::Done, "");
+        }
+        // The signal of a closed terminal may come later than what was written to it fails, and not to a process that ignores it.
+        if error.get_ref().is_some_and(|inner| inner.is::<Closed>()) {
+            return Self::new(Exit::HungUp, "");
         }
         Self::new(Exit::Error, error.to_string())
     }

@@ -9,6 +9,7 @@
 
 pub mod answer;
 pub mod attach;
+pub mod backup;
 pub mod client;
 pub mod conversation;
 pub mod ending;

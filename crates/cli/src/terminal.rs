@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use rustix::io::ioctl_fionread;
+use rustix::io::{Errno, ioctl_fionread};
 use rustix::termios::{LocalModes, OptionalActions, QueueSelector, tcflush, tcgetattr, tcsetattr};
 use tokio::sync::{Mutex, mpsc};
 
@@ -40,6 +40,15 @@ pub enum Typed {
     End,
     /// Ctrl-C.
     Interrupted,
+}
+
+/// The terminal was closed: whatever is written to it fails.
+#[derive(Debug, thiserror::Error)]
+#[error("the terminal was closed")]
+pub(super) struct Closed;
+
+fn or_closed(error: io::Error) -> io::Error {
+    if error.raw_os_error() == Some(Errno::IO.raw_os_error()) { io::Error::other(Closed) } else { error }
 }
 
 /// Whether somebody can be asked.
@@ -76,19 +85,19 @@ pub async fn has_appeared(moment: Duration) -> io::Result<bool> {
     };
     if obeys_escapes() {
         // The terminal has shown what was dropped; the prompt takes its place.
-        io::stderr().write_all(b"\r\x1b[K")?;
+        io::stderr().write_all(b"\r\x1b[K").map_err(or_closed)?;
     }
     Ok(stays)
 }
 
 /// A line that is no answer: a password, what is said to an agent.
 pub async fn read_line(prompt: &str, secret: bool) -> io::Result<Typed> {
-    read(prompt, secret, false).await
+    read(prompt, secret, false).await.map_err(or_closed)
 }
 
 /// A line that may be an answer: several lines at once, as from a paste, are told apart from it.
 pub async fn read_answer(prompt: &str, secret: bool) -> io::Result<Typed> {
-    read(prompt, secret, true).await
+    read(prompt, secret, true).await.map_err(or_closed)
 }
 
 async fn read(prompt: &str, secret: bool, answers: bool) -> io::Result<Typed> {

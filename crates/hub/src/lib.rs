@@ -11,6 +11,7 @@
 mod access;
 mod acp;
 mod attached;
+mod backups;
 mod caller;
 mod catalog;
 mod clock;
@@ -49,6 +50,7 @@ pub use attached::{
     AttachRequest, Discovery, PluginCall, PluginHello, PluginMessage, PluginMessages, PluginReply,
     PluginStream,
 };
+pub use backups::Backups;
 pub use caller::Caller;
 pub use catalog::AgentCatalog;
 use clock::{Alarm, at};
@@ -85,6 +87,7 @@ pub struct EngineSettings {
 pub struct Engine {
     pub access: Access,
     pub agents: AgentCatalog,
+    pub backups: Backups,
     pub health: Health,
     pub log: EventLog,
     pub questions: Questions,
@@ -135,6 +138,7 @@ impl Engine {
         tasks.spawn(outbox.clone().run());
         tasks.spawn(Housekeeping::new(store.clone(), settings.keep_days).run());
         let engine = Self {
+            backups: Backups::new(store.clone()),
             health: Health::new(store.clone()),
             transcripts: Transcripts::new(store.clone()),
             inner: Arc::new(Inner {

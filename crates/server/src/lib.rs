@@ -9,6 +9,7 @@
 
 mod acp;
 mod agents;
+mod backup;
 mod change;
 mod cursor;
 mod events;
@@ -47,6 +48,7 @@ use problem::{Code, Problem};
 fn api() -> (Router<AppState>, utoipa::openapi::OpenApi) {
     let (router, document) = OpenApiRouter::with_openapi(openapi::base())
         .merge(health::routes())
+        .merge(backup::routes())
         .merge(questions::routes())
         .merge(events::routes())
         .merge(sessions::routes())

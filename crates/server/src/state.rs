@@ -10,7 +10,7 @@ use super::port_watch::PortWatch;
 use super::stream::Streams;
 use super::wait::Waits;
 use askd_hub::{
-    Access, AgentCatalog, Engine, EventLog, Health, Questions, Sessions, Sources, Tasks, Transcripts,
+    Access, AgentCatalog, Backups, Engine, EventLog, Health, Questions, Sessions, Sources, Tasks, Transcripts,
 };
 
 #[derive(Clone)]
@@ -60,6 +60,7 @@ macro_rules! parts {
 parts! {
     Access: engine.access,
     AgentCatalog: engine.agents,
+    Backups: engine.backups,
     EventLog: engine.log,
     Health: engine.health,
     Questions: engine.questions,

@@ -2,6 +2,7 @@
 
 mod demo;
 mod processes;
+mod restore;
 mod up;
 
 use std::net::SocketAddr;
@@ -24,6 +25,7 @@ use askd_server::{AppState, Doors, PortWatch};
 
 pub use demo::demo;
 pub use processes::{holder, mock_agent};
+pub use restore::restore;
 pub use up::up;
 
 /// How a hub is to be run.

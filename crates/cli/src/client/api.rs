@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::error::ClientError;
-use super::http::{Client, Patience, Received};
+use super::http::{Client, Download, Patience, Received};
 use super::wire::{CreatedToken, Health, LoginCode, QuestionList, TokenList};
 use askd_wire::api::HeldAgent;
 
@@ -43,6 +43,11 @@ const NO_BODY: Option<&Value> = None;
 impl Client {
     pub async fn health(&self) -> Result<Received<Health>, ClientError> {
         self.get("/v1/health", &[]).await
+    }
+
+    /// A copy of the hub's store, as it comes.
+    pub async fn backup(&self) -> Result<Download, ClientError> {
+        self.download("/v1/backup").await
     }
 
     pub async fn questions(&self, list: &ListQuery) -> Result<Received<QuestionList>, ClientError> {

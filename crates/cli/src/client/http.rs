@@ -61,6 +61,19 @@ pub fn over_socket(path: &SocketPath) -> reqwest::ClientBuilder {
     http.redirect(reqwest::redirect::Policy::none()).no_proxy().unix_socket(path.path())
 }
 
+/// A body that comes in parts. A connection that breaks before its end is an error.
+#[derive(Debug)]
+pub struct Download {
+    response: Response,
+    client: Client,
+}
+
+impl Download {
+    pub async fn chunk(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, ClientError> {
+        self.response.chunk().await.map_err(|error| self.client.failed(&error))
+    }
+}
+
 /// How long an answer may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Patience {
@@ -135,6 +148,12 @@ impl Client {
             self.request(Method::GET, path)?.query(query).header(header::ACCEPT, "text/event-stream");
         let response = request.send().await.map_err(|error| self.failed(&error))?;
         self.checked(response).await
+    }
+
+    /// Opens a body that may be large.
+    pub(super) async fn download(&self, path: &str) -> Result<Download, ClientError> {
+        let response = self.request(Method::GET, path)?.send().await.map_err(|error| self.failed(&error))?;
+        Ok(Download { response: self.checked(response).await?, client: self.clone() })
     }
 
     fn request(&self, method: Method, path: &str) -> Result<reqwest::RequestBuilder, ClientError> {

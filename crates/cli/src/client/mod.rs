@@ -14,5 +14,5 @@ pub use api::{Filter, ListQuery};
 pub use discover::{DEFAULT_URL, Found, Origin, Road, Where, discover};
 pub use error::ClientError;
 pub use events::{Events, Heard, RawEvent};
-pub use http::{Client, Received, SOCKET_URL, over_address, over_socket};
+pub use http::{Client, Download, Received, SOCKET_URL, over_address, over_socket};
 pub use wire::{CreatedToken, Health, LoginCode, Problem, QuestionList, TokenInfo, TokenList};
