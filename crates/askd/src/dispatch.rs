@@ -16,13 +16,8 @@ use askd_cli::client::{Client, discover};
 use askd_cli::exit::{Exit, Failure, Outcome};
 use askd_cli::inside_agent::Guard;
 use askd_cli::screen::{Screen, say};
-<<<<<<< HEAD
-use askd_cli::{answer, attach, list, open, reject, run_agent, show, terminal, tmux, token, watch};
-use askd_data::{Config, DataFolder};
-=======
 use askd_cli::{answer, attach, backup, list, open, reject, run_agent, show, terminal, tmux, token, watch};
-use askd_data::DataFolder;
->>>>>>> main
+use askd_data::{Config, DataFolder};
 
 /// What the command line is told of agents.
 pub const GUARD: Guard = Guard(agent_of_process);
