@@ -1,7 +1,10 @@
-//! One agent: its descriptor, where its program is, how to start it, and a codec for each conversation.
+//! One agent: its descriptor, the place of its program, its command line, and a codec for each conversation.
 //!
-//! In: a search path, a request to launch. Out: programs found, a command line. No process is started here; who starts it
-//! (the holder) and who asks it for its version is the caller's matter.
+//! In: a search path, a request to launch. Out: programs found, a command line. It starts no process: the
+//! holder starts the agent, and the hub asks for its version.
+//!
+//! To add an agent, see `docs/adapters.md`: a folder with an `Adapter` and a [`Codec`], one line in
+//! [`crate::registry::Registry::built_in`], and the scripts and scenes that prove its claims.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -23,64 +26,65 @@ pub trait Adapter: Send + Sync {
     /// The command line that starts it under askd, or why this version of it cannot be started so.
     fn launch(&self, request: &LaunchRequest) -> Result<Launch, AdapterError>;
 
-    /// A codec for one conversation; none where the adapter is not built.
+    /// A codec for one conversation; an error if the adapter is not built.
     fn codec(&self) -> Result<Box<dyn Codec>, AdapterError>;
 
-    /// A codec with the rules that hold for the bytes of every agent: what the engine talks to.
+    /// A codec with the rules for the bytes of every agent; the engine uses this one.
     fn conversation(&self) -> Result<Box<dyn Codec>, AdapterError> {
         Ok(Box::new(Conversation::new(self.codec()?)))
     }
 
-    /// The argument with which its program says its version, where its command line depends on that.
+    /// The argument that prints its program's version, if the command line depends on that.
     fn version_argument(&self) -> Option<&'static str> {
         None
     }
 
-    /// The roads that a version of it has, where they differ by version.
+    /// The channels of a version, if they differ by version.
     fn roads_of(&self, version: &str) -> Vec<RoadHere> {
         let _ = version;
         Vec::new()
     }
 
-    /// What a person types to go on with a conversation whose process is gone.
+    /// The command that continues a conversation whose process has ended.
     fn resume_command(&self, native_id: &str) -> Option<String> {
         let _ = native_id;
         None
     }
 
-    /// The conversation, by the agent's own name, that an agent started with these arguments goes on with; none where it begins one.
+    /// The native id of the conversation that an agent with these arguments continues; `None` if it begins
+    /// one.
     fn resumed<'a>(&self, args: &'a [String]) -> Option<&'a str> {
         let _ = args;
         None
     }
 
-    /// How a running server of this agent is attached to; none where it has no server.
+    /// The way to attach to a running server of this agent; `None` if it has no server.
     fn server(&self) -> Option<ServerWay> {
         None
     }
 }
 
-/// What is needed to attach to an agent's own HTTP server: its stream of events and the user of its basic authentication. An
-/// agent that has one is started as a server too ([`Adapter::launch`]), and talks through it alone; or it speaks ACP on its lines,
-/// and the server is a second way to it, beside them.
+/// An agent's own HTTP server: its event stream and the user of its basic authentication. An agent with a
+/// server is also started as one ([`Adapter::launch`]) and uses it alone; or it uses ACP on its lines, and
+/// the server is a second channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerWay {
     /// The path of the stream; its events go to [`Codec::hear`].
     pub events: &'static str,
     /// The user name unless another one is given.
     pub user: &'static str,
-    /// Where such a server usually listens.
+    /// The usual address of such a server.
     pub url: &'static str,
-    /// A path that every such server knows, with or without a password.
+    /// A path that every such server has, with or without a password.
     pub health: &'static str,
-    /// How it becomes known where it listens, if askd starts it.
+    /// The way to learn the address of a server that askd starts.
     pub listening: Listening,
-    /// The variables from which it takes its user name and its password.
+    /// The variables for its user name and its password.
     pub user_variable: &'static str,
     pub password_variable: &'static str,
 }
 
-/// How it becomes known where a server listens that askd has started, and when it can be asked.
+/// The way to learn the address of a server that askd started, and the moment from which it can be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Listening {
     /// It prints its address after these words as soon as it can be asked.
@@ -95,14 +99,14 @@ pub enum Listening {
 pub struct FoundProgram {
     #[schema(value_type = String)]
     pub path: PathBuf,
-    /// Filled in by whoever has asked the program.
+    /// Set by the caller that asked the program.
     pub version: Option<String>,
-    /// What this version can do, where that differs by version.
+    /// The channels of this version, if they differ by version.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub roads: Vec<RoadHere>,
 }
 
-/// What somebody wants started.
+/// A request to start an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaunchRequest {
     pub cwd: PathBuf,
@@ -111,17 +115,17 @@ pub struct LaunchRequest {
     /// The user's own arguments, passed on as they are.
     pub args: Vec<String>,
     pub program: PathBuf,
-    /// What the program says of itself, where [`Adapter::version_argument`] makes it say so.
+    /// The program's version, if [`Adapter::version_argument`] asks for it.
     pub version: Option<String>,
 }
 
-/// What is to be started.
+/// The process to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
     pub command: PathBuf,
     pub args: Vec<String>,
     pub env: Vec<(String, String)>,
-    /// Names that must not reach the agent.
+    /// Variables that must not reach the agent.
     pub env_remove: Vec<String>,
 }
 
@@ -153,7 +157,8 @@ pub enum AdapterError {
     NameTaken(String),
 }
 
-/// Looks for executable files of the given names in a search path. Absolute and relative paths are taken as they are.
+/// Looks for executable files of the given names in a search path. Absolute and relative paths are taken as
+/// they are.
 pub fn find_programs(names: &[String], path_var: &OsStr) -> Vec<FoundProgram> {
     let mut found: Vec<FoundProgram> = Vec::new();
     let mut add = |path: PathBuf| {

@@ -1,12 +1,13 @@
-//! What an agent may be able to do, one name per scenario of the conformance suite.
+//! The abilities of agents, one name for each scenario of the conformance suite.
 //!
-//! In: nothing. Out: [`Capability`], which names its scenario and the level at which it is judged, and [`CapabilityClaim`].
+//! In: nothing. Out: [`Capability`], which names its scenario and the level that judges it, and
+//! [`CapabilityClaim`].
 
 use serde::Serialize;
 
 use crate::descriptor::ClaimState;
 
-/// Where a scenario is played.
+/// The level at which a scenario is played.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
@@ -25,7 +26,7 @@ macro_rules! capabilities {
         impl Capability {
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
-            /// The name of the scenario that proves it.
+            /// The scenario that proves it.
             pub fn scenario(self) -> &'static str {
                 match self { $(Self::$name => $scenario,)* }
             }
@@ -75,7 +76,7 @@ capabilities! {
     UnknownMessages => "unknown-messages", Codec;
     /// An id is used again in a later turn, or for another request.
     IdUsedAgain => "id-used-again", Codec;
-    /// Texts that were cut anywhere, and bytes that are no text.
+    /// Texts that were cut in the middle of a character, and bytes that are no text.
     OddBytes => "odd-bytes", Codec;
     /// The agent dies while it asks.
     AgentExit => "agent-exit", Live;
@@ -91,7 +92,7 @@ capabilities! {
 pub struct CapabilityClaim {
     pub capability: Capability,
     pub state: ClaimState,
-    /// Why not, or what to know.
+    /// The reason for a "no", or a remark.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     pub scenario: &'static str,
@@ -126,7 +127,7 @@ impl Claims {
         claims
     }
 
-    /// Says of one capability that it is otherwise.
+    /// Replaces the claim of one capability.
     pub fn but(mut self, capability: Capability, state: ClaimState, why: &str) -> Self {
         for claim in self.0.iter_mut().filter(|claim| claim.capability == capability) {
             claim.state = state;

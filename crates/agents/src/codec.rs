@@ -1,11 +1,12 @@
-//! The sans-IO heart of an adapter: what comes in becomes values, what a human decided becomes bytes.
+//! The sans-IO half of an adapter: bytes become values, and a human's decision becomes bytes.
 //!
-//! In: framed messages of the agent, and what the engine wants (a prompt, an interrupt, an outcome). Out: [`Heard`] and
-//! [`Speech`]. Three rules make a restart of the hub harmless:
+//! In: framed messages of the agent, and the engine's requests (a prompt, an interrupt, an outcome). Out:
+//! [`Heard`] and [`Speech`]. Three rules make a restart of the hub harmless:
 //!
-//! 1. `speak` needs only the stored native request, never what the codec remembers.
-//! 2. What `hear` remembers can be rebuilt from [`Begin`]: the sessions and the questions that are pending.
-//! 3. The same bytes heard again give the same native ids.
+//!
+//! 1. `speak` uses only the stored native request, never what the codec remembers.
+//! 2. [`Begin`] can rebuild everything that `hear` remembers: the sessions and the pending questions.
+//! 3. The same bytes read again give the same native ids.
 
 pub use askd_core::Settlement;
 use askd_core::answer::Rejection;
@@ -23,29 +24,32 @@ pub trait Codec: Send + Sync {
     /// One framed message: a line, the data of an SSE event, a text frame. Total on any bytes; never panics.
     fn hear(&mut self, message: &[u8]) -> Vec<Heard>;
 
-    /// The same from the agent's own server, where that is a second way beside its lines.
+    /// The same for the agent's own server, if it is a second channel.
     fn hear_server(&mut self, event: &[u8]) -> Vec<Heard> {
         self.hear(event)
     }
 
-    /// What somebody else wrote to the agent over the same connection, where askd only passes messages on ([`Start::Observed`]).
+    /// A message of another client to the agent over the same connection, which askd only forwards
+    /// ([`Start::Observed`]).
     fn overhear(&mut self, message: &[u8]) -> Vec<Heard> {
         let _ = message;
         Vec::new()
     }
 
-    /// The transport is connected, at first or again: whatever the agent does not replay has to be asked for now.
+    /// The transport is connected, at first or again: whatever the agent does not replay has to be asked for
+    /// now.
     fn connected(&mut self) -> Vec<Heard> {
         Vec::new()
     }
 
-    /// It has been connected for a while now, which is told a few times after each [`Codec::connected`]: an agent that may begin to
-    /// tell what happens only after it says that it is connected is asked once more.
+    /// The connection has lasted a while. This comes a few times after each [`Codec::connected`], for an
+    /// agent that may report events only some time after it reports that it is connected: the codec asks it
+    /// once more.
     fn still_connected(&mut self) -> Vec<Heard> {
         Vec::new()
     }
 
-    /// What came back for a tagged [`crate::Call`] that this codec had wanted.
+    /// The reply to a tagged [`crate::Call`] of this codec.
     fn replied(&mut self, tag: &str, status: u16, body: &[u8]) -> Vec<Heard> {
         let _ = (tag, status, body);
         Vec::new()
@@ -57,59 +61,63 @@ pub trait Codec: Send + Sync {
     /// Stops the turn of a session (of all if none is named).
     fn interrupt(&mut self, session: Option<&str>) -> Vec<Heard>;
 
-    /// Ends a session (all if none is named) in the agent's own protocol. Ending the process is the transport's matter.
+    /// Ends a session (all if none is named) in the agent's own protocol. Ending the process is the
+    /// transport's matter.
     fn close(&mut self, session: Option<&str>) -> Vec<Heard>;
 
-    /// What carries an outcome to the agent, made from the stored native request and nothing else.
+    /// Encodes an outcome for the agent, from the stored native request and nothing else.
     fn speak(&self, native: &RawValue, ask: &Ask, settled: &Settlement) -> Result<Speech, Unspeakable>;
 
-    /// What [`Heard::Closing`] was for a question that ended like this and has no delivery, or one that was overtaken, made in the same way:
-    /// the hub may have been killed before it said it. Nothing for a question that the agent took back itself: it may use the id again.
+    /// Rebuilds the [`Heard::Closing`] message after a restart, for a question that ended like this without a
+    /// delivery, or whose delivery was overtaken. `None` for a question that the agent withdrew: it may use
+    /// the id again.
     fn closing(&self, _native: &RawValue, _outcome: &Outcome) -> Option<Vec<u8>> {
         None
     }
 
-    /// The speech of an outcome is being handed to the transport: from now on evidence is looked for. It is called before
-    /// anything that is heard afterwards. What comes back are the consequences for other questions, such as those that an
-    /// interrupt ends too.
+    /// The speech of an outcome is being handed to the transport: from now on the codec looks for evidence.
+    /// This comes before every later message. Returns the consequences for other questions, such as those
+    /// that an interrupt also ends.
     fn delivered(&mut self, native_id: &str, settled: &Settlement) -> Vec<Heard>;
 
-    /// What was handed to the transport did not get to the agent: there is no evidence to look for yet.
+    /// The transport did not deliver the speech: there is no evidence to look for yet.
     fn undelivered(&mut self, native_id: &str) {
         let _ = native_id;
     }
 
-    /// What another client of the same agent says with its own response to a question ([`Start::Observed`]).
+    /// The meaning of another client's response to a question ([`Start::Observed`]).
     fn understand(&self, native: &RawValue, ask: &Ask, response: &str) -> Result<ClientSays, Unspeakable> {
         let _ = (native, ask, response);
         Err(Unspeakable::CannotCarry("responses of other clients"))
     }
 
-    /// Whether the next message is heard for the first time. One that may have been heard by an earlier hub must mean what it meant.
+    /// True if the next message is certainly new. A message that an earlier hub may have read must keep its
+    /// meaning.
     fn first_time(&mut self, surely: bool) {
         let _ = surely;
     }
 
-    /// The store keeps a question under another name, because an earlier one has the agent's own. A codec does not implement this:
-    /// [`crate::outside::Conversation`] does it for every agent, and says whether it was done.
+    /// The store keeps a question under another name, because an earlier one has the agent's own. A codec
+    /// does not implement this: [`crate::outside::Conversation`] does it for every agent, and says whether it
+    /// was done.
     fn rename(&mut self, native_id: &str, name: &str) -> bool {
         let _ = (native_id, name);
         false
     }
 
-    /// The agent's own name of a stored request, where the request alone tells it: the store may have it under another ([`Codec::rename`]),
-    /// and a codec that begins anew goes on with the agent's.
+    /// The native id in a stored request, if the request alone tells it. The store may use another name
+    /// ([`Codec::rename`]), and a fresh codec continues with the agent's.
     fn own_name(&self, _native: &RawValue) -> Option<String> {
         None
     }
 
-    /// The store knows that this question is over although the agent did not say so: it was heard again after its end, or
-    /// it expired. Nothing is said to the agent; it is no longer watched.
+    /// The store knows that this question is over although the agent did not say so: it was heard again after
+    /// its end, or it expired. Nothing is said to the agent; it is no longer watched.
     fn forget(&mut self, native_id: &str) {
         let _ = native_id;
     }
 
-    /// What the reply to a [`crate::Call`] that carried an outcome means for its delivery.
+    /// The meaning of a call's reply for the delivery of its outcome.
     fn judge(&self, status: u16, body: &[u8]) -> DeliveryInput {
         let detail = || {
             let body = String::from_utf8_lossy(&body[..body.len().min(MAX_DETAIL_BYTES)]).into_owned();
@@ -123,10 +131,10 @@ pub trait Codec: Send + Sync {
     }
 }
 
-/// Bytes of an agent's error text that are worth keeping.
+/// Bytes of an agent's error text that are kept.
 const MAX_DETAIL_BYTES: usize = 2048;
 
-/// What a client said with its response to a question.
+/// A client's response to a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClientSays {
     Reply(Reply),
@@ -146,7 +154,7 @@ pub struct Begin {
     pub prompt: Option<String>,
     /// The sessions known from before, the main one first.
     pub sessions: Vec<KnownSession>,
-    /// The questions known from before that are open, or answered and without evidence.
+    /// The stored questions that are open, or answered without evidence.
     pub pending: Vec<Pending>,
     /// The messages that ended the last turns, as an earlier hub heard them: the agent may send one again.
     pub turns_ended: Vec<String>,
@@ -157,10 +165,12 @@ pub enum Start {
     /// askd drives the agent and greets it.
     #[default]
     Fresh,
-    /// askd drove this agent before the hub was restarted. One that has neither a session nor a question is greeted, perhaps again: the
-    /// transport gives it the first words once. A greeting that was under way goes on.
+    /// askd drove this agent before the hub was restarted. One that has neither a session nor a question is
+    /// greeted, perhaps again: the transport gives it the first words once. A greeting that was under way
+    /// goes on.
     Resumed,
-    /// Somebody else drives the agent through askd: nothing is said but answers, nothing is refused for him.
+    /// Another client drives the agent through askd: the codec sends only answers, and refuses nothing in the
+    /// client's place.
     Observed,
 }
 
@@ -171,13 +181,13 @@ pub struct KnownSession {
     pub title: Option<String>,
 }
 
-/// A question that the store knows and whose end the codec has to watch for.
+/// A stored question whose end the codec watches for.
 #[derive(Debug, Clone)]
 pub struct Pending {
     pub native_id: String,
     pub native_session: Option<String>,
     pub native: Box<RawValue>,
-    /// What was written to the agent, if it was. `None` while the question is open or its answer is still queued.
+    /// The outcome that was written to the agent. `None` while the question is open or its answer is queued.
     pub written: Option<Settlement>,
 }
 

@@ -1,7 +1,8 @@
-//! What askd claims about an agent: product data (`GET /v1/agents`), test gate and documentation at once.
+//! The claims about an agent: product data (`GET /v1/agents`), test gate and documentation at once.
 //!
-//! In: nothing, it is written by hand in the agent's folder. Out: [`Descriptor`]. Every claim names a [`Capability`], every
-//! capability a scenario of the conformance suite; a claim whose scenario is missing or fails, fails the suite.
+//! In: nothing; it is written by hand in the agent's folder. Out: [`Descriptor`]. Every claim names a
+//! [`Capability`], every capability a scenario of the conformance suite; a claim without a passing scenario
+//! fails the suite.
 
 use askd_core::delivery::Redeliver;
 use askd_core::{Kind, RejectMode};
@@ -17,7 +18,8 @@ pub enum ClaimState {
     Proven,
     /// The program, or its protocol, says so; or it was seen with another version.
     Declared,
-    /// Not, for the reason that is given; in a list of agents also because the program is not on this machine.
+    /// Not, for the reason that is given; in a list of agents also because the program is not on this
+    /// machine.
     No,
 }
 
@@ -43,15 +45,15 @@ impl Claim {
     }
 }
 
-/// A way by which a question can be heard or answered.
+/// A channel by which a question is seen or answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Road {
-    /// The agent's own protocol on its standard streams, in a process that askd started.
+    /// The agent's own protocol on the standard streams of a process that askd started.
     ControlProtocol,
-    /// A hook that the agent calls.
+    /// A hook of the agent.
     Hook,
-    /// A file that the agent writes and askd reads.
+    /// A file of the agent that askd reads.
     Transcript,
     /// Keys typed into the agent's terminal.
     Keys,
@@ -67,34 +69,34 @@ pub enum Road {
 pub struct RoadHere {
     pub road: Road,
     pub works: bool,
-    /// Why not, or what to know, in a sentence for people.
+    /// The reason for a "no", or a remark, in a sentence for people.
     pub why: String,
 }
 
-/// Everything that askd says about one agent.
+/// Everything that askd claims about one agent.
 #[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Descriptor {
     pub name: String,
     pub title: String,
-    /// Whether questions of this agent reach the inbox.
+    /// The claim that this agent's questions reach the inbox.
     pub questions: Claim,
     pub kinds: Vec<Kind>,
-    /// What a rejection can mean to this agent; a single question may offer fewer.
+    /// The reject modes of this agent; a single question may offer fewer.
     pub reject_modes: Vec<RejectMode>,
     pub redeliver: Redeliver,
     pub roads: Vec<Road>,
     pub capabilities: Vec<CapabilityClaim>,
-    /// What a process of this agent is called in the process table.
+    /// The names of its processes in the process table.
     pub process_names: Vec<String>,
     /// The programs to look for, best first.
     pub programs: Vec<String>,
     /// How a person gets it.
     pub install: Option<String>,
-    /// The versions of its program that were seen asking; the first is the one that the suite is played with.
+    /// The versions of its program that were seen asking; the suite is played with the first.
     #[serde(skip)]
     pub seen: &'static [&'static str],
-    /// The folder of scenarios that judges it.
+    /// The folder of its scenarios.
     #[serde(skip)]
     pub suite: &'static str,
 }
@@ -104,7 +106,7 @@ impl Descriptor {
         self.capabilities.iter().find(|claim| claim.capability == capability)
     }
 
-    /// What to tell a person where none of its programs is on this machine.
+    /// The message for a person if none of its programs is on this machine.
     pub fn not_found(&self) -> String {
         let programs = self.programs.join(" or ");
         match &self.install {
@@ -115,7 +117,7 @@ impl Descriptor {
         }
     }
 
-    /// An agent whose name is known and whose adapter does not exist, with nothing claimed.
+    /// A known agent without an adapter, with nothing claimed.
     pub fn unsupported(name: &str, title: &str, why: &str, install: Option<&str>) -> Self {
         Self {
             name: name.to_owned(),

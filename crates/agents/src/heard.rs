@@ -1,7 +1,7 @@
-//! What a codec says to the engine, and what it wants said to the agent.
+//! The messages between a codec and the engine.
 //!
-//! In: nothing. Out: [`Heard`], the one list of all that can be learnt from an agent, and [`Speech`], the one list of all ways
-//! to speak to it. A new agent adds a codec, not a variant.
+//! In: nothing. Out: [`Heard`], the one list of agent events, and [`Speech`], the one list of messages to an
+//! agent. A new agent adds a codec, not a variant.
 
 use std::time::Duration;
 
@@ -20,8 +20,9 @@ pub enum Heard {
         native_id: String,
         cause: Cause,
     },
-    /// The agent went on, and it is known with what: its own screen answered, or it repeats what askd sent. The core compares
-    /// it with what was settled: nothing yet is "answered elsewhere", the same is evidence, another is "overtaken".
+    /// The agent continued, and reports with what: its own screen answered, or it repeats askd's answer. The
+    /// core compares it with the outcome: without one it is "answered elsewhere", the same is evidence,
+    /// another is "overtaken".
     AnsweredElsewhere {
         native_id: String,
         how: Elsewhere,
@@ -30,7 +31,7 @@ pub enum Heard {
     Confirmed {
         native_id: String,
     },
-    /// An answer was written and the agent shows that it did not take it.
+    /// An answer was written, and the agent shows that it refused it.
     NotTaken {
         native_id: String,
         reason: FailReason,
@@ -64,23 +65,26 @@ pub enum Heard {
     Incomplete {
         detail: String,
     },
-    /// Ordinary messages, for showing. The raw line is with the caller, who passed it in: it is not copied here.
+    /// Ordinary messages for people. The caller has the raw line; it is not copied here.
     Chatter {
         native_session: Option<String>,
         voice: Voice,
         text: Option<String>,
     },
-    /// What the codec itself wants said: the next step of a handshake, a refusal of a request that askd does not serve.
+    /// A message of the codec itself: the next step of a handshake, or the refusal of a request that askd
+    /// does not serve.
     Write(Speech),
-    /// Ends the agent's own wait for a question that ends without an answer to it, and comes before that end. Whichever hub says it, and
-    /// whatever else is said of the question, the agent gets one of it.
+    /// Ends the agent's own wait for a question that ends without an answer to it, and comes before that end.
+    /// Whichever hub says it, and whatever else is said of the question, the agent gets one of it.
     Closing {
         native_id: String,
         bytes: Vec<u8>,
     },
-    /// The first prompt of an agent that must have a session before it takes one. Whichever hub says it, the agent gets it once.
+    /// The first prompt of an agent that must have a session before it takes one. Whichever hub says it, the
+    /// agent gets it once.
     FirstPrompt(Vec<u8>),
-    /// A message that this codec does not know or cannot read. The engine writes it to its log; it is never fatal.
+    /// A message that this codec does not know or cannot read. The engine writes it to its log; it is never
+    /// fatal.
     Unrecognised {
         why: String,
     },
@@ -93,15 +97,15 @@ pub struct Asked {
     pub native_id: String,
     /// The agent's own session; none for a request of the connection, such as a log-in.
     pub native_session: Option<String>,
-    /// What was asked; `session_id` is for the engine to fill in.
+    /// The question; the engine fills in `session_id`.
     pub ask: Ask,
-    /// The agent's request, byte for byte. With it alone an answer can be spoken, also after a restart of the hub.
+    /// The agent's request, byte for byte. With it alone an answer can be spoken, also after a restart of the
+    /// hub.
     pub native: Box<RawValue>,
-    /// After which time the agent goes on without an answer, where it says so. A codec has no clock; the engine makes the
-    /// deadline of it.
+    /// The agent's own time-out, if it reports one. A codec has no clock; the engine makes the deadline.
     pub patience: Option<Duration>,
-    /// A canonical form of what is asked, for agents that are heard on several roads which share no id: the same session
-    /// and the same likeness are sightings of one question.
+    /// A canonical form of the question, for agents with several channels without a common id: the same
+    /// session and likeness are sightings of one question.
     pub likeness: Option<String>,
 }
 
@@ -115,7 +119,7 @@ pub enum TurnEnd {
     Failed(String),
 }
 
-/// Who speaks in a piece of chatter.
+/// The speaker of a piece of chatter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Voice {
     Agent,
@@ -125,10 +129,11 @@ pub enum Voice {
     Other,
 }
 
-/// Something to say to the agent, in the form that its transport takes.
+/// A message to the agent, in the form of its transport.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Speech {
-    /// Complete frames: lines with their line feeds, the text of one message, the output of a hook, keys for a terminal.
+    /// Complete frames: lines with their line feeds, the text of one message, the output of a hook, keys for
+    /// a terminal.
     Bytes(Vec<u8>),
     /// One request to the agent's own server.
     Call(Call),
@@ -147,7 +152,8 @@ impl Speech {
 /// One HTTP request to an agent's server, relative to the address that the source was attached with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    /// What the codec calls it; comes back with the reply. Empty where the codec does not need to see the reply.
+    /// The codec's name for the call, which comes back with the reply. Empty if the codec does not need the
+    /// reply.
     pub tag: String,
     pub method: CallMethod,
     pub path: String,

@@ -1,24 +1,24 @@
-//! What may be claimed of an agent on this machine: what was seen with one program is not claimed of another one.
+//! The claims that hold on this machine: a claim that was proven with one program does not hold for another.
 //!
-//! In: an adapter and its programs that were found, with their versions. Out: its claims as they are here, by one rule for all
-//! agents: `proven` with a version that was seen, `declared` with any other, `no` where there is no program that can ask.
+//! In: an adapter, and its programs with their versions. Out: the claims by one rule for all agents: `proven`
+//! with a version that was seen, `declared` with any other, `no` without a program that can ask.
 
 use crate::adapter::{Adapter, FoundProgram};
 use crate::capability::CapabilityClaim;
 use crate::descriptor::{Claim, ClaimState};
 
-/// The program that would be started here, which is the first one.
+/// The program that would start here: the first one.
 pub(crate) enum Here {
-    /// Seen asking; `played` where the suite is played with this very version.
+    /// Seen asking; `played` if the suite plays this very version.
     Seen { played: bool },
-    /// Another version than those that were seen.
+    /// Another version than the seen ones.
     Other(String),
-    /// None, or one that has no way to ask.
+    /// No program, or one that cannot ask.
     None(String),
 }
 
 impl Here {
-    /// Looks at what was found, and notes at each program what its version can do.
+    /// Judges the programs, and notes at each the channels of its version.
     pub(crate) fn look(adapter: &dyn Adapter, found: &mut [FoundProgram]) -> Self {
         for program in found.iter_mut() {
             program.roads = program.version.as_deref().map(|it| adapter.roads_of(it)).unwrap_or_default();

@@ -1,11 +1,13 @@
-//! What holds for the bytes of every agent, whichever codec reads them.
+//! The rules for the bytes of every agent, whichever codec reads them.
 //!
-//! In: messages of an agent, and a codec. Out: [`Conversation`], the codec as the engine and the suites use it. It adds two rules:
+//! In: messages of an agent, and a codec. Out: [`Conversation`], the codec that the engine and the suites
+//! use. It adds two rules:
 //!
-//! 1. The codec reads a copy in which bytes that are no UTF-8, and escapes of one half of a surrogate pair, are U+FFFD: a text that
-//!    was cut inside an emoji is read like any other. What is stored of a request is what the agent wrote.
-//! 2. A codec names a question by the agent's own id. An agent may use that id again when the question is over, so the store may
-//!    keep the next one under another name ([`Codec::rename`]); the codec goes on with the agent's id.
+//!
+//! 1. The codec reads a copy in which bytes that are no UTF-8, and halves of surrogate pairs, are U+FFFD: a text
+//!    that was cut inside an emoji reads like any other. The store keeps the request as the agent wrote it.
+//! 2. A codec names a question by its native id. An agent may use that id again after the question, so the store
+//!    may keep the next one under another name ([`Codec::rename`]); the codec continues with the agent's id.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -22,7 +24,7 @@ use askd_wire::{json_edit, readable::readable};
 /// Ids of JSON-RPC are compared and sent back as the text that came, so the copy keeps them too.
 const IDS: [&[&str]; 2] = [&["id"], &["params", "requestId"]];
 
-/// The same for a whole message, whose ids stay as they are.
+/// The same for a whole message, whose ids stay unchanged.
 fn readable_message(bytes: &[u8]) -> Cow<'_, str> {
     let copy = readable(bytes);
     let original = String::from_utf8_lossy(bytes);
@@ -38,7 +40,7 @@ fn readable_message(bytes: &[u8]) -> Cow<'_, str> {
     copy.into()
 }
 
-/// Reads a member of an agent's message for which null is the same as absent.
+/// Reads a member of an agent's message, with null as absent.
 pub fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     deserializer: D,
 ) -> Result<T, D::Error> {
@@ -53,10 +55,10 @@ fn readable_native(native: &RawValue) -> Cow<'_, RawValue> {
     }
 }
 
-/// A codec with the rules that hold for every agent.
+/// A codec with the rules for every agent.
 pub struct Conversation {
     codec: Box<dyn Codec>,
-    /// The store's names of questions by the codec's, where they differ.
+    /// The store's names of questions by the codec's, if they differ.
     names: HashMap<String, String>,
 }
 
@@ -71,7 +73,7 @@ impl Conversation {
         self.names.iter().find_map(is_it).unwrap_or(name)
     }
 
-    /// What was heard, under the names of the store.
+    /// Renames the events' questions to the names of the store.
     fn told(&mut self, mut heard: Vec<Heard>) -> Vec<Heard> {
         if self.names.is_empty() {
             return heard;
@@ -97,7 +99,7 @@ impl Conversation {
         }
     }
 
-    /// Has the codec read a copy, and gives its questions the bytes that came.
+    /// Lets the codec read a copy, and gives its questions the original bytes.
     fn read(&mut self, message: &[u8], hear: impl Fn(&mut dyn Codec, &[u8]) -> Vec<Heard>) -> Vec<Heard> {
         let copy = readable_message(message);
         let mut heard = hear(self.codec.as_mut(), copy.as_bytes());

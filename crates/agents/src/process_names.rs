@@ -1,11 +1,11 @@
-//! What coding agents are called in a process table, also those without an adapter.
+//! The names of coding agents in a process table, including those without an adapter.
 //!
-//! In: the name and arguments of a process. Out: whether it is a known agent. The command line refuses to answer from
-//! inside such a process tree, because nothing that runs in an agent may answer for its human.
+//! In: the name and arguments of a process. Out: true for a known agent. The command line refuses to answer
+//! inside such a process tree, because an agent must not answer for its human.
 
 use std::path::Path;
 
-/// Agents that have no entry in the registry.
+/// Agents without an entry in the registry.
 const OTHERS: [&str; 20] = [
     "aider",
     "auggie",
@@ -29,10 +29,10 @@ const OTHERS: [&str; 20] = [
     "qwen",
 ];
 
-/// Programs that run agents as scripts: their first argument is the name that counts.
+/// Programs that run agents as scripts: their first argument names the agent.
 const RUNTIMES: [&str; 8] = ["node", "bun", "deno", "python", "python3", "npx", "uv", "uvx"];
 
-/// The agent that a process is, by its name and its arguments (the first of which is the program itself).
+/// The agent of a process, by its name and arguments (the first argument is the program itself).
 pub fn agent_of<'a>(
     known: impl IntoIterator<Item = &'a str>,
     process_name: &str,

@@ -1,8 +1,9 @@
-//! Names that were met lately. In: a name. Out: whether it was met before. The oldest are forgotten first.
+//! A bounded set of recent names. In: a name. Out: true if it was seen before. The oldest are forgotten
+//! first.
 
 use std::collections::VecDeque;
 
-/// Names that are remembered: more than one agent has responses under way at once.
+/// Remembered names: more than the open responses of one agent.
 const MAX_NAMES: usize = 1024;
 
 #[derive(Debug, Default)]
@@ -13,7 +14,7 @@ impl Recent {
         self.0.iter().any(|known| known == name)
     }
 
-    /// Whether it was new.
+    /// Adds a name; true if it is new.
     pub fn add(&mut self, name: &str) -> bool {
         if self.has(name) {
             return false;

@@ -1,6 +1,6 @@
-//! Every agent that askd knows: one line each.
+//! All known agents: one line each in [`Registry::built_in`].
 //!
-//! In: names, and commands that the user registers. Out: adapters. A name is unique.
+//! In: names, and commands of the user. Out: adapters. A name is unique.
 
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -18,7 +18,8 @@ use crate::opencode_acp::OpencodeAcpAgent;
 use crate::process_names;
 use crate::unbuilt::Unbuilt;
 
-const CODEX: &str = "only behind /v1/acp, where the questions of codex-acp 2.6.0 were answered (docs/acp.md)";
+const CODEX: &str =
+    "askd hears Codex over /v1/acp only; the questions of codex-acp 2.6.0 were answered there (docs/acp.md)";
 const AMP: &str = "Amp has no way to ask or to be answered from outside";
 
 /// One agent as surfaces list it.
@@ -27,9 +28,9 @@ const AMP: &str = "Amp has no way to ask or to be answered from outside";
 pub struct AgentListing {
     #[serde(flatten)]
     pub descriptor: Descriptor,
-    /// Its programs on this machine; empty where it is not installed.
+    /// Its programs on this machine; empty if it is not installed.
     pub found: Vec<FoundProgram>,
-    /// What it is like behind `/v1/acp`, where that needs another program.
+    /// Its claims behind `/v1/acp`, if that needs another program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub acp: Option<AcpListing>,
 }
@@ -47,7 +48,7 @@ pub struct AcpListing {
 #[derive(Clone)]
 pub struct Registry {
     adapters: Vec<Arc<dyn Adapter>>,
-    /// The ACP commands of agents that have another adapter under the same name.
+    /// The ACP commands of agents with another adapter under the same name.
     by_acp: Vec<Arc<dyn Adapter>>,
 }
 
@@ -71,8 +72,8 @@ impl Registry {
         Self { adapters, by_acp }
     }
 
-    /// Adds an ACP agent of the user: a name and a command line (`--agent NAME=COMMAND`). A built-in agent that askd cannot
-    /// run gives its name away; the mock does not.
+    /// Adds an ACP agent of the user: a name and a command line (`--agent NAME=COMMAND`). A built-in agent
+    /// that askd cannot run gives its name away; the mock does not.
     pub fn register(&mut self, name: &str, command: &str) -> Result<(), AdapterError> {
         let agent = AcpAgent::custom(name, command)?;
         match self.adapters.iter_mut().find(|adapter| adapter.descriptor().name == name) {
@@ -87,7 +88,7 @@ impl Registry {
         self.adapters.iter().find(|adapter| adapter.descriptor().name == name)
     }
 
-    /// The agent as one that speaks ACP: what the user registered, else the built-in ACP command of that name.
+    /// The agent's ACP adapter: the user's command, else the built-in one of that name.
     pub fn acp(&self, name: &str) -> Option<&Arc<dyn Adapter>> {
         let named = |adapter: &&Arc<dyn Adapter>| adapter.descriptor().name == name;
         let own = self.adapters.iter().find(named);
@@ -95,8 +96,8 @@ impl Registry {
         speaks.or_else(|| self.by_acp.iter().find(named)).or(own)
     }
 
-    /// The adapter of an agent that runs already, perhaps of an earlier hub. One that is not registered any more was the user's own
-    /// ACP agent, and can be talked to as before.
+    /// The adapter of an agent that runs already, perhaps since an earlier hub. An agent that is no longer
+    /// registered was the user's own ACP agent, and works as before.
     pub fn running(&self, name: &str, by_acp: bool) -> Result<Arc<dyn Adapter>, AdapterError> {
         match if by_acp { self.acp(name) } else { self.get(name) } {
             Some(adapter) => Ok(Arc::clone(adapter)),
@@ -108,8 +109,8 @@ impl Registry {
         self.adapters.iter()
     }
 
-    /// What is known of every agent, and which of its programs are on this machine. What that is worth here is for [`Self::judge`]
-    /// to say, when the programs have told their versions.
+    /// All agents with their programs on this machine. [`Self::judge`] adjusts the claims once the versions
+    /// are known.
     pub fn list(&self, path_var: &OsStr) -> Vec<AgentListing> {
         let listing = |adapter: &Arc<dyn Adapter>| AgentListing {
             descriptor: adapter.descriptor().clone(),
@@ -122,7 +123,7 @@ impl Registry {
         self.adapters.iter().map(listing).collect()
     }
 
-    /// Claims of the programs that were found what may be claimed of them: the content of `GET /v1/agents`.
+    /// Limits the claims to those that hold for the present programs: the content of `GET /v1/agents`.
     pub fn judge(&self, listing: &mut AgentListing) {
         if let (Some(acp), Some(adapter)) = (&mut listing.acp, self.acp(&listing.descriptor.name)) {
             Here::look(adapter.as_ref(), &mut acp.found).limit(&mut acp.questions);
@@ -137,7 +138,7 @@ impl Registry {
         self.adapters.iter().map(|adapter| adapter.descriptor().name.as_str()).collect()
     }
 
-    /// The agent that a process is, if it is one.
+    /// The agent of a process, if it is one.
     pub fn agent_of_process(&self, process_name: &str, arguments: &[String]) -> Option<String> {
         let known = self.adapters.iter().flat_map(|adapter| &adapter.descriptor().process_names);
         process_names::agent_of(known.map(String::as_str), process_name, arguments)

@@ -1,9 +1,10 @@
-//! A regular file of this user that grows, read as it grows. In: a path, a place to go on from, and the wish to look. Out: whole lines that are
-//! new, as many at a time as were read at once, and the facts that the file was truncated or replaced. No clock and no watcher: the
-//! caller decides when to look, and nothing is read twice. A half line waits for its end.
+//! A regular file of this user that grows, read as it grows. In: a path, a place to go on from, and the wish
+//! to look. Out: whole lines that are new, as many at a time as were read at once, and the facts that the
+//! file was truncated or replaced. No clock and no watcher: the caller decides when to look, and nothing is
+//! read twice. A half line waits for its end.
 //!
-//! Lines come in blocks because most readers look for few of them: a search through a block is as fast as memory, a line at a time
-//! is not. The bytes are copied once, by the system.
+//! Lines come in blocks because most readers look for few of them: a search through a block is as fast as
+//! memory, a line at a time is not. The bytes are copied once, by the system.
 
 use std::{
     fs::File,
@@ -19,10 +20,10 @@ use askd_data::regular::open_regular;
 
 /// One read, and with it the usual block: small enough to stay in the processor's cache while it is searched.
 const READ_BYTES: usize = 512 * 1024;
-/// What one look reads at most, so that many files are served in turn.
+/// The most bytes of one look, so that many files have their turn.
 pub const MAX_LOOK_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Where to go on: in which file, and after how many bytes. It lies between two lines.
+/// The position to continue from: a file, and a number of bytes. It lies between two lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TailPosition {
@@ -31,12 +32,13 @@ pub struct TailPosition {
     pub offset: u64,
 }
 
-/// What a look has found, in order.
+/// The results of a look, in order.
 #[derive(Debug, PartialEq, Eq)]
 pub enum TailEvent<'a> {
-    /// Whole lines with their line feeds; `end` is the offset after them. Only the last line of a replaced file may lack its line feed.
+    /// Whole lines with their line feeds; `end` is the offset after them. Only the last line of a replaced
+    /// file may lack its line feed.
     Lines { bytes: &'a [u8], end: u64 },
-    /// A line beyond the limit, which had so many bytes.
+    /// A line over the limit, with its length.
     Oversized { total_bytes: u64, end: u64 },
     /// The file is shorter than what was read of it: reading begins anew. A half line is lost with its bytes.
     Truncated,
@@ -44,7 +46,7 @@ pub enum TailEvent<'a> {
     Replaced,
 }
 
-/// What is to be done next.
+/// The next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Looked {
     /// Read to the end of the file.
@@ -69,13 +71,13 @@ pub struct Tail {
     path: PathBuf,
     max_line: usize,
     opened: Option<Opened>,
-    /// Where an earlier life stopped; looked at once.
+    /// The position of an earlier life; used once.
     resume: Option<TailPosition>,
     half: HalfLine,
     position: Option<TailPosition>,
 }
 
-/// What was read of a line whose end was not.
+/// The beginning of a line without an end so far.
 #[derive(Debug, Default)]
 struct HalfLine {
     bytes: Vec<u8>,
@@ -94,17 +96,17 @@ impl Tail {
         &self.path
     }
 
-    /// After the last whole line that was given out; to be saved with what was made of it.
+    /// The position after the last whole line; save it together with its effects.
     pub fn position(&self) -> Option<TailPosition> {
         self.position
     }
 
-    /// Reads what is new, up to the limit of one look.
+    /// Reads new bytes, up to the limit of one look.
     pub fn look(&mut self, found: impl FnMut(TailEvent<'_>)) -> io::Result<Looked> {
         self.look_at_most(MAX_LOOK_BYTES, found)
     }
 
-    /// Reads what is new, about `budget` bytes of it at most.
+    /// Reads new bytes, at most about `budget`.
     pub fn look_at_most(
         &mut self,
         mut budget: u64,
@@ -129,7 +131,8 @@ impl Tail {
                 self.position = Some(opened.position(0));
                 found(TailEvent::Truncated);
             }
-            // Most of many watched files are quiet: whether there is something to read is known before memory is taken.
+            // Most of many watched files are quiet: whether there is something to read is known before memory
+            // is taken.
             if length > opened.read && !self.read_on(length, &mut budget, &mut found)? {
                 return Ok(Looked::More);
             }
@@ -203,7 +206,7 @@ impl Tail {
                     return Err(error);
                 }
             };
-            // A file that grows while it is read is read in larger and larger steps.
+            // A file that grows meanwhile is read in larger and larger steps.
             step = READ_BYTES.min(self.max_line).min(step * 2);
             opened.read += read as u64;
             *budget = budget.saturating_sub(read as u64);

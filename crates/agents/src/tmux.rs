@@ -1,8 +1,9 @@
 //! tmux: the pane in which a process runs, what it shows, and keys for it.
 //!
-//! In: a process id. Out: its pane, found by the process tree (the server above it and the socket that this one listens on, so it
-//! works for every server and every environment), the text of its screen, and keys, one per call. A pane that is being scrolled, is
-//! dead, or shares its keys with others is not typed into. No agent's meaning is known here.
+//! In: a process id. Out: its pane, found by the process tree (the server above it and the socket that this
+//! one listens on, so it works for every server and every environment), the text of its screen, and keys, one
+//! per call. A pane that is being scrolled, is dead, or shares its keys with others is not typed into. No
+//! agent's meaning is known here.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -15,7 +16,7 @@ use tokio::io::AsyncWriteExt as _;
 
 use askd_holder::process::{self, ProcessFacts};
 
-/// What a tmux server is called in the process table.
+/// The name of a tmux server in the process table.
 const SERVER: &str = "tmux: server";
 /// tmux answers at once or is not asked any longer.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -54,7 +55,7 @@ pub struct Pane {
     pub session: String,
 }
 
-/// The pane that a process runs in.
+/// The pane of a process.
 pub async fn pane_of(pid: u32) -> Result<Pane, TmuxError> {
     let not_there = TmuxError::NotInTmux(pid);
     let (socket, chain) = server_above(pid).ok_or(not_there)?;
@@ -62,12 +63,12 @@ pub async fn pane_of(pid: u32) -> Result<Pane, TmuxError> {
     panes.into_iter().find(|pane| is_in(pane, &chain)).ok_or(TmuxError::NoPane)
 }
 
-/// Whether a process runs in tmux, without asking tmux.
+/// True if a process runs in tmux, without asking tmux.
 pub fn is_in_tmux(pid: u32) -> bool {
     server_above(pid).is_some()
 }
 
-/// The names of the tmux sessions in which processes run. Those that run in none are left out.
+/// The names of the tmux sessions of processes. Processes outside of tmux are left out.
 pub async fn sessions_of(pids: &[u32]) -> HashMap<u32, String> {
     let mut servers: HashMap<PathBuf, Vec<Pane>> = HashMap::new();
     let mut found = HashMap::new();
@@ -86,7 +87,7 @@ fn is_in(pane: &Pane, chain: &[ProcessFacts]) -> bool {
     chain.iter().any(|process| process.pid == pane.pid)
 }
 
-/// The socket of the tmux server above a process, and all that is between them.
+/// The socket of the tmux server above a process, and the processes between them.
 fn server_above(pid: u32) -> Option<(PathBuf, Vec<ProcessFacts>)> {
     let mut chain = process::parent_chain(i32::try_from(pid).ok()?).ok()?;
     let name = |pid: i32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
@@ -96,7 +97,7 @@ fn server_above(pid: u32) -> Option<(PathBuf, Vec<ProcessFacts>)> {
     Some((socket, chain))
 }
 
-/// The path of the socket that a process listens on.
+/// The socket on which a process listens.
 fn socket_of(pid: i32) -> Option<PathBuf> {
     let files = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten().take(MAX_FILES);
     let inode = |entry: std::fs::DirEntry| {
@@ -140,7 +141,7 @@ async fn tmux_given(socket: &Path, args: &[&str], input: &str) -> Result<String,
     let run = async {
         let mut child = command.spawn()?;
         if let Some(mut stdin) = child.stdin.take() {
-            // Who does not read it has ended, and says why itself.
+            // A tmux that does not read it has ended, and its exit says why.
             drop(stdin.write_all(input.as_bytes()).await);
         }
         child.wait_with_output().await
@@ -155,7 +156,7 @@ async fn tmux_given(socket: &Path, args: &[&str], input: &str) -> Result<String,
 }
 
 impl Pane {
-    /// What it shows now; an error where keys would not reach its program alone.
+    /// The screen now; an error if keys would not reach its program alone.
     pub async fn screen(&self) -> Result<String, TmuxError> {
         let state = "#{pane_dead}#{pane_in_mode}#{pane_synchronized}";
         let look =
@@ -175,10 +176,10 @@ impl Pane {
         tmux(&self.socket, &["send-keys", "-t", &self.id, key]).await.map(drop)
     }
 
-    /// Types a text as it is: one piece, without the marks of a paste. It is given to tmux on its standard input, because anybody can read
-    /// the arguments of a process.
+    /// Types a text unchanged: in one piece, without paste marks. tmux reads it from its standard input,
+    /// because every user can read the arguments of a process.
     pub async fn type_text(&self, text: &str) -> Result<(), TmuxError> {
-        // Nobody else's: what another hand loads in between must not be typed here.
+        // A buffer name of this process: another program's buffer must not be typed here.
         let buffer = format!("askd-{}-{}", std::process::id(), self.id);
         let load = ["load-buffer", "-b", &buffer, "-", ";"];
         let paste = ["paste-buffer", "-d", "-r", "-b", &buffer, "-t", &self.id];

@@ -1,4 +1,4 @@
-//! Agents that people know by name and whose adapter does not exist yet. They are listed so that the reason can be read.
+//! Known agents without an adapter. They are listed with the reason.
 
 use crate::adapter::{Adapter, AdapterError, Launch, LaunchRequest};
 use crate::codec::Codec;

@@ -1,4 +1,5 @@
-//! The mock and the codec against each other in one thread: every word of the mock's prompt, answered, to the end of the turn.
+//! The mock and the codec against each other in one thread: every word of the mock's prompt, answered, to the
+//! end of the turn.
 //!
 //! Both are state machines without IO, so a whole conversation is a loop and a test takes microseconds.
 

@@ -1,4 +1,5 @@
-//! The mock as a real process: what cannot be had without one (exit codes, signals, standard error, the end of input).
+//! The mock as a real process: what cannot be had without one (exit codes, signals, standard error, the end
+//! of input).
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 

@@ -1,5 +1,5 @@
-//! Every codec is total: any bytes, in any order, in any state, give values and never a panic; and whatever it calls a
-//! question can be stored, answered and rejected.
+//! Every codec is total: any bytes, in any order, in any state, give values and never a panic; and whatever
+//! it calls a question can be stored, answered and rejected.
 //!
 //! `fuzz/` has a target per codec that looks further (cargo-fuzz, needs a nightly toolchain).
 

@@ -1,5 +1,6 @@
-//! Transcripts as they really grow: through a file that is appended to at any byte, truncated, rotated, or full of other things.
-//! What the reader tells must be what a slow reading of every line tells, each question once.
+//! Transcripts as they really grow: through a file that is appended to at any byte, truncated, rotated, or
+//! full of other things. What the reader tells must be what a slow reading of every line tells, each question
+//! once.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
@@ -232,7 +233,8 @@ fn a_line_of_50_mb_is_passed_over_and_the_next_one_is_read() {
     );
 }
 
-/// The words that lead to a question are found in the lines before it, also when they came in an earlier look.
+/// The words that lead to a question are found in the lines before it, also when they came in an earlier
+/// look.
 #[test]
 fn what_was_said_before_a_question_is_kept() {
     let text = assistant(json!({ "type": "text", "text": "I need to know." }));

@@ -114,7 +114,7 @@ Examples:
         override_usage = "askd answer [OPTIONS] <ID> [ANSWER]...\n       askd answer [OPTIONS] --oldest [ANSWER]..."
     )]
     Answer(AnswerArgs),
-    /// Reject a question, in a way that its agent understands
+    /// Reject a question in one of its reject modes
     #[command(after_help = "\
 It says what will happen before it does it; `askd show` lists the modes that this agent can tell apart.
 
@@ -124,7 +124,7 @@ Examples:
   askd reject 3F9K2A --mode interrupt
   askd reject 3F9K2A --reason 'leave the schema alone'    (a plan: back with feedback)")]
     Reject(RejectArgs),
-    /// Show what happens, as it happens: the open questions first
+    /// Show events as they happen, the open questions first
     #[command(after_help = "\
 With --json every line is one event, as the API's /v1/events sends it. The connection is taken up again where it broke.
 
@@ -162,7 +162,8 @@ Examples:
   askd restore ~/askd-2026-11-20.db
   askd restore ~/askd-2026-11-20.db --data ~/askd-restored")]
     Restore(RestoreArgs),
-    /// Hook askd into an agent that you start yourself: its questions come to the inbox and stay on its screen
+    /// Hook askd into an agent that you start yourself: its questions come to the inbox and stay on its
+    /// screen
     #[command(after_help = "\
 It adds a few lines to the agent's settings, or a small plugin, shows what it adds, and touches nothing else. askd uninstall takes it out again.
 
@@ -177,7 +178,7 @@ Examples:
         after_help = "Examples:\n  askd uninstall claude --dry-run\n  askd uninstall claude --local\n  askd uninstall opencode"
     )]
     Uninstall(InstallArgs),
-    /// What an agent's settings run; reads the agent's words on stdin
+    /// Run by an agent's settings; reads the agent's report on stdin
     #[command(hide = true)]
     Hook(HookArgs),
     /// Print the settings that hold, and where each comes from
@@ -188,7 +189,7 @@ Examples:
   askd config
   askd config --json | jq -r .file")]
     Config,
-    /// Say what is found and reachable, what is not, and what to do about it
+    /// Show what is found and reachable, what is not, and what to do about it
     #[command(after_help = "\
 Exit code 0 means that the inbox can be used.
 
@@ -209,7 +210,7 @@ Examples:
     /// Hold one agent's process apart from the hub
     #[command(hide = true)]
     Holder {
-        /// The file that says what to start
+        /// The file with the agent to start
         spec: PathBuf,
     },
     /// The scripted agent of the demo

@@ -1,7 +1,9 @@
-//! What a file has beside its text, owner and mode: what its user noted on it (`user.*`), and who else may use it (its ACL).
+//! What a file has beside its text, owner and mode: what its user noted on it (`user.*`), and who else may
+//! use it (its ACL).
 //!
-//! In: an open file. Out: its attributes, and the same on another file. Labels of a security module are not among them: the system
-//! gives a new file its own, and a signature of the old text would be wrong for the new one.
+//! In: an open file. Out: its attributes, and the same on another file. Labels of a security module are not
+//! among them: the system gives a new file its own, and a signature of the old text would be wrong for the
+//! new one.
 
 use std::fs::File;
 use std::io;

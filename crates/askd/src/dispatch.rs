@@ -1,6 +1,7 @@
 //! From arguments to an exit code.
 //!
-//! In: `argv`. Out: what a command printed, and an [`Exit`]. Commands run on one thread; the hub gets all of them.
+//! In: `argv`. Out: what a command printed, and an [`Exit`]. Commands run on one thread; the hub gets all of
+//! them.
 
 use std::ffi::OsString;
 use std::io;
@@ -34,7 +35,7 @@ fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        // Claude Code blocks a tool whose hook ends with 2; the settings may be of a newer askd.
+        // Claude Code blocks a tool whose hook ends with 2; the settings may come from a newer askd.
         Err(_) if is_hook(&arguments) => return ExitCode::SUCCESS,
         Err(error) => return not_run(&error, &arguments),
     };
@@ -45,14 +46,14 @@ fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Whether the first word that names a command is `hook`.
+/// True if the first word of a command is `hook`.
 fn is_hook(arguments: &[OsString]) -> bool {
     let grammar = Cli::command();
     let mut words = arguments.iter().skip(1).filter_map(|word| word.to_str());
     words.find(|word| grammar.find_subcommand(word).is_some()) == Some("hook")
 }
 
-/// Help and version are results, wrong usage is not; clap knows which goes where.
+/// Help and version are results, wrong usage is not; clap knows their streams.
 fn not_run(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     if !error.use_stderr() {
         drop(error.print());
@@ -60,7 +61,7 @@ fn not_run(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     }
     let mut flags = arguments.iter().take_while(|argument| *argument != "--");
     if flags.any(|flag| flag == "--json") {
-        // The first paragraph says what is wrong; the others are advice for people.
+        // The first paragraph is the error; the others are advice for people.
         let text = error.to_string();
         let reason: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
         let reason = reason.join(" ");
@@ -129,14 +130,15 @@ fn log_to_stderr() {
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
 }
 
-/// What a shell adds to the number of the signal that ended a command.
+/// The shell adds this to the number of the signal that ended a command.
 const ENDED_BY_SIGNAL: i32 = 128;
 
-/// Runs a command that talks to a hub. Ctrl-C ends it wherever it is, but for the one that has a session to end first. Another
-/// signal that ends it lets it change the terminal back.
+/// Runs a command with a hub. Ctrl-C ends it anywhere, unless it has a session to end first. For another
+/// signal it restores the terminal first.
 fn talk(command: Command, global: &Global) -> Outcome<ExitCode> {
     let ends_itself = matches!(command, Command::Run(_));
-    // `run` hears them itself. Only at a terminal there is something to change back; elsewhere a signal that is ignored, as by nohup, stays ignored.
+    // `run` hears them itself. Only at a terminal there is something to change back; elsewhere a signal that
+    // is ignored, as by nohup, stays ignored.
     let asks = terminal::is_interactive() && !ends_itself;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let result = runtime.block_on(async {

@@ -1,7 +1,7 @@
 //! `askd doctor`: what is found and reachable, what is not, and what to do about it.
 //!
-//! In: the data folder and the hub's public API. Out: checks, each with a remedy where one is needed; exit code 0 where the
-//! inbox is usable. It changes nothing.
+//! In: the data folder and the hub's public API. Out: checks, with remedies; exit code 0 if the inbox is
+//! usable. It changes nothing.
 
 use askd_core::Session;
 use askd_core::session::ActivityState;
@@ -41,7 +41,7 @@ pub(super) async fn doctor(given: &Where, screen: Screen, guard: Guard) -> Outco
     }
 }
 
-/// Looks at everything; gives the exit code where the inbox cannot be used.
+/// Runs all checks; returns the exit code if the inbox cannot be used.
 async fn examine(given: &Where, checks: &mut Vec<Check>) -> Option<Exit> {
     let folder = given.data.clone().map(DataFolder::at).or_else(DataFolder::from_environment);
     if let Some(folder) = &folder {
@@ -229,7 +229,7 @@ async fn places(client: &Client, checks: &mut Vec<Check>) {
     }
 }
 
-/// What the agents in terminals do now, by their own word.
+/// The activities of agents in terminals, by their own report.
 fn activities(live: &[Session]) -> String {
     let count = |state: ActivityState| {
         live.iter()

@@ -1,6 +1,8 @@
-//! What `askd doctor` says about Claude Code: the roads of the installed version, the hooks, and the modes in which it asks nobody.
+//! The checks of `askd doctor` for Claude Code: the channels of the installed version, the hooks, and the
+//! modes without questions.
 //!
-//! In: the list of agents, and Claude Code's settings files. Out: checks. Nothing of the settings is shown but what is said here.
+//! In: the list of agents, and Claude Code's settings files. Out: checks, which contain nothing else of the
+//! settings.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
@@ -19,7 +21,7 @@ use askd_data::{DataFolder, real_path, told_folders, untold_folders};
 const MODES: &str = "questions are asked in every permission mode but dontAsk, also with --dangerously-skip-permissions; without a \
                      screen the tool exists only in sessions that askd starts, and not with --permission-prompts none";
 
-/// The roads of every program that has them by version.
+/// The channels of each program with different channels by version.
 pub(super) fn roads(agents: &Value) -> Vec<Check> {
     let list =
         |value: &Value, name: &str| value.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
@@ -42,7 +44,8 @@ pub(super) fn roads(agents: &Value) -> Vec<Check> {
     checks
 }
 
-/// The config folders beside the hub's own: those whose transcripts are read because the user said so, and those whose are not.
+/// The config folders beside the hub's own: those that the user allowed, whose transcripts are read, and the
+/// others.
 pub(super) fn folders(data: &DataFolder) -> Vec<Check> {
     let shown = |folder: &Path| one_line(&folder.display().to_string());
     let told = told_folders(data).into_iter().map(|folder| {
@@ -61,20 +64,20 @@ pub(super) fn folders(data: &DataFolder) -> Vec<Check> {
     told.chain(untold).collect()
 }
 
-/// A settings file that counts here, and the flag by which `askd install` changes it.
+/// A settings file that counts here, and its flag of `askd install`.
 struct SettingsFile {
     path: PathBuf,
     flag: &'static str,
 }
 
-/// What the hooks should run.
+/// The expected command of hooks.
 struct Wanted {
     program: String,
-    /// What a shell here runs as this program.
+    /// The word that runs this program in a shell.
     name: String,
-    /// Of the hub that is looked at.
+    /// The data folder of the checked hub.
     folder: PathBuf,
-    /// The words that `askd install` needs to know the folder; empty for the usual one.
+    /// The words of `askd install` for this folder; empty for the usual one.
     words: String,
 }
 
@@ -94,7 +97,8 @@ impl Wanted {
     }
 }
 
-/// The word by which a shell runs this program: `askd` only if that is the one that the shell finds. Another one would install itself.
+/// The word that runs this program in a shell: `askd` only if the shell finds this one. Another program would
+/// install itself.
 fn name_of(program: &Path, path: Option<&OsStr>) -> String {
     let mut named = std::env::split_paths(path.unwrap_or_default()).map(|folder| folder.join("askd"));
     let is_runnable = |path: &PathBuf| {
@@ -111,7 +115,7 @@ fn usual() -> Option<PathBuf> {
     real_path(DataFolder::usual()?.path()).ok()
 }
 
-/// How hooks that run in this environment reach their hub, where that is not the usual way.
+/// The way from hooks in this environment to their hub, if it is not the usual one.
 pub(super) fn reach(
     url: Option<&str>,
     has_token: bool,
@@ -139,8 +143,8 @@ pub(super) fn reach(
     }
 }
 
-/// The hooks and modes in the settings that count here: the user's, this project's shared and its own. A later one overrules the
-/// ones before it.
+/// The hooks and modes in the settings that count here: the user's, this project's shared and its own. A
+/// later one overrules the ones before it.
 pub(super) fn settings(data: Option<&Path>) -> Vec<Check> {
     let Some(wanted) = Wanted::here(data) else { return Vec::new() };
     let file = |path: PathBuf, flag| SettingsFile { path, flag };
@@ -186,7 +190,7 @@ pub(super) fn settings(data: Option<&Path>) -> Vec<Check> {
     checks
 }
 
-/// What is wrong with the hooks of a file, each with what mends it; one good check if nothing is.
+/// The faults of a file's hooks, each with its remedy; one good check if there are none.
 fn hooks(file: &SettingsFile, wanted: &Wanted) -> Vec<Check> {
     let path = one_line(&shown(&file.path));
     let warn =
@@ -256,7 +260,7 @@ fn hooks(file: &SettingsFile, wanted: &Wanted) -> Vec<Check> {
     vec![warn(wrong.join("; it "), wanted.install(file.flag))]
 }
 
-/// Whether Claude Code runs no hook at all: the last file that says something counts.
+/// True if Claude Code runs no hook at all: the last file with a value counts.
 fn off(files: &[SettingsFile]) -> Option<Check> {
     let said = files.iter().rev().find_map(|file| {
         let text = std::fs::read_to_string(&file.path).ok()?;
@@ -271,7 +275,8 @@ fn off(files: &[SettingsFile]) -> Option<Check> {
     ))
 }
 
-/// Claude Code's own time-out, where one is set: the project's own settings count before its shared ones, and those before the user's.
+/// Claude Code's own time-out, where one is set: the project's own settings count before its shared ones, and
+/// those before the user's.
 fn times_out(files: &[SettingsFile]) -> Option<Check> {
     let read = |file: &SettingsFile| serde_json::from_slice(&std::fs::read(&file.path).ok()?).ok();
     let settings: Vec<Value> = files.iter().rev().filter_map(read).collect();
@@ -289,7 +294,7 @@ fn times_out(files: &[SettingsFile]) -> Option<Check> {
     ))
 }
 
-/// Settings with which Claude Code asks nobody.
+/// Settings with which Claude Code asks no question.
 fn forbids(path: &Path) -> Option<Check> {
     let text = std::fs::read_to_string(path).ok()?;
     let settings: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).ok()?;

@@ -1,4 +1,4 @@
-//! What `askd doctor` reads without asking the hub a question: the data folder, and the list of agents it was given.
+//! The checks of `askd doctor` that need no hub: the data folder, and a given list of agents.
 
 use std::path::Path;
 
@@ -36,13 +36,13 @@ impl State {
     }
 }
 
-/// One thing that was looked at.
+/// One check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Check {
     pub(super) name: String,
     pub(super) state: State,
     pub(super) detail: String,
-    /// What to do; empty where nothing can or need be done.
+    /// The remedy; empty if there is none or none is needed.
     pub(super) remedy: String,
 }
 
@@ -68,7 +68,7 @@ impl Check {
     }
 }
 
-/// Questions that were asked in the last days while no hub was there to take them.
+/// Questions of the last days that no hub was there to take.
 pub(super) fn missed(folder: &DataFolder) -> Option<Check> {
     let since = askd_cli::when::now().millis() - MISSED_DAYS * 86_400_000;
     let mut missed = read_missed(&folder.missed());
@@ -88,7 +88,7 @@ pub(super) fn missed(folder: &DataFolder) -> Option<Check> {
     ))
 }
 
-/// Agents that live on while no hub can tell of them.
+/// Agents that run while no hub can report them.
 pub(super) fn holders(folder: &DataFolder) -> Vec<Check> {
     let found = match askd_holder::list(folder.path()) {
         Ok(found) => found,
@@ -139,7 +139,7 @@ pub(super) fn examine(folder: &DataFolder) -> Vec<Check> {
     checks
 }
 
-/// Whether others can use a path; `None` where there is none.
+/// Checks that others cannot use a path; `None` if it does not exist.
 fn private(name: &str, kind: Kind, path: &Path) -> Option<Check> {
     match check(kind, path) {
         Ok(true) => Some(Check::ok(name, path.display().to_string())),
@@ -151,7 +151,7 @@ fn private(name: &str, kind: Kind, path: &Path) -> Option<Check> {
     }
 }
 
-/// Hooks and plugins of an earlier askd, which do not know the socket.
+/// Hooks and plugins of an earlier askd, without the socket.
 pub(super) fn on_the_port(folder: &DataFolder) -> Vec<Check> {
     let seen = read_on_the_port(&folder.on_the_port());
     let since = askd_cli::when::now().millis() - ON_THE_PORT_DAYS * 86_400_000;
@@ -188,7 +188,7 @@ fn disk(path: &Path) -> Option<Check> {
     })
 }
 
-/// What each agent can do here. The list grows with the adapters, so it is read leniently.
+/// The claims for each agent here. The list grows with the adapters, so it is parsed leniently.
 pub(super) fn agents(value: &Value) -> Vec<Check> {
     let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(one_line);
     let list = value.get("agents").and_then(Value::as_array).cloned().unwrap_or_default();

@@ -1,8 +1,10 @@
-//! `askd hook claude`: what Claude Code runs. It must never be in the way: whatever goes wrong, it prints nothing and ends well.
+//! `askd hook claude`: what Claude Code runs. It must never be in the way: whatever goes wrong, it prints
+//! nothing and ends well.
 //!
-//! In: the hook's input on stdin, the hub of the data folder, or the one that `ASKD_URL` and `ASKD_TOKEN` name (from a container).
-//! Out: the decision on stdout once a person has made it, or nothing.
-//! There is one short attempt to reach the hub; once the question was sent, the hook waits for it and comes back until it is over.
+//! In: the hook's input on stdin, the hub of the data folder, or the one that `ASKD_URL` and `ASKD_TOKEN`
+//! name (from a container). Out: the decision on stdout once a person has made it, or nothing. There is one
+//! short attempt to reach the hub; once the question was sent, the hook waits for it and comes back until it
+//! is over.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -22,28 +24,29 @@ use super::install::user_settings;
 use askd_cli::client::{SOCKET_URL, over_address, over_socket};
 use askd_data::{DataFolder, Missed, note_missed};
 
-/// What a hook may be given; Claude Code's largest plans are far below.
+/// Bytes of a hook's input; Claude Code's largest plans are far below.
 const MAX_INPUT: u64 = 4 << 20;
-/// How long it may take to reach the hub. A hub that is reached may take its time: the dialog is on the screen meanwhile.
+/// How long it may take to reach the hub. A hub that is reached may take its time: the dialog is on the
+/// screen meanwhile.
 const PATIENCE: Duration = Duration::from_millis(300);
-/// How long a hook that only tells something may take; nobody waits for it.
+/// The time for a report of a hook for which Claude Code does not wait.
 const TELLING: Duration = Duration::from_secs(3);
-/// One wait at the hub, in seconds; after that it is asked again.
+/// Seconds of one wait at the hub; then the hook asks again.
 const ONE_WAIT: u64 = 3600;
-/// Pauses between attempts to reach a hub that has gone away.
+/// Pauses between attempts to reach a hub that has stopped.
 const PAUSES: [Duration; 3] =
     [Duration::from_millis(100), Duration::from_millis(300), Duration::from_millis(1000)];
-/// How often the hook looks whether Claude Code is still there.
+/// The pause between checks that Claude Code still lives.
 const PARENT_EVERY: Duration = Duration::from_secs(2);
-/// What stands between Claude Code and its hook.
+/// The shells between Claude Code and its hook.
 const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "fish", "ksh", "askd"];
 
 #[derive(Debug, Args)]
 pub(super) struct HookArgs {
-    /// Whose hook this is
+    /// The agent of this hook
     #[arg(value_enum)]
     agent: HookAgent,
-    /// This process was started by a hook that has ended already
+    /// This process was started by a hook that has already ended
     #[arg(long, hide = true)]
     apart: bool,
 }
@@ -64,7 +67,7 @@ enum Word {
 
 pub(super) fn hook(args: &HookArgs, data: Option<PathBuf>) -> ExitCode {
     let HookAgent::Claude = args.agent;
-    // Nothing that fails here concerns Claude Code: it asks its user itself.
+    // No failure here concerns Claude Code: it asks its user itself.
     match attend(args.apart, data) {
         Some(()) | None => ExitCode::SUCCESS,
     }
@@ -82,7 +85,7 @@ fn attend(apart: bool, data: Option<PathBuf>) -> Option<()> {
     let (event, _) = input.event()?;
     let decides = event == HookEvent::PermissionRequest;
     if !decides && !apart {
-        // The dialog waits for this hook: somebody else tells the hub.
+        // The dialog waits for this hook: another process reports to the hub.
         return start_apart(&text, data);
     }
     let mut report = json!({ "hook": format!("{:032x}", askd_hub::new_bits()), "input": input });
@@ -131,7 +134,7 @@ fn start_apart(text: &str, data: Option<PathBuf>) -> Option<()> {
     child.stdin.take()?.write_all(text.as_bytes()).ok()
 }
 
-/// Claude Code's own time-out, by its environment, which is this one's too, and by the settings that it reads.
+/// Claude Code's own time-out, from its environment, which this process shares, and from its settings.
 fn times_out(input: &HookInput) -> Option<Duration> {
     let project = input.cwd.as_deref().map(|cwd| Path::new(cwd).join(".claude"));
     let project = project
@@ -148,7 +151,7 @@ fn times_out(input: &HookInput) -> Option<Duration> {
     time_out(std::env::var(TIME_OUT_VARIABLE).ok().as_deref(), &settings)
 }
 
-/// The process of Claude Code: the nearest parent that is no shell. Its number is the one of the `/proc` that is mounted here.
+/// Claude Code's process: the nearest parent that is no shell, numbered by the mounted `/proc`.
 fn agent_pid(apart: bool) -> Option<i32> {
     if apart {
         return std::env::var("ASKD_HOOK_AGENT_PID").ok()?.parse().ok();
@@ -165,13 +168,13 @@ fn agent_pid(apart: bool) -> Option<i32> {
     Some(found.pid)
 }
 
-/// The number of the agent's process in its PID namespace, and that namespace: the hub may live in another one, where the number
-/// means another process. The hook runs in the namespace of its agent.
+/// The number of the agent's process in its PID namespace, and that namespace: the hub may live in another
+/// one, where the number means another process. The hook runs in the namespace of its agent.
 fn named_for_all(pid: i32) -> Option<(u32, u64)> {
     Some((inner_pid(pid)?, own_namespace()?))
 }
 
-/// Ends when the process that started this one is gone: nobody reads what the hook prints.
+/// Ends when the parent process has ended: then no program reads the hook's output.
 async fn orphaned() {
     let parent = rustix::process::getppid();
     while rustix::process::getppid() == parent {
@@ -185,7 +188,7 @@ struct Hub {
     http: reqwest::Client,
 }
 
-/// Where the hub is.
+/// The address of the hub.
 enum Place {
     /// The data folder of a hub on this machine.
     Folder {
@@ -193,11 +196,12 @@ enum Place {
         /// Keeps a short name of a long path alive.
         _socket: SocketPath,
     },
-    /// A hub that the environment names, with the token for it: how a container reaches the hub of its machine.
+    /// A hub that the environment names, with the token for it: how a container reaches the hub of its
+    /// machine.
     Address { url: String, token: String },
 }
 
-/// Whether it is worth to come back.
+/// Whether another attempt is useful.
 enum Trouble {
     Later,
     /// The request was sent, and no answer came.
@@ -206,8 +210,9 @@ enum Trouble {
 }
 
 impl Hub {
-    /// A data folder that the hook was installed with comes first, then the environment, then the usual data folder: the same order as
-    /// in every other command. Settings that a container shares with its machine may name a folder that is not there.
+    /// Looks for the hub in the data folder of the installation first, then in the environment, then in the
+    /// usual data folder: the order of every other command. Settings that a container shares with its machine
+    /// may name a missing folder.
     fn find(data: Option<PathBuf>, report: Value, patience: Duration) -> Option<Self> {
         let named = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
         if data.as_ref().is_none_or(|folder| !folder.exists())
@@ -225,8 +230,8 @@ impl Hub {
         Some(Self { place: Place::Folder { folder, _socket: socket }, report, http })
     }
 
-    /// What the hub's address begins with, and the token for hooks, where a hub is or was. The token of a folder is shown to nothing but
-    /// the socket of that folder, which only this user can use.
+    /// The beginning of the hub's address, and the token for hooks. A folder's token is shown only to the
+    /// socket of that folder, which only this user can use.
     fn address(&self) -> Option<(&str, String)> {
         match &self.place {
             Place::Address { url, token } => Some((url, token.clone())),
@@ -274,11 +279,11 @@ impl Hub {
             question: text(&input["tool_input"]["questions"][0]["question"])
                 .or_else(|| text(&input["tool_name"])),
         };
-        // Nothing that fails here concerns Claude Code.
+        // No failure here concerns Claude Code.
         drop(note_missed(&folder.missed(), &missed));
     }
 
-    /// Comes back until there is a word that ends it.
+    /// Asks again until there is a final reply.
     async fn wait(&self, first: Word) -> Option<()> {
         let mut word = first;
         let mut failures = 0;

@@ -1,8 +1,9 @@
-//! `askd install` and `askd uninstall`: askd's hooks in a settings file of Claude Code, and out of it again. OpenCode's plugin is in
-//! `install_opencode`.
+//! `askd install` and `askd uninstall`: askd's hooks in a settings file of Claude Code, and out of it again.
+//! OpenCode's plugin is in `install_opencode`.
 //!
-//! In: which settings file. Out: the file with a few lines more or without them, and what was changed on stdout. The text from
-//! before is kept in the data folder, so that an untouched file is restored to the byte.
+//! In: which settings file. Out: the file with a few lines more or without them, and what was changed on
+//! stdout. The text from before is kept in the data folder, so that an untouched file is restored to the
+//! byte.
 
 use std::ffi::OsString;
 use std::fs;
@@ -23,7 +24,7 @@ use askd_data::{DataFolder, lock_folder, sweep_beside, tell_folder, write_secret
 
 #[derive(Debug, Args)]
 pub(super) struct InstallArgs {
-    /// The agent to hook into
+    /// The agent
     #[arg(value_enum)]
     agent: InstallAgent,
     /// This project's shared settings: .claude/settings.json, or the folder .opencode
@@ -35,10 +36,11 @@ pub(super) struct InstallArgs {
     /// Another settings file of Claude Code
     #[arg(long, value_name = "FILE", conflicts_with = "config_dir")]
     settings: Option<PathBuf>,
-    /// Another config folder of the agent (for Claude Code: its CLAUDE_CONFIG_DIR; the hub then reads the transcripts in it)
+    /// Another config folder of the agent (for Claude Code: its CLAUDE_CONFIG_DIR; the hub then reads the
+    /// transcripts in it)
     #[arg(long, value_name = "DIR")]
     pub(super) config_dir: Option<PathBuf>,
-    /// Show what would be changed, and change nothing
+    /// Show the changes, and make none
     #[arg(long)]
     pub(super) dry_run: bool,
 }
@@ -49,26 +51,26 @@ pub(super) enum InstallAgent {
     Opencode,
 }
 
-/// What a file was before askd changed it.
+/// The state of a file before askd changed it.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Before {
-    /// For people; the name of the record is what counts.
+    /// For people; programs use the name of the record.
     path: String,
     /// Without any askd. `None`: there was no file.
     text: Option<String>,
-    /// What askd wrote: the text of the last installation and, in case that failed, the one before it.
+    /// The texts that askd wrote: the last installation's and, in case that failed, the one before it.
     written: Vec<String>,
-    /// The folders that askd made for the file, the outermost first.
-    /// Not paths, which JSON holds only where they are UTF-8.
+    /// The folders that askd made for the file, the outermost first. Names instead of paths, because JSON
+    /// holds only UTF-8.
     made: Vec<OsString>,
 }
 
-/// What is known of a file from before.
+/// The stored facts about a file.
 #[derive(Debug, Default)]
 struct Known {
     before: Option<Before>,
-    /// Whether the file is just as askd wrote it.
+    /// True if the file is exactly as askd wrote it.
     is_exact: bool,
 }
 
@@ -155,13 +157,13 @@ fn uninstall_hooks(args: &InstallArgs, data: Option<PathBuf>, screen: Screen) ->
         let folder = folder(data.clone())?;
         let (known, records) = recall(&folder, file.path(), Some(before));
         let after = match &known.before {
-            // A record of an older askd may itself hold hooks of one that is older still.
+            // An older askd's record may contain the hooks of a still older one.
             Some(known_before) if known.is_exact => known_before
                 .text
                 .as_ref()
                 .map(|text| uninstall(text, Some(text)).unwrap_or_else(|_| text.clone())),
             known_before => Some(without(&file, before, known_before.as_ref())?)
-                // What is left of a file that askd made is nothing. Without a hook in it, it is another file of that name.
+                // A file of askd's own has no rest. Without a hook in it, it is another file of that name.
                 .filter(|text| {
                     text == before
                         || !(is_empty(text)
@@ -183,7 +185,7 @@ fn uninstall_hooks(args: &InstallArgs, data: Option<PathBuf>, screen: Screen) ->
             drop(fs::remove_file(record));
         }
         if after.is_none() {
-            // Only folders that askd made and that are empty go.
+            // Removes only empty folders that askd made.
             let made = known.before.as_ref().map(|before| before.made.as_slice()).unwrap_or_default();
             made.iter().rev().for_each(|folder| drop(fs::remove_dir(folder)));
         }
@@ -219,14 +221,15 @@ impl InstallArgs {
         foreign.map_or(Ok(self.agent), |flag| Err(Failure::usage(format!("{flag} is not for this agent"))))
     }
 
-    /// Removes what killed runs have left beside the file and its record, which hold all that the settings hold.
+    /// Removes the files of killed runs beside the file and its record: they contain everything that the
+    /// settings contain.
     fn sweep(&self, file: &UserFile, data: Option<PathBuf>) -> Outcome {
         if self.dry_run {
             return Ok(());
         }
         file.sweep()?;
         for record in records(&folder(data)?, file.path(), file.text()?) {
-            // Where the lock is not to be had, the next run removes it.
+            // Without the lock, the next run removes it.
             if let Some(Ok(_lock)) = record.parent().map(lock_folder) {
                 sweep_beside(&record);
             }
@@ -250,7 +253,7 @@ impl InstallArgs {
         Ok(path)
     }
 
-    /// The config folder of Claude Code that this is about. A project's settings lie in none.
+    /// The config folder of Claude Code in question. A project's settings belong to none.
     fn claude_folder(&self) -> Option<PathBuf> {
         let own = || user_settings().and_then(|path| path.parent().map(Path::to_owned));
         match (&self.config_dir, &self.settings) {
@@ -261,10 +264,10 @@ impl InstallArgs {
         }
     }
 
-    /// Tells the hub that the transcripts in this folder may be read, or no longer. The folder is kept as it is named, because hooks
-    /// name transcripts by it.
+    /// Tells the hub that the transcripts in this folder may be read, or no longer. The folder is kept as it
+    /// is named, because hooks name transcripts by it.
     fn tell_folder(&self, data: Option<PathBuf>, is_known: bool) -> Outcome {
-        // Hooks name folders in JSON, which has no name that is not UTF-8.
+        // Hooks name folders in JSON, which holds only UTF-8.
         let nameable = |folder: &PathBuf| folder.to_str().is_some();
         let Some(named) = self.claude_folder().filter(nameable).filter(|_| !self.dry_run) else {
             return Ok(());
@@ -284,7 +287,8 @@ pub(super) fn user_settings() -> Option<PathBuf> {
     config.map(|config| config.join("settings.json"))
 }
 
-/// What the hooks run. The data folder that askd was told of is in it, because Claude Code may run without that environment.
+/// The command of the hooks. It contains the given data folder, because Claude Code may run without that
+/// environment.
 pub(super) fn command(data: Option<&Path>) -> Outcome<String> {
     let text = |path: PathBuf| {
         path.into_os_string()
@@ -304,7 +308,7 @@ pub(super) fn folder(data: Option<PathBuf>) -> Outcome<DataFolder> {
     if let Some(told) = folder.mend_default() {
         say(&format!("askd: {told}"));
     }
-    // What is kept there decides what uninstalling writes.
+    // The records in it decide the text that uninstalling writes.
     folder.check().map_err(|error| Failure::new(Exit::Error, error.to_string()))?;
     Ok(folder)
 }
@@ -314,7 +318,7 @@ fn record(folder: &DataFolder, path: &Path) -> PathBuf {
     folder.path().join(format!("settings-before-{}.json", &name[..16]))
 }
 
-/// Where the records of a file are: in this data folder, in the usual one and in those that its hooks name.
+/// The places of a file's records: this data folder, the usual one and those in its hooks.
 fn records(folder: &DataFolder, path: &Path, text: Option<&str>) -> Vec<PathBuf> {
     let hooks = text.and_then(|text| found_hooks(text).ok()).unwrap_or_default();
     let mut folders = vec![folder.clone()];
@@ -326,7 +330,7 @@ fn records(folder: &DataFolder, path: &Path, text: Option<&str>) -> Vec<PathBuf>
     records
 }
 
-/// The record of a file, and where all of its records are.
+/// The record of a file, and the places of all its records.
 fn recall(folder: &DataFolder, path: &Path, text: Option<&str>) -> (Known, Vec<PathBuf>) {
     let records = records(folder, path, text);
     let mut known = Known::default();
@@ -351,7 +355,7 @@ fn not_taken(file: &UserFile, why: &SettingsError) -> Failure {
     Failure::new(Exit::Error, format!("{}: {why}", file.path().display()))
 }
 
-/// A path for people and for JSON, also where it is not UTF-8.
+/// A path for people and for JSON, even if it is not UTF-8.
 pub(super) fn shown(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }

@@ -1,7 +1,8 @@
-//! `askd install opencode` and `askd uninstall opencode`: askd's plugin in a config folder of OpenCode, and away again.
+//! `askd install opencode` and `askd uninstall opencode`: askd's plugin in a config folder of OpenCode.
 //!
-//! In: which config folder. Out: the plugin in it, and where no other program has anything of npm there, what keeps OpenCode from waiting
-//! for a registry before it draws. What was made is kept in the data folder, so that exactly that is taken away.
+//! In: a config folder. Out: the plugin in it and, if no other program keeps npm packages there, the files
+//! that keep OpenCode from waiting for a registry before it draws. The data folder records what was made, so
+//! that exactly that is removed.
 
 use std::ffi::OsString;
 use std::fs;
@@ -21,10 +22,10 @@ use askd_cli::screen::{Screen, say};
 use askd_cli::text::one_line;
 use askd_data::{DataFolder, real_path, write_secret};
 
-/// What askd has made in a config folder, in the order of making.
+/// The files and folders that askd made in a config folder, in order.
 #[derive(Debug, Serialize, Deserialize)]
 struct Made {
-    /// Not paths, which JSON holds only where they are UTF-8.
+    /// Names instead of paths, because JSON holds only UTF-8.
     config: OsString,
     paths: Vec<OsString>,
 }
@@ -76,7 +77,7 @@ pub(super) fn install(args: &InstallArgs, data: Option<PathBuf>, screen: Screen)
     )
 }
 
-/// What is missing in the folder.
+/// The missing parts of the folder.
 fn steps(config: &Path, data: &DataFolder) -> Outcome<Vec<Step>> {
     let data = std::path::absolute(data.path())?;
     let data = data.to_str().ok_or_else(|| Failure::usage("the name of the data folder is not UTF-8"))?;
@@ -185,7 +186,7 @@ fn write(path: &Path, text: &str) -> Outcome {
     replace(path, Some(text))
 }
 
-/// What a file is to be, whatever it is now.
+/// The new text of a file, whatever it contains now.
 fn replace(path: &Path, text: Option<&str>) -> Outcome {
     for _ in 0..TRIES {
         if UserFile::read(path)?.replace(text)? {
@@ -195,7 +196,7 @@ fn replace(path: &Path, text: Option<&str>) -> Outcome {
     Err(busy(path))
 }
 
-/// Also a link that leads to nothing is there.
+/// True also for a dangling link.
 fn is_there(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
@@ -223,7 +224,8 @@ fn record(data: &DataFolder, config: &Path) -> PathBuf {
     data.path().join(format!("opencode-made-{}.json", &name[..16]))
 }
 
-/// What askd has made in a config folder, and where that is written: in this data folder, and in that of the plugin that is there.
+/// The files that askd made in a config folder, and the places of that record: this data folder, and the one
+/// of the present plugin.
 fn recall(data: &DataFolder, config: &Path, plugin: Option<&str>) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let of_plugin = plugin.and_then(plugin_data).map(DataFolder::at);
     let folders = [Some(data.clone()), of_plugin].into_iter().flatten();

@@ -1,4 +1,4 @@
-//! `askd up` and `askd demo`: what they are told. What they do is in `hub`.
+//! The options of `askd up` and `askd demo`; `hub` carries them out.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -19,21 +19,21 @@ pub struct UpOptions {
     /// The agents of the command line; those of the configuration are added to them.
     pub agents: Vec<AgentCommand>,
     pub config: Config,
-    /// Said a second time, for addresses that other machines can reach.
+    /// The second confirmation, for addresses that other machines can reach.
     pub expose_beyond_loopback: bool,
     /// How long settled questions are kept; `None`: for ever.
     pub keep_days: Option<u32>,
-    /// Whether ending the hub ends the agents that it manages.
+    /// True to end the managed agents with the hub.
     pub end_agents: bool,
-    /// Whether Claude Code's transcripts are watched.
+    /// True to watch Claude Code's transcripts.
     pub observe: bool,
-    /// Whether servers of agents are looked for on this machine.
+    /// True to look for servers of agents on this machine.
     pub discovery: bool,
-    /// Whether a password found in the environment of such a server is used.
+    /// True to use a password from the environment of such a server.
     pub discovery_passwords: bool,
     /// Only servers with this home are found.
     pub discovery_home: Option<String>,
-    /// Whether the address is printed as JSON.
+    /// True to print the address as JSON.
     pub json: bool,
 }
 
@@ -42,19 +42,20 @@ pub struct UpOptions {
 pub struct DemoOptions {
     /// `None`: the default port if it is free, else any free one.
     pub listen: Option<SocketAddr>,
-    /// Whether questions are also asked in this terminal.
+    /// True to ask questions in this terminal too.
     pub inline: bool,
-    /// Whether the address, and what the agent says, are printed as JSON.
+    /// True to print the address and the agent's output as JSON.
     pub json: bool,
 }
 
 /// Each flag beats the environment and the configuration file; `askd config` prints what those say.
 #[derive(Debug, Default, Args)]
 pub(super) struct UpArgs {
-    /// Where to listen: an address and port, or a port of this machine only; port 0 is any free one [default: 127.0.0.1:2753]
+    /// The address and port to listen on, or a port of this machine only; port 0 is any free one [default:
+    /// 127.0.0.1:2753]
     #[arg(long, value_name = "ADDR", value_parser = parse_listen)]
     listen: Option<SocketAddr>,
-    /// Needed as well when --listen is not this machine only: everybody who reaches the port can try tokens
+    /// Also needed when --listen is not this machine only: every machine that reaches the port can try tokens
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
     expose_beyond_loopback: Option<bool>,
     /// Answer to this host name too (repeat for several); others are refused, so that no web page can reach the hub by DNS
@@ -63,7 +64,7 @@ pub(super) struct UpArgs {
     /// Let pages of this origin use the API (repeat for several), such as http://localhost:5173
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     allow_origins: Vec<String>,
-    /// Register an agent that speaks ACP (repeat for several), such as --agent 'gemini=gemini --acp'
+    /// Register an ACP agent (repeat for several), such as --agent 'gemini=gemini --acp'
     #[arg(long = "agent", value_name = "NAME=COMMAND", value_parser = parse_agent)]
     agents: Vec<AgentCommand>,
     /// Forget settled questions after so many days; without it everything is kept
@@ -88,7 +89,7 @@ pub(super) struct UpArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct DemoArgs {
-    /// Where to listen; without it 127.0.0.1:2753 if that is free, else any free port
+    /// The address to listen on; unless given, 127.0.0.1:2753 if that is free, else any free port
     #[arg(long, value_name = "ADDR", value_parser = parse_listen)]
     listen: Option<SocketAddr>,
     /// Do not ask in this terminal; answer on the page, with `askd answer` or by curl

@@ -1,7 +1,8 @@
 //! A file that a user wrote by hand: read, and replaced whole, by its owner, or not at all.
 //!
-//! In: a path and a new text. Out: the file with that text, with the owner, mode, ACL and attributes that it had, or a sentence why not.
-//! The new text is written beside the file, for its owner's eyes only, and renamed into place. A link stays a link: its target is replaced.
+//! In: a path and a new text. Out: the file with that text, with the owner, mode, ACL and attributes that it
+//! had, or a sentence why not. The new text is written beside the file, for its owner's eyes only, and
+//! renamed into place. A link stays a link: its target is replaced.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -16,10 +17,10 @@ use askd_data::{lock_folder, real_path};
 
 /// Settings and plugins are far below; a larger file is not one that askd should hold in memory.
 const MAX_BYTES: u64 = 16 << 20;
-/// The new text before it is in place. One name, so that the next run finds what a killed one has left; the lock of the folder makes
-/// sure that no living run uses it.
+/// The file of the new text before it is in place. One name, so that the next run finds a killed run's file;
+/// the folder's lock ensures that no live run uses it.
 const BESIDE: &str = ".askd-new";
-/// How often a file that another program changes meanwhile is read again.
+/// Attempts to read a file that another program changes meanwhile.
 pub(super) const TRIES: usize = 20;
 
 /// A file, as it was when it was read.
@@ -49,7 +50,7 @@ impl UserFile {
         Ok(Self { path, seen })
     }
 
-    /// Where it is, without links.
+    /// Its path, without links.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -60,7 +61,7 @@ impl UserFile {
         text.map(Some).map_err(|_| refused(&self.path, "it is not UTF-8; save it as UTF-8 and try again"))
     }
 
-    /// Whether it may be replaced.
+    /// Checks that it may be replaced.
     pub(super) fn check(&self) -> Outcome {
         let Some(seen) = &self.seen else { return Ok(()) };
         if seen.owner != rustix::process::geteuid().as_raw() {
@@ -81,7 +82,7 @@ impl UserFile {
         Ok(())
     }
 
-    /// The folders that a new file needs and that are not there, the outermost first.
+    /// The missing folders of a new file, the outermost first.
     pub(super) fn missing_folders(&self) -> Vec<PathBuf> {
         let folders = self.path.parent().into_iter().flat_map(Path::ancestors);
         let mut missing: Vec<PathBuf> =
@@ -90,7 +91,7 @@ impl UserFile {
         missing
     }
 
-    /// Removes what a killed run has left beside the file.
+    /// Removes a killed run's file beside it.
     pub(super) fn sweep(&self) -> Outcome {
         let folder = self.path.parent().unwrap_or(Path::new("/"));
         let beside = folder.join(BESIDE);
@@ -101,7 +102,8 @@ impl UserFile {
         remove(&beside).map_err(|error| failed("remove", &beside, &error))
     }
 
-    /// Puts the text in its place; `None` removes the file. `false`: it has changed since it was read, and nothing was done.
+    /// Puts the text in its place; `None` removes the file. `false`: it has changed since it was read, and
+    /// nothing was done.
     pub(super) fn replace(&self, text: Option<&str>) -> Outcome<bool> {
         self.check()?;
         let folder = self.path.parent().unwrap_or(Path::new("/"));
@@ -125,7 +127,7 @@ impl UserFile {
             None if self.seen.is_none() => {}
             None => fs::remove_file(&self.path).map_err(|error| failed("remove", &self.path, &error))?,
         }
-        // The name is as durable as the content, where the file system can do that.
+        // The name becomes as durable as the content, if the file system can do that.
         drop(File::open(folder).and_then(|folder| folder.sync_all()));
         Ok(true)
     }

@@ -1,5 +1,6 @@
-//! The exchange that was recorded with sandbox-agent 0.4.2, played again: an agent that says the very same lines, a client that
-//! sends the very same messages. What a client sees must be the same, except where askd says more.
+//! The exchange that was recorded with sandbox-agent 0.4.2, played again: an agent that says the very same
+//! lines, a client that sends the very same messages. What a client sees must be the same, except where askd
+//! says more.
 
 mod acp;
 

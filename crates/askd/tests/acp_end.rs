@@ -1,4 +1,5 @@
-//! The beginning and the end of an ACP server: an agent that dies, one that is ended, and what may be started after it.
+//! The beginning and the end of an ACP server: an agent that dies, one that is ended, and what may be started
+//! after it.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 

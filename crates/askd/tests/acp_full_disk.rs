@@ -1,6 +1,8 @@
-//! A disk that takes no more while an agent talks: clients wait, and when there is room the stream has every line.
+//! A disk that takes no more while an agent talks: clients wait, and when there is room the stream has every
+//! line.
 //!
-//! The limit is on the size of files (`RLIMIT_FSIZE`), so writes of the hub fail as they do on a full disk, and only the hub's.
+//! The limit is on the size of files (`RLIMIT_FSIZE`), so writes of the hub fail as they do on a full disk,
+//! and only the hub's.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
@@ -144,7 +146,8 @@ fn huge() -> Value {
 /// Bytes for which there is no room, wherever in its file the hub writes.
 const HUGE_TEXT: usize = 2_000_000;
 
-/// That agent, whose last question is answered while there is little room, and a client that waits for the greeting.
+/// That agent, whose last question is answered while there is little room, and a client that waits for the
+/// greeting.
 struct Answered {
     hub: Guarded,
     place: Place,
@@ -222,8 +225,9 @@ fn evidence_is_not_lost_with_what_was_said_before_it() {
 #[test]
 fn a_line_is_not_forgotten_by_its_holder_because_something_after_it_is_stored() {
     let folder = tempfile::tempdir().unwrap();
-    // Evidence and titles are stored by themselves, and there is room for both. There are some of them because only those that the hub
-    // hears together with what was said before them could make it forget that.
+    // Evidence and titles are stored by themselves, and there is room for both. There are some of them
+    // because only those that the hub hears together with what was said before them could make it forget
+    // that.
     let ids: Vec<String> = (1..=4).map(|n| format!("q{n}")).collect();
     let titled = |title: &str| update(&json!({ "sessionUpdate": "session_info_update", "title": title }));
     let after = ids.iter().flat_map(|id| [call("tool_call_update", id), titled(id)]);

@@ -1,5 +1,5 @@
-//! Agents with odd habits, behind `/v1/acp` and led by the hub: ids that are used again, forms that are too large for the inbox, texts
-//! that were cut.
+//! Agents with odd habits, behind `/v1/acp` and led by the hub: ids that are used again, forms that are too
+//! large for the inbox, texts that were cut.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
@@ -500,7 +500,8 @@ fn the_newest_request_with_an_id_is_the_one_that_is_answered_after_a_restart_too
     assert_eq!(got.matches("hello").count(), 1, "{got}");
 }
 
-/// An agent led by the hub that asks, and asks the very same again once it has its answer and a file is there.
+/// An agent led by the hub that asks, and asks the very same again once it has its answer and a file is
+/// there.
 const ASKS_AGAIN: &str = r#"ask() {
   printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"title":"Run ls?"},"options":[{"optionId":"once","name":"Allow","kind":"allow_once"}]}}'
 }
@@ -544,7 +545,8 @@ fn what_is_asked_again_while_no_hub_runs_is_a_new_question() {
     assert_ne!(question["delivery"]["state"], "confirmed", "{question}");
 }
 
-/// An agent led by the hub that ends its first turn once more when it is told to, in the middle of its second.
+/// An agent led by the hub that ends its first turn once more when it is told to, in the middle of its
+/// second.
 const ENDS_TWICE: &str = r#"ask() {
   printf '%s\n' '{"jsonrpc":"2.0","id":'"$1"',"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"title":"'"$2"'"},"options":[{"optionId":"once","name":"Allow","kind":"allow_once"}]}}'
 }
@@ -593,7 +595,8 @@ fn a_turn_that_ended_before_a_restart_does_not_end_the_next_one() {
     });
 }
 
-/// Claude Code as far as it asks: two turns that use one id for their calls, and texts that were cut inside an emoji.
+/// Claude Code as far as it asks: two turns that use one id for their calls, and texts that were cut inside
+/// an emoji.
 const SAME_CALL: &str = r#"#!/bin/sh
 [ "$1" = --version ] && { echo '2.1.325 (Claude Code)'; exit; }
 ask() {

@@ -1,5 +1,5 @@
-//! A request gets exactly one response: what an agent is owed for questions that end without an answer, when the hub is killed between
-//! storing such an end and saying it.
+//! A request gets exactly one response: what an agent is owed for questions that end without an answer, when
+//! the hub is killed between storing such an end and saying it.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 

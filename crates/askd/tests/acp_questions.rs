@@ -1,4 +1,5 @@
-//! `/v1/acp` with the mock agent: the question flow of sandbox-agent's extension, elicitations and permissions, and who may settle them.
+//! `/v1/acp` with the mock agent: the question flow of sandbox-agent's extension, elicitations and
+//! permissions, and who may settle them.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 

@@ -1,4 +1,5 @@
-//! Clients that are faster than the hub, and agents that do not listen, say what cannot be read, or lose those who hold them.
+//! Clients that are faster than the hub, and agents that do not listen, say what cannot be read, or lose
+//! those who hold them.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 

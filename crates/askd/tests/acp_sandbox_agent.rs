@@ -1,4 +1,5 @@
-//! The question routes of sandbox-agent v1 beside `/v1/acp`: whichever way the answer comes, it is settled once.
+//! The question routes of sandbox-agent v1 beside `/v1/acp`: whichever way the answer comes, it is settled
+//! once.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 

@@ -1,4 +1,5 @@
-//! `/v1/acp` as a server of agents: starting and ending them, several clients, what passes through unchanged, and what survives.
+//! `/v1/acp` as a server of agents: starting and ending them, several clients, what passes through unchanged,
+//! and what survives.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 

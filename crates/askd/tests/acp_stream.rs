@@ -1,4 +1,5 @@
-//! The stream of an ACP server: what is never trimmed, how every end of a question is told, and whose words are whose.
+//! The stream of an ACP server: what is never trimmed, how every end of a question is told, and whose words
+//! are whose.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 

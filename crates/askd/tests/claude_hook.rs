@@ -1,4 +1,5 @@
-//! The hook road without Claude Code: reports over HTTP as the hook sends them, the hook program itself, and its installation.
+//! The hook road without Claude Code: reports over HTTP as the hook sends them, the hook program itself, and
+//! its installation.
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -130,7 +131,8 @@ fn an_answer_that_nobody_can_take_is_refused_and_its_question_stays_open() -> Re
     Ok(())
 }
 
-/// The hook that was expected back did not come: the answer is no outcome but a failed try, and the next answer is brought.
+/// The hook that was expected back did not come: the answer is no outcome but a failed try, and the next
+/// answer is brought.
 #[test]
 fn an_answer_that_did_not_arrive_opens_its_question_again() -> Result<()> {
     let mut hub = hub()?;
@@ -334,7 +336,8 @@ fn the_end_of_a_terminal_is_seen_by_this_hub_and_by_the_next() -> Result<()> {
     Ok(())
 }
 
-/// The same command in a PID namespace of its own, as in a container, below a program that stands for Claude Code.
+/// The same command in a PID namespace of its own, as in a container, below a program that stands for Claude
+/// Code.
 fn in_container(hook: &Command, own_proc: bool) -> Result<Child> {
     let mut command = Command::new("unshare");
     command.args(["--pid", "--fork", "--kill-child"]);
@@ -404,7 +407,8 @@ fn a_hook_in_a_container_asks_and_the_end_of_its_agent_is_seen() -> Result<()> {
 #[test]
 fn a_question_ends_when_the_only_sign_of_its_agent_has_gone() -> Result<()> {
     let hub = hub()?;
-    // A process of a namespace that this hub cannot see: only its hook shows that it lives, and no hook waits.
+    // A process of a namespace that this hub cannot see: only its hook shows that it lives, and no hook
+    // waits.
     let body = json!({ "hook": format!("{:0>32}", 1), "pid": 7, "pidNamespace": 1, "input": input("PermissionRequest", None) });
     let (status, word) = hub.http_as(&hub.ask_token()?, "POST", "/v1/hooks/claude", Some(&body))?;
     ensure!(status == 200, "{word}");
@@ -470,7 +474,8 @@ fn door_to(hub: &Hub, socket: &std::path::Path) -> Result<()> {
     Ok(())
 }
 
-/// The same command where processes, mounts and network are others, and the hub's folder is empty: as in a container on a bridge.
+/// The same command where processes, mounts and network are others, and the hub's folder is empty: as in a
+/// container on a bridge.
 #[test]
 fn a_hook_in_a_container_with_a_network_of_its_own_asks_at_the_address_that_it_is_given() -> Result<()> {
     const CONTAINER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/truth/container.pl");

@@ -1,4 +1,5 @@
-//! The whole loop in one command, and an agent in this terminal: `askd demo` and `askd run` with the scripted agent.
+//! The whole loop in one command, and an agent in this terminal: `askd demo` and `askd run` with the scripted
+//! agent.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failure here is a failed test")]
 

@@ -1,4 +1,5 @@
-//! The inbox from the command line, with the real binary: list, show, answer, reject, and the exit codes that scripts use.
+//! The inbox from the command line, with the real binary: list, show, answer, reject, and the exit codes that
+//! scripts use.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
@@ -183,7 +184,10 @@ fn an_answer_that_does_not_fit_is_told_and_changes_nothing() {
         (&["answer", &id, "--answers", "[]"], "has 0 answers for 1 questions"),
         (&["answer", &id, "--answers", "nonsense"], "must be JSON"),
         (&["answer", &id, "-i", "2=A"], "no question 2"),
-        (&["reject", &id, "--mode", "interrupt"], "can be rejected by: decline"),
+        (
+            &["reject", &id, "--mode", "interrupt"],
+            "interrupt is not a way to reject this question; use decline",
+        ),
     ] {
         let ran = hub.run(args).unwrap();
         assert!(ran.code == 7 && ran.stderr.contains(wanted), "{args:?} gave {ran:?}");
@@ -261,7 +265,7 @@ fn a_rejection_says_what_it_does_before_it_does_it() {
     let id = ask(&hub, plan.clone());
     let ran = hub.run(["reject", &id, "--reason", "smaller steps"]).unwrap();
     assert!(ran.stderr.contains("(decline): the plan goes back to the agent with your feedback."), "{ran:?}");
-    assert!(ran.code == 0 && ran.stdout.contains("Rejected (decline) on cli by owner"), "{ran:?}");
+    assert!(ran.code == 0 && ran.stdout.contains("Declined on cli by owner"), "{ran:?}");
     let id = ask(&hub, plan.clone());
     let ran = hub.run(["reject", "--oldest", "--mode", "interrupt"]).unwrap();
     assert!(ran.stderr.contains("the agent's turn is stopped"), "{ran:?}");

@@ -1,4 +1,5 @@
-//! `askd watch` with the real binary: open questions first, then everything once, also across a crash of the hub.
+//! `askd watch` with the real binary: open questions first, then everything once, also across a crash of the
+//! hub.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a failure here is a failed test")]
 

@@ -1,4 +1,5 @@
-//! A user's config folder of OpenCode under `askd install` and `askd uninstall`, whatever was done to it in between.
+//! A user's config folder of OpenCode under `askd install` and `askd uninstall`, whatever was done to it in
+//! between.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is a failed test")]
 

@@ -1,4 +1,5 @@
-//! A user's settings of Claude Code under `askd install`, `askd uninstall`, kills, full disks and every kind of file.
+//! A user's settings of Claude Code under `askd install`, `askd uninstall`, kills, full disks and every kind
+//! of file.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
@@ -237,7 +238,8 @@ fn what_is_no_file_of_the_user_is_refused_and_left_alone() {
     }
 }
 
-/// askd in a shell that lets no file grow beyond one block, and has no data folder to write to: none can be made there.
+/// askd in a shell that lets no file grow beyond one block, and has no data folder to write to: none can be
+/// made there.
 fn on_a_full_disk(home: &Home, shell: &str) -> askd_testkit::hub::Ran {
     let script = format!("{shell} ulimit -f 1; exec {ASKD} --data /proc/no-folder install claude");
     run(&mut home.command(Path::new("/bin/sh"), ["-c", &script]), "").unwrap()

@@ -1,4 +1,5 @@
-//! A path that a hook names is looked at, not trusted: what lies there can hold up no other hook, no other transcript and no thread.
+//! A path that a hook names is looked at, not trusted: what lies there can hold up no other hook, no other
+//! transcript and no thread.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -126,7 +127,8 @@ fn mkfifo(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Many hooks name the odd thing, then others come: all are answered, no thread is left behind, other transcripts are read.
+/// Many hooks name the odd thing, then others come: all are answered, no thread is left behind, other
+/// transcripts are read.
 fn holds_up_nobody(make: impl Fn(&Path) -> Result<()>) -> Result<()> {
     let stage = Stage::new()?;
     stage.reads(1)?;

@@ -1,5 +1,6 @@
-//! Real ACP agents behind `/v1/acp`, with the scripted model behind them: `claude-agent-acp` with Claude Code, `codex-acp`
-//! with Codex, and `opencode acp`. What the model saw as the result of its question is the proof of the whole way.
+//! Real ACP agents behind `/v1/acp`, with the scripted model behind them: `claude-agent-acp` with Claude
+//! Code, `codex-acp` with Codex, and `opencode acp`. What the model saw as the result of its question is the
+//! proof of the whole way.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
@@ -36,7 +37,8 @@ fn main() -> ExitCode {
         .run()
 }
 
-/// Single by another surface, several by another surface, own words, and the client's own response; several picks for Claude.
+/// Single by another surface, several by another surface, own words, and the client's own response; several
+/// picks for Claude.
 fn answers(stage: &mut Stage) -> Result<()> {
     let claude = stage.agent == "claude";
     let asked = stage.ask("one");

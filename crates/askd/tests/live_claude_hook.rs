@@ -1,5 +1,6 @@
-//! Real Claude Code in a real terminal, hooked by `askd install`, with the scripted model as its model: whoever answers first, the
-//! inbox or the terminal, the model sees that answer, and the hub tells the truth about it.
+//! Real Claude Code in a real terminal, hooked by `askd install`, with the scripted model as its model:
+//! whoever answers first, the inbox or the terminal, the model sees that answer, and the hub tells the truth
+//! about it.
 
 #[path = "live_claude/hard.rs"]
 mod hard;
@@ -84,7 +85,8 @@ async fn inbox_wins() -> Result<()> {
         asked["tool"]["callId"].as_str().is_some_and(|id| id.starts_with("toolu_")),
         "no call id: {asked}"
     );
-    // Claude Code may run the hook before it has written the line in which it spoke: then there is no excerpt.
+    // Claude Code may run the hook before it has written the line in which it spoke: then there is no
+    // excerpt.
     let excerpt = &asked["context"]["excerpt"];
     ensure!(excerpt.is_null() || excerpt == "One question first.", "{asked}");
     stage.shows("Which auth?").await?;
@@ -242,7 +244,8 @@ async fn hub_absent() -> Result<()> {
 async fn hub_killed() -> Result<()> {
     let mut stage = Stage::start(asks(&[question("Which auth?")]), &[]).await?;
     let asked = stage.asked().await?;
-    // Not before the hook has heard that its question is stored: until then it would leave the matter to the terminal.
+    // Not before the hook has heard that its question is stored: until then it would leave the matter to the
+    // terminal.
     stage.shows("Which auth?").await?;
     tokio::time::sleep(Duration::from_secs(1)).await;
     stage.hub.kill()?;

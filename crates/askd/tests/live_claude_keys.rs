@@ -1,5 +1,6 @@
-//! Real Claude Code in tmux, without hooks: answers are typed into its dialog, and what counts is what the model received. A
-//! terminal that shows something else gets no key, and what would be submitted wrongly is not submitted.
+//! Real Claude Code in tmux, without hooks: answers are typed into its dialog, and what counts is what the
+//! model received. A terminal that shows something else gets no key, and what would be submitted wrongly is
+//! not submitted.
 
 #[path = "live_claude/hard.rs"]
 mod hard;
@@ -380,7 +381,8 @@ async fn open_again(stage: &Stage, asked: &Value) -> Result<Value> {
     found.await.with_context(|| format!("{:#}", stage.question(asked).unwrap_or_default()))
 }
 
-/// The dialog is hidden between the look and the first key: the question is open again, and the next answer arrives.
+/// The dialog is hidden between the look and the first key: the question is open again, and the next answer
+/// arrives.
 async fn hidden_after_the_look(program: &'static str) -> Result<()> {
     let (stage, asked) = open(program, asks(&[item("Which auth?", false)]), &[]).await?;
     stage.shows("Enter to select").await?;
@@ -399,7 +401,8 @@ async fn hidden_after_the_look(program: &'static str) -> Result<()> {
     Ok(())
 }
 
-/// By the name of the tmux session and by an agent's `state.json`; the answer goes by the only road that there is.
+/// By the name of the tmux session and by an agent's `state.json`; the answer goes by the only road that
+/// there is.
 async fn panopticon() -> Result<()> {
     let (stage, asked) = open("claude", asks(&[item("Which auth?", false)]), &[]).await?;
     stage.shows("Enter to select").await?;

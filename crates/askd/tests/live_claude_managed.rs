@@ -1,5 +1,6 @@
-//! Real Claude Code through the whole hub: askd starts it, a scripted model makes it ask, answers go in over HTTP, and what
-//! counts is what the model received, word by word. What holds for every agent is in `live_conformance`.
+//! Real Claude Code through the whole hub: askd starts it, a scripted model makes it ask, answers go in over
+//! HTTP, and what counts is what the model received, word by word. What holds for every agent is in
+//! `live_conformance`.
 
 #[expect(dead_code, reason = "the stage is shared, and not every test needs all of it")]
 mod live;

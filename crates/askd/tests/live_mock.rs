@@ -1,5 +1,5 @@
-//! A real hub, a real holder and a real process: sessions, messages and ends, and the faults that only the mock has on demand. What
-//! holds for every agent is in `live_conformance`.
+//! A real hub, a real holder and a real process: sessions, messages and ends, and the faults that only the
+//! mock has on demand. What holds for every agent is in `live_conformance`.
 
 #[expect(dead_code, reason = "the stage is shared, and not every test needs all of it")]
 mod live;

@@ -1,4 +1,5 @@
-//! Real OpenCode through the whole hub: asked at its server, answered in askd, seen by the model, and the truth about the lost ones.
+//! Real OpenCode through the whole hub: asked at its server, answered in askd, seen by the model, and the
+//! truth about the lost ones.
 
 mod opencode;
 

@@ -1,5 +1,6 @@
-//! Real OpenCode that askd starts itself: its server in a holder, guarded by a password that nobody sees, its questions in the
-//! inbox, and its end with all its processes. What holds for every agent is in `live_conformance`.
+//! Real OpenCode that askd starts itself: its server in a holder, guarded by a password that nobody sees, its
+//! questions in the inbox, and its end with all its processes. What holds for every agent is in
+//! `live_conformance`.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
@@ -159,7 +160,8 @@ fn killed_at_the_start() {
     received(&agent, "\"Red\"");
 }
 
-/// The server lists a message only a while after it took it: what the next hub says again is the same message.
+/// The server lists a message only a while after it took it: what the next hub says again is the same
+/// message.
 fn killed_at_the_prompt() {
     let (mut stage, agent) = (Stage::new(), opencode());
     let session = stage.start(&agent.request("single"));

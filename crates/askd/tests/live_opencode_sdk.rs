@@ -1,5 +1,6 @@
-//! The published OpenCode SDK, unmodified, answers the questions of other agents: Claude Code (started by askd, and hooked in a
-//! terminal of its own), Claude Code and Codex behind ACP, and OpenCode itself. What counts is what the model of the agent saw.
+//! The published OpenCode SDK, unmodified, answers the questions of other agents: Claude Code (started by
+//! askd, and hooked in a terminal of its own), Claude Code and Codex behind ACP, and OpenCode itself. What
+//! counts is what the model of the agent saw.
 
 mod acp;
 #[expect(dead_code, reason = "the stage is shared, and not every test needs all of it")]

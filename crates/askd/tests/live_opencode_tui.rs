@@ -1,5 +1,6 @@
-//! Real OpenCode in a real terminal, without a port, with askd's plugin and the scripted model: whoever answers first, the inbox or the
-//! terminal, the model sees that answer, and the hub tells the truth about it.
+//! Real OpenCode in a real terminal, without a port, with askd's plugin and the scripted model: whoever
+//! answers first, the inbox or the terminal, the model sees that answer, and the hub tells the truth about
+//! it.
 
 #[path = "live_opencode_tui/stage.rs"]
 mod stage;

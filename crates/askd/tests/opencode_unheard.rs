@@ -1,5 +1,5 @@
-//! An OpenCode server that says that it is connected before it hears its own events, without OpenCode: a question that is asked just
-//! then is in no event, and in the list only after it was asked for.
+//! An OpenCode server that says that it is connected before it hears its own events, without OpenCode: a
+//! question that is asked just then is in no event, and in the list only after it was asked for.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,7 +21,8 @@ use tokio::sync::{Mutex, broadcast};
 const PATIENCE: Duration = Duration::from_secs(25);
 const HEARTBEAT: &str = "server.heartbeat";
 
-/// A server whose first list of questions is empty. `then` is the one event that follows the first of its stream.
+/// A server whose first list of questions is empty. `then` is the one event that follows the first of its
+/// stream.
 #[derive(Clone)]
 struct Server {
     then: Option<&'static str>,
@@ -283,8 +284,8 @@ async fn a_question_under_the_id_of_one_that_is_over_is_shown_and_answered() -> 
     Ok(())
 }
 
-/// Where askd has started the server, it alone could answer: what is asked in the same words after a restart must not be taken for
-/// what is over.
+/// Where askd has started the server, it alone could answer: what is asked in the same words after a restart
+/// must not be taken for what is over.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_of_askds_own_asks_alike_under_an_old_id_after_a_restart_and_is_answered() -> Result<()> {
     let (server, url) = Told::start().await?;

@@ -338,8 +338,8 @@ fn the_hub_turns_a_process_of_another_user_away() {
         eprintln!("only root can be two users");
         return;
     }
-    // The hub is the stranger's; root can open its folder, and is another user all the same. Not below TMPDIR, which may be root's
-    // alone.
+    // The hub is the stranger's; root can open its folder, and is another user all the same. Not below
+    // TMPDIR, which may be root's alone.
     let place = tempfile::tempdir_in("/tmp").unwrap();
     mode(place.path(), 0o755);
     let (binary, data) = (place.path().join("askd"), place.path().join("data"));

@@ -1,4 +1,5 @@
-//! What scripts rely on: each exit code of docs/cli.md, and JSON and nothing else on the standard output with `--json`.
+//! What scripts rely on: each exit code of docs/cli.md, and JSON and nothing else on the standard output with
+//! `--json`.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is a failed test")]
 

@@ -1,4 +1,5 @@
-//! `askd run` under every signal and every end of its output, in each phase: what it has started does not stay behind unsaid.
+//! `askd run` under every signal and every end of its output, in each phase: what it has started does not
+//! stay behind unsaid.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a failure here is a failed test")]
 

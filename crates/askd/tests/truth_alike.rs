@@ -1,4 +1,5 @@
-//! Two alike calls in one turn: when the agent's record shows that an answer went to the other call, the two are exchanged.
+//! Two alike calls in one turn: when the agent's record shows that an answer went to the other call, the two
+//! are exchanged.
 
 #[expect(dead_code, reason = "the stage is shared, and not every test needs all of it")]
 #[path = "truth/stage.rs"]
@@ -123,7 +124,8 @@ fn an_answer_of_the_terminal_that_is_nobodys_is_the_terminals() -> Result<()> {
     Ok(())
 }
 
-/// Two processes hold one conversation and ask the very same: neither is taken for a call of the other's turn.
+/// Two processes hold one conversation and ask the very same: neither is taken for a call of the other's
+/// turn.
 #[test]
 fn alike_calls_of_two_processes_are_never_exchanged() -> Result<()> {
     let stage = Stage::new()?;

@@ -1,4 +1,5 @@
-//! No ghosts: what a transcript still holds of an agent of askd's own, or of a process that has gone, is no conversation.
+//! No ghosts: what a transcript still holds of an agent of askd's own, or of a process that has gone, is no
+//! conversation.
 
 #[expect(dead_code, reason = "the stage is shared, and not every test needs all of it")]
 #[path = "truth/stage.rs"]
@@ -40,7 +41,8 @@ fn goes_on(stage: &Stage, session: &str, call: &str, label: &str) -> Result<()> 
     )
 }
 
-/// Everything that was written before has been read: a second question comes after all that came with the first.
+/// Everything that was written before has been read: a second question comes after all that came with the
+/// first.
 fn all_is_read(stage: &Stage, claude: &Claude, number: u32) -> Result<()> {
     stage.registers(claude)?;
     for call in [format!("toolu_read_{number}_1"), format!("toolu_read_{number}_2")] {
@@ -121,7 +123,8 @@ fn a_conversation_without_a_process_is_neither_live_nor_open() -> Result<()> {
     Ok(())
 }
 
-/// `claude --resume` in a terminal of a conversation that askd's own agent holds: each asks by its own channel.
+/// `claude --resume` in a terminal of a conversation that askd's own agent holds: each asks by its own
+/// channel.
 #[test]
 fn a_terminal_that_takes_up_a_managed_conversation_is_heard_beside_it() -> Result<()> {
     let stage = Stage::new()?;

@@ -1,6 +1,6 @@
-//! Answers that are typed, where the deciding key is pressed and its effect is not seen: nothing is burned, nothing is answered twice, and
-//! nothing is left in the dialog. The program in the terminal is one that draws Claude Code's dialog and does on purpose what the real one
-//! does rarely.
+//! Answers that are typed, where the deciding key is pressed and its effect is not seen: nothing is burned,
+//! nothing is answered twice, and nothing is left in the dialog. The program in the terminal is one that
+//! draws Claude Code's dialog and does on purpose what the real one does rarely.
 
 #[expect(dead_code, reason = "the stage is shared, and not every test needs all of it")]
 #[path = "truth/stage.rs"]
@@ -137,7 +137,8 @@ fn words_that_somebody_has_typed_there_are_left_alone() -> Result<()> {
     it.shows("❯ 3. mine")
 }
 
-/// The key is in a terminal that stands still: nobody may answer a second time, and what came of it is told when it is known.
+/// The key is in a terminal that stands still: nobody may answer a second time, and what came of it is told
+/// when it is known.
 #[test]
 fn a_terminal_that_stands_still_at_the_deciding_key_keeps_its_answer_in_doubt() -> Result<()> {
     for takes_it in [true, false] {

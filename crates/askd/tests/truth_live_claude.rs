@@ -1,5 +1,5 @@
-//! The truth about the real Claude Code as a matrix: what happened, by which channel the question came, and which version asked. Where a
-//! race cannot be had at will, its script is in the other `truth_*` tests.
+//! The truth about the real Claude Code as a matrix: what happened, by which channel the question came, and
+//! which version asked. Where a race cannot be had at will, its script is in the other `truth_*` tests.
 
 #[expect(dead_code, reason = "the stage is shared, and not every test needs all of it")]
 #[path = "live_claude_hook/terminal.rs"]
@@ -22,7 +22,8 @@ use terminal::{Stage, asks, item, until};
 /// The pinned version and the newest, with their programs.
 const VERSIONS: [(&str, &[&str]); 2] = [("2_1_325", &["claude"]), ("2_1_328", &["claude-2.1.328"])];
 
-/// How long a killed agent must stay silent: longer than the slowest look at all transcripts, which comes every ten seconds.
+/// How long a killed agent must stay silent: longer than the slowest look at all transcripts, which comes
+/// every ten seconds.
 const STAYS_SILENT: Duration = Duration::from_secs(12);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +86,8 @@ fn session(stage: &Stage) -> Result<(String, u32)> {
     Ok((session["nativeId"].as_str().context("no native id")?.to_owned(), u32::try_from(pid)?))
 }
 
-/// `claude --resume` of a conversation whose question is open: nobody declined, and the first dialog is answered on.
+/// `claude --resume` of a conversation whose question is open: nobody declined, and the first dialog is
+/// answered on.
 async fn taken_up(by: Channel, program: &'static str) -> Result<()> {
     let stage = asking(by, program, asks(&[question()]), &[]).await?;
     let asked = stage.asked().await?;
@@ -181,7 +183,8 @@ async fn alike(by: Channel, program: &'static str) -> Result<()> {
     stage.reply(&both[1], json!({ "answers": [["Session cookies"]] }))?;
     let second = stage.delivered(&both[1], "confirmed").await?;
     ensure!(stage.question(&both[0])?["status"] == "requested", "{} {second}", stage.question(&both[0])?);
-    // The dialog of the other one is drawn by now, or will be in a moment: until then the answer is refused and the question open.
+    // The dialog of the other one is drawn by now, or will be in a moment: until then the answer is refused
+    // and the question open.
     until("an answer that is taken", || {
         let (status, problem) = stage.try_end(&both[0], "reply", &json!({ "answers": [["JWT"]] }))?;
         ensure!(status == 200 || problem["code"] == "channel_cannot_carry", "{status}: {problem}");
@@ -192,7 +195,8 @@ async fn alike(by: Channel, program: &'static str) -> Result<()> {
     told(&stage, &[(&both[0], "JWT"), (&both[1], "Session cookies")]).await
 }
 
-/// A managed Claude Code that is killed while it asks, beside a hub without inotify: nothing of it comes back.
+/// A managed Claude Code that is killed while it asks, beside a hub without inotify: nothing of it comes
+/// back.
 async fn killed_without_inotify(_: Channel, program: &'static str) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let askd = without_inotify::without_inotify(folder.path())?;

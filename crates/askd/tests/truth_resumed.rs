@@ -1,5 +1,5 @@
-//! A conversation that two processes hold, or that another one takes up: text that Claude Code itself writes into a transcript is no
-//! person's word, and only what the process that has gone had asked is over.
+//! A conversation that two processes hold, or that another one takes up: text that Claude Code itself writes
+//! into a transcript is no person's word, and only what the process that has gone had asked is over.
 
 #[path = "truth/stage.rs"]
 mod stage;

@@ -1,10 +1,11 @@
-//! The soak: real conversations of Claude Code, several at once, in terminals with and without hooks and managed by askd. They are
-//! started, resumed, cleared, killed and answered at random, in the terminal, in the inbox or in both at one moment, and the hub is
-//! killed too. At the end each model's record of what it was told is compared with what the inbox says of each question: no
-//! difference is allowed.
+//! The soak: real conversations of Claude Code, several at once, in terminals with and without hooks and
+//! managed by askd. They are started, resumed, cleared, killed and answered at random, in the terminal, in
+//! the inbox or in both at one moment, and the hub is killed too. At the end each model's record of what it
+//! was told is compared with what the inbox says of each question: no difference is allowed.
 //!
-//! It runs only where it is asked for: `ASKD_SOAK_MINUTES=30 cargo nextest run -p askd --test truth_soak --run-ignored only`.
-//! `ASKD_SOAK_SEED=N` repeats the choices of an earlier run; the machine's own timing differs.
+//! It runs only where it is asked for: `ASKD_SOAK_MINUTES=30 cargo nextest run -p askd --test truth_soak
+//! --run-ignored only`. `ASKD_SOAK_SEED=N` repeats the choices of an earlier run; the machine's own timing
+//! differs.
 
 #[path = "truth_soak/actor.rs"]
 mod actor;

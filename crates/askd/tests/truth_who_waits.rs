@@ -1,4 +1,5 @@
-//! Who waits: sessions of terminals that have asked nothing are listed with what they do, also where inotify has nothing to give.
+//! Who waits: sessions of terminals that have asked nothing are listed with what they do, also where inotify
+//! has nothing to give.
 
 #[expect(dead_code, reason = "the stage is shared, and not every test needs all of it")]
 #[path = "truth/stage.rs"]
@@ -137,7 +138,8 @@ fn questions_are_seen_without_inotify_and_doctor_says_why_they_come_later() -> R
     Ok(())
 }
 
-/// `/clear` and `/resume` let one process go on with another conversation: the first is over, and comes back when it is taken up.
+/// `/clear` and `/resume` let one process go on with another conversation: the first is over, and comes back
+/// when it is taken up.
 #[test]
 fn a_terminal_that_goes_on_with_another_conversation_leaves_the_first_one() -> Result<()> {
     const NEXT: &str = "00000000-0000-4000-8000-000000000002";

@@ -1,5 +1,5 @@
-//! An answer that cannot be put into its agent's own words is refused: its question stays open, the agent hears nothing of it, and
-//! another answer reaches the agent.
+//! An answer that cannot be put into its agent's own words is refused: its question stays open, the agent
+//! hears nothing of it, and another answer reaches the agent.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};

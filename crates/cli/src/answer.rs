@@ -51,32 +51,33 @@ pub struct AnswerArgs {
     /// Answer the open question that has waited longest; give no ID
     #[arg(long)]
     oldest: bool,
-    /// The answer to question N (a number from 1, or its header, key or text); repeat for several picks; `N=` skips it
+    /// The answer to question N (a number from 1, or its header, key or text); repeat for several picks; `N=`
+    /// skips it
     #[arg(short = 'i', long = "item", value_name = "N=VALUE")]
     items: Vec<String>,
-    /// An option by its number, as `askd show` counts them; ITEM.OPTION where there are several questions
+    /// An option by its number in `askd show`; ITEM.OPTION for several questions
     #[arg(short = 'p', long = "pick", value_name = "OPTION")]
     picks: Vec<String>,
-    /// An option by its value, exactly; N=VALUE where there are several questions
+    /// An option by its exact value; N=VALUE for several questions
     #[arg(long = "value", value_name = "VALUE", allow_hyphen_values = true)]
     values: Vec<String>,
-    /// The answers as JSON: for each question an array of texts, or an object with picks (values) and words; `-` reads them
-    /// from stdin
+    /// The answers as JSON: for each question an array of texts, or an object with picks (values) and words;
+    /// `-` reads them from stdin
     #[arg(long, value_name = "JSON", conflicts_with_all = ["items", "picks", "values", "stdin"])]
     answers: Option<String>,
-    /// Read the answer of a single question from stdin: long texts, and secrets that nobody else should see
+    /// Read the answer of a single question from stdin: for long texts and secrets
     #[arg(long, conflicts_with_all = ["items", "picks", "values"])]
     stdin: bool,
-    /// Send words as own words, also those that nearly name an option; an option's own label is that option
+    /// Send words as own words, even if they nearly name an option; an option's own label is that option
     #[arg(long, conflicts_with = "answers")]
     own_words: bool,
-    /// A note beside the answer; N=TEXT where there are several questions
+    /// A note beside the answer; N=TEXT for several questions
     #[arg(long = "note", value_name = "TEXT")]
     notes: Vec<String>,
     /// The plan as you changed it; approves it. `-` reads stdin
     #[arg(long, value_name = "FILE")]
     edited_plan: Option<PathBuf>,
-    /// The mode in which the agent goes on after a plan
+    /// The mode in which the agent continues after a plan
     #[arg(long, value_name = "MODE")]
     next_mode: Option<String>,
     /// Send the answer that was given, and did not reach the agent, as the next message of its conversation
@@ -186,7 +187,8 @@ fn given(args: AnswerArgs, words: Vec<String>) -> Outcome<Given> {
     })
 }
 
-/// What the program before this one in a pipe has to say. If that failed, there is nothing, which is no answer.
+/// The output of the program before this one in a pipe. If that program failed, there is none, which is no
+/// answer.
 fn read_answer() -> Outcome<String> {
     let text = read_stdin()?;
     if is_blank(&text) {

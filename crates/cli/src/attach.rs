@@ -1,7 +1,7 @@
 //! `askd attach`: connect the hub to a running server of an agent.
 //!
-//! In: which agent, where, and its password by environment, standard input or prompt; never as an argument, which others could see in
-//! the process list. Out: the source, once it is connected or could not be reached.
+//! In: which agent, where, and its password by environment, standard input or prompt; never as an argument,
+//! which others could see in the process list. Out: the source, once it is connected or could not be reached.
 
 use std::io::{BufRead as _, IsTerminal as _};
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ use crate::client::Client;
 /// How long the first connection may take before it is left to the hub.
 const PATIENCE: Duration = Duration::from_secs(8);
 const LOOK: Duration = Duration::from_millis(100);
-/// Holds the password; set and empty it says that there is none.
+/// The variable for the password; set and empty it means that there is none.
 const PASSWORD: &str = "ASKD_SOURCE_PASSWORD";
 
 pub const EXAMPLES: &str = "\
@@ -35,11 +35,11 @@ Examples:
 
 #[derive(Debug, Args)]
 pub struct AttachArgs {
-    /// The agent whose server it is, such as opencode
+    /// The agent of the server, such as opencode
     #[arg(value_name = "KIND")]
     kind: String,
-    /// Where it listens; the agent's usual place unless given
-    // Not called `url`: that is the hub's own address, everywhere.
+    /// The server's address; unless given, the agent's usual one
+    // Not called `url`: everywhere that is the hub's own address.
     #[arg(value_name = "URL")]
     server: Option<String>,
     /// The server's user name; the agent's usual one unless given

@@ -1,7 +1,9 @@
-//! A managed session in this terminal: what the agent says, and its questions where somebody can answer them.
+//! A managed session in this terminal: the agent's output, and its questions if a person can answer them
+//! here.
 //!
-//! In: a session and the hub's streams. Out: the agent's words on stdout, everything else on stderr, answers to the hub. A
-//! question that is answered elsewhere ends its prompt here; a lost hub is waited for, because the agent lives on.
+//! In: a session and the hub's streams. Out: the agent's words on stdout, everything else on stderr, answers
+//! to the hub. A question that is answered elsewhere ends its prompt here; a lost hub is waited for, because
+//! the agent lives on.
 
 use std::collections::VecDeque;
 use std::io::{self, IsTerminal as _};
@@ -19,7 +21,7 @@ use super::text::clean;
 use super::{ending, ids, prompt, terminal};
 use crate::client::{Client, Events, Filter, Heard, ListQuery};
 
-/// A transcript that is silent for so long has no more to say before the question.
+/// A transcript that is silent for this long has no more words before the question.
 const STILL: Duration = Duration::from_millis(100);
 
 /// How a turn ended.
@@ -31,7 +33,8 @@ pub enum TurnOver {
     Session(Box<Session>),
 }
 
-/// Shows one turn and answers inline if `inline` and there is a terminal; `false` if whoever was asked there left by Ctrl-C.
+/// Shows one turn, and answers here if `inline` and there is a terminal; `false` if the person left with
+/// Ctrl-C.
 pub async fn follow_turn(
     client: &Client,
     session: &Session,
@@ -49,7 +52,7 @@ pub async fn follow_turn(
     }
 }
 
-/// One thing that was said.
+/// One entry of the transcript.
 #[derive(Debug, Deserialize)]
 struct Said {
     text: Option<String>,
@@ -59,12 +62,12 @@ pub struct Conversation<'a> {
     client: &'a Client,
     session: SessionId,
     inline: bool,
-    /// Whether what is said is printed as the API's entries, one on a line.
+    /// True to print the API's entries, one on a line.
     json: bool,
     transcript: Events,
     events: Events,
     waiting: VecDeque<Question>,
-    /// Whether the connection is known to be lost, so that it is told once.
+    /// True while the connection is known to be lost, so that this is reported once.
     lost: bool,
 }
 
@@ -104,7 +107,7 @@ impl<'a> Conversation<'a> {
         loop {
             let asking = self.waiting.front().cloned().filter(|_| self.inline);
             if let Some(question) = asking {
-                // What the agent said before it asked is shown before the question.
+                // The agent's words before the question come first.
                 while let Ok(heard) = tokio::time::timeout(STILL, self.transcript.next()).await {
                     if let Some(over) = self.said(heard?).await? {
                         return Ok(over);
@@ -206,7 +209,7 @@ impl<'a> Conversation<'a> {
                 ));
                 Ok(())
             }
-            // Somebody else was first: the agent goes on with that.
+            // Another answer won: the agent continues with that.
             Err(failure) if failure.exit == Exit::Conflict => {
                 say(&failure.message);
                 Ok(())
@@ -216,18 +219,18 @@ impl<'a> Conversation<'a> {
     }
 }
 
-/// Whether an answer to this question did not get to the agent, and the question has to be asked again.
+/// True if an answer did not reach the agent, and the question has to be asked again.
 fn is_open_again(question: &Question, waiting: &VecDeque<Question>) -> bool {
     let is_known = waiting.iter().any(|known| known.id == question.id);
     question.is_open() && !question.failed_tries.is_empty() && !is_known
 }
 
-/// Where it can be answered, if not here.
+/// Shows where it can be answered, if not here.
 fn say_waiting(question: &Question) {
     say(&format!("askd: waiting for an answer: askd answer {}", ids::short(&question.id)));
 }
 
-/// The agent's words as they come, which may be parts of a line.
+/// Prints the agent's words as they come, which may be parts of a line.
 fn print(text: &str) -> Outcome {
     use std::io::Write;
     let mut out = std::io::stdout().lock();

@@ -1,6 +1,6 @@
-//! How a question ended, in words: the outcome, the delivery, a rejection, somebody else's answer.
+//! How a question ended, in words: the outcome, the delivery, a rejection, another person's answer.
 //!
-//! In: values of the hub. Out: clean text. Everything that an agent wrote goes through `clean`.
+//! In: values of the hub. Out: clean text. Everything from an agent goes through `clean`.
 
 use askd_core::delivery::FailReason;
 use askd_core::{
@@ -12,7 +12,7 @@ use super::render::indent;
 use super::text::{clean, hides, one_line, quoted};
 use super::when::ago;
 
-/// How it ended, by whom and when: `Answered on web by phone 3m ago`.
+/// The end, person and time: `Answered on web by phone 3m ago`.
 pub fn ended(outcome: &Outcome) -> String {
     let who = match &outcome.by.actor {
         Some(actor) => format!(" on {} by {}", outcome.by.surface.as_str(), one_line(actor)),
@@ -20,8 +20,8 @@ pub fn ended(outcome: &Outcome) -> String {
     };
     let what = match (outcome.status, outcome.mode) {
         (Status::Answered, _) => "Answered".to_owned(),
-        (Status::Rejected, Some(mode)) => format!("Rejected ({})", mode.as_str()),
-        (Status::Rejected, None) => "Rejected".to_owned(),
+        (Status::Rejected, Some(mode)) => rejected(mode).to_owned(),
+        (Status::Rejected, None) => "Declined".to_owned(),
         (Status::Cancelled, _) => "Cancelled".to_owned(),
         (Status::Expired, _) => "Expired".to_owned(),
         (Status::Requested, _) => "Open".to_owned(),
@@ -29,6 +29,15 @@ pub fn ended(outcome: &Outcome) -> String {
     let why = outcome.cause.as_ref().map(|cause| format!(": {}", cause_text(cause))).unwrap_or_default();
     let reason = outcome.reason.as_ref().map(|reason| format!(": {}", one_line(reason))).unwrap_or_default();
     format!("{what}{who} {}{why}{reason}", ago(outcome.at))
+}
+
+/// The page's words for the same three ends.
+fn rejected(mode: RejectMode) -> &'static str {
+    match mode {
+        RejectMode::Decline => "Declined",
+        RejectMode::Cancel => "Call cancelled",
+        RejectMode::Interrupt => "Turn stopped",
+    }
 }
 
 fn cause_text(cause: &Cause) -> String {
@@ -92,8 +101,8 @@ pub fn picks_text(item: &Item, picks: &[String]) -> String {
     picks.iter().map(shown).collect::<Vec<_>>().join(", ")
 }
 
-/// The whole answer on one line, for lists and confirmations; empty if there is none. These go to logs of scripts, so a secret is
-/// not told here even to who may read it.
+/// The whole answer on one line, for lists and confirmations; empty without one. Scripts log these lines, so
+/// a secret is hidden even from a reader with its right.
 pub fn answer_line(question: &Question) -> String {
     let Some(outcome) = &question.outcome else { return String::new() };
     let items = answered(question, outcome).enumerate().map(|(i, (item, picks))| {
@@ -106,17 +115,31 @@ pub fn answer_line(question: &Question) -> String {
     items.collect::<Vec<_>>().join(" / ")
 }
 
-/// Where the answer is on its way to the agent.
+/// The word for a failed delivery. An answer that was written is not called undelivered.
+fn failed(reason: Option<FailReason>) -> &'static str {
+    match reason {
+        Some(FailReason::Unconfirmed) => {
+            "sent, not confirmed: the agent ended before it showed that it had read it"
+        }
+        Some(FailReason::Unknown) => "delivery unknown: askd cannot know whether the agent received it",
+        Some(FailReason::SentAsMessage) => "sent as a message: the call that asked had ended",
+        Some(FailReason::Overtaken) => "not delivered: the agent took another answer first",
+        Some(FailReason::AgentGone | FailReason::Refused) | None => "not delivered",
+    }
+}
+
+/// The state of the answer on its way to the agent.
 pub fn delivery(delivery: Option<&Delivery>, of_agent: bool) -> String {
     let Some(delivery) = delivery else {
-        let text = if of_agent { "" } else { "  the asker reads it from the hub\n" };
+        let text =
+            if of_agent { "" } else { "  ready to read: the program that asked fetches it from the hub\n" };
         return text.to_owned();
     };
     let text = match delivery.state {
         DeliveryState::Queued => "stored; on its way to the agent".to_owned(),
         DeliveryState::Sent => format!("sent to the agent {}; not yet confirmed", ago(delivery.at)),
         DeliveryState::Confirmed => format!("confirmed: the agent went on with it {}", ago(delivery.at)),
-        DeliveryState::Failed => "it did not reach the agent".to_owned(),
+        DeliveryState::Failed => failed(delivery.error.as_ref().map(|error| error.reason)).to_owned(),
     };
     let error = delivery.error.as_ref().map(|error| {
         let reason = serde_json::to_value(error.reason).ok();
@@ -138,7 +161,7 @@ pub fn delivery(delivery: Option<&Delivery>, of_agent: bool) -> String {
     format!("  {text}{}{attempts}\n{late}", error.unwrap_or_default())
 }
 
-/// What a rejection does, before it does it.
+/// The effect of a rejection, shown in advance.
 pub fn reject_effect(mode: RejectMode, kind: Kind, has_reason: bool) -> &'static str {
     match (mode, kind, has_reason) {
         (RejectMode::Decline, Kind::Plan, true) => "the plan goes back to the agent with your feedback",
@@ -151,7 +174,7 @@ pub fn reject_effect(mode: RejectMode, kind: Kind, has_reason: bool) -> &'static
     }
 }
 
-/// Somebody else was first.
+/// The message for a person who was second.
 pub fn conflict(question: &Question) -> String {
     let Some(outcome) = &question.outcome else {
         return format!("{} is already settled", question.id);

@@ -1,4 +1,4 @@
-//! How a command ends: an exit code that scripts can use, and a sentence that says what to do.
+//! The end of a command: an exit code for scripts, and a sentence that says what to do.
 
 use std::io;
 use std::process::ExitCode;
@@ -57,10 +57,10 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// The hub's code for an answer that cannot be told to its agent.
+/// The hub's code for an answer that no channel can carry.
 const UNCARRIED: &str = "channel_cannot_carry";
 
-/// Why a command did not do what it was asked to do.
+/// The reason why a command failed.
 #[derive(Debug)]
 pub struct Failure {
     pub exit: Exit,
@@ -118,7 +118,7 @@ impl Failure {
     }
 }
 
-/// What is wrong with an answer, each with the name that `askd show` gives to its item.
+/// The errors of an answer, each with the name of its item in `askd show`.
 fn misfits(errors: &[FieldError], ask: &Ask) -> String {
     let sentence = |error: &FieldError| {
         let note = error.field.starts_with("notes");
@@ -161,7 +161,7 @@ impl From<ClientError> for Failure {
                 }
                 (404, _) => Exit::NotFound,
                 (401 | 403, _) => Exit::Refused,
-                // What a command line said; of an answer, see `of_answer`.
+                // Errors of the command line; for errors of an answer see `of_answer`.
                 (400 | 422, _) if !problem.errors.is_empty() => Exit::Usage,
                 (409, _) if problem.code == UNCARRIED => Exit::InvalidAnswer,
                 _ => Exit::Error,
@@ -180,11 +180,12 @@ impl From<ConfigError> for Failure {
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        // Whoever read our output has had enough, as in `askd list | head -1`.
+        // The reader of stdout has enough, as in `askd list | head -1`.
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::new(Exit::Done, "");
         }
-        // The signal of a closed terminal may come later than what was written to it fails, and not to a process that ignores it.
+        // The signal of a closed terminal may come later than what was written to it fails, and not to a
+        // process that ignores it.
         if error.get_ref().is_some_and(|inner| inner.is::<Closed>()) {
             return Self::new(Exit::HungUp, "");
         }

@@ -1,8 +1,9 @@
 //! Answering by hand, without the terminal: lines in, prompts out, nothing sent before the person said so.
 //!
-//! In: a question and one typed line after another. Out: what to show, and in the end a decision or nothing. A question with
-//! several items is shown once more before it is sent; a pick in a single one is sent at once. A lone Enter sends nothing that was
-//! not picked before, a text that nearly names an option is asked about, and nothing is skipped before it was said twice.
+//! In: a question and one typed line after another. Out: what to show, and in the end a decision or nothing.
+//! A question with several items is shown once more before it is sent; a pick in a single one is sent at
+//! once. A lone Enter sends nothing that was not picked before, a text that nearly names an option is asked
+//! about, and nothing is skipped before it was said twice.
 
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use super::picks::{Unclear, as_typed_plainly, is_list, read_picks, spoken};
 use super::render::item_name;
 use super::text::{is_invisible, one_line};
 
-/// What to do after a line.
+/// The next step after a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// Ask for the next line, after showing this.
@@ -32,7 +33,7 @@ pub(super) enum Decided {
     Reject(Rejection),
 }
 
-/// One per item.
+/// One for each item.
 pub(super) type Notes = Vec<Option<String>>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,9 +63,9 @@ pub(super) struct Form<'a> {
     answers: Vec<ItemAnswer>,
     notes: Notes,
     at: At,
-    /// Lines of a text that goes on.
+    /// The lines so far of a continued text.
     begun: String,
-    /// The values of a list that goes on.
+    /// The values so far of a list.
     listed: Vec<String>,
     /// A change during the review comes back to it.
     reviewing: bool,
@@ -84,12 +85,13 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// Where the person is; what is typed at one place is not meant for another.
+    /// The place of the person; a text typed at one place is not meant for another.
     pub(super) fn place(&self) -> &At {
         &self.at
     }
 
-    /// What was decided could not be sent. If that passes, it waits to be sent as it is; otherwise something has to be changed.
+    /// Asks again after a failed send. If the failure can pass, the same answer waits; otherwise something
+    /// has to be changed.
     pub(super) fn ask_again(&mut self, passes: bool) -> String {
         match self.at {
             At::SendBack(_) => String::new(),
@@ -102,7 +104,7 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// The item that is being asked, for showing it.
+    /// The present item, for showing it.
     pub(super) fn item(&self) -> Option<(usize, &'a Item)> {
         match self.at {
             At::Item(i) => self.ask.questions.get(i).map(|item| (i, item)),
@@ -174,12 +176,12 @@ impl<'a> Form<'a> {
         format!("Did you mean {names}? {}, Enter asks again: ", ways.join(", "))
     }
 
-    /// Whether own words are feedback to a plan.
+    /// True if own words are feedback to a plan.
     fn sends_back(&self) -> bool {
         matches!(self.ask.questions.as_slice(), [item] if self.ask.kind == Kind::Plan && !item.custom)
     }
 
-    /// What `/default` answers; a plan is approved by its own number or label only.
+    /// The answer of `/default`; a plan is approved by its own number or label only.
     fn default_of(&self, i: usize) -> Option<ItemAnswer> {
         let item = self.ask.questions.get(i)?;
         let default = item.default.as_ref();
@@ -192,13 +194,13 @@ impl<'a> Form<'a> {
         "Ctrl-C sends nothing. A line that ends with \\ goes on. /note TEXT adds a note, /back goes back."
     }
 
-    /// How long what is shown now takes no input: a plan is looked at for longer.
+    /// The time for which the present screen ignores input; longer for a plan.
     pub(super) fn settles(&self) -> Duration {
         let is_new_plan = self.ask.kind == Kind::Plan && matches!(self.at, At::Item(_));
         if is_new_plan { keys::PLAN_SEEN } else { keys::APPEARED }
     }
 
-    /// Whether Enter alone sends what was picked. A terminal does not know whether a plan was read.
+    /// True if Enter alone sends the picks. A terminal does not know whether a plan was read.
     fn enter_sends(&self) -> bool {
         let plan = (self.ask.kind == Kind::Plan).then_some(Sight::Unread);
         let state = match self.at {
@@ -309,7 +311,7 @@ impl<'a> Form<'a> {
             (_, [only]) if is_yes(line) && self.ask.kind != Kind::Plan => {
                 self.take(i, ItemAnswer::picks([&item.options[*only].value]))
             }
-            // "n", "no" and other words answer what stands here, and not the question of the agent.
+            // "n", "no" and other words answer this confirmation, not the agent's question.
             (said, _) if is_no(said) || self.are_words(item, line) => {
                 Step::Ask(format!("Nothing was sent. {}", self.how()))
             }
@@ -317,7 +319,7 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// Whether a line would go to the agent as own words, or as feedback to a plan.
+    /// True if a line would go to the agent as own words, or as feedback to a plan.
     fn are_words(&self, item: &Item, line: &str) -> bool {
         if Command::of(line, item).is_some() || line.trim_start().starts_with(['/', '=']) {
             return false;
@@ -417,7 +419,7 @@ impl<'a> Form<'a> {
         let Some(value) = spoken(item, text) else {
             return self.take(i, ItemAnswer::words(self.listed.clone()));
         };
-        // Whether there are enough is known at the end.
+        // The number of values is checked at the end.
         let mut begun = item.clone();
         begun.bounds.min_items = None;
         self.listed.push(value);
@@ -479,7 +481,7 @@ impl<'a> Form<'a> {
         let skipped = self.answers.iter().all(ItemAnswer::is_empty);
         match line {
             "q" | "Q" | "quit" | "/quit" => Step::Quit,
-            // An Enter too many must not tell the agent that there is no answer.
+            // One Enter too many must not tell the agent that there is no answer.
             "" if skipped => {
                 Step::Ask("Nothing is answered. Type yes to send that, or q to leave it open.".to_owned())
             }
@@ -519,7 +521,8 @@ impl<'a> Form<'a> {
     }
 }
 
-/// What can be typed at every item; a word that is both this and an option is this, because it sends nothing by itself.
+/// Commands at every item. A word that is both a command and an option is the command, because it sends
+/// nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Command {
     Help,
@@ -552,12 +555,12 @@ fn is_no(line: &str) -> bool {
     matches!(as_typed_plainly(line).trim().to_ascii_lowercase().as_str(), "n" | "no")
 }
 
-/// Whether what was read from a line is the line itself, and no option.
+/// True if the answer is the line itself, and no option.
 fn are_own(answer: &ItemAnswer, line: &str) -> bool {
     answer.picks.is_empty() && answer.words == [line]
 }
 
-/// What to type for an option: its number, marked where the number alone could be another option.
+/// The text for an option: its number, marked if the number alone could be another option.
 fn number_that_picks(item: &Item, i: usize) -> String {
     let number = (i + 1).to_string();
     match read_picks(item, &number) {
@@ -566,12 +569,12 @@ fn number_that_picks(item: &Item, i: usize) -> String {
     }
 }
 
-/// Whether nothing of it can be seen.
+/// True if the line shows nothing.
 fn is_blank(line: &str) -> bool {
     line.chars().all(|c| c.is_whitespace() || is_invisible(c))
 }
 
-/// Whether own words look like a key of a list, or like a command of a prompt that was mistyped or is not one here.
+/// True if own words look like a key of a list, or like a mistyped or foreign command of a prompt.
 fn is_doubtful(item: &Item, words: &str) -> bool {
     let words = words.trim();
     let looks_like_command = words

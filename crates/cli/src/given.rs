@@ -1,7 +1,8 @@
 //! From the arguments of `askd answer` to an answer.
 //!
-//! In: a question and what was typed after its id. Out: a [`Reply`], or a sentence that says how to type it. A value is always
-//! one whole argument, so commas, spaces and line breaks in it are safe. Whether it fits is for the hub to say.
+//! In: a question and what was typed after its id. Out: a [`Reply`], or a sentence that says how to type it.
+//! A value is always one whole argument, so commas, spaces and line breaks in it are safe. Whether it fits is
+//! for the hub to say.
 
 use askd_core::answer::Reply;
 use askd_core::ask::APPROVE;
@@ -12,7 +13,7 @@ use askd_core::{Ask, GivenAnswer, Item, ItemAnswer, Kind};
 use super::picks::numbers_in;
 use super::text::one_line;
 
-/// What was typed.
+/// The arguments of an answer.
 #[derive(Debug, Default)]
 pub(super) struct Given {
     /// Values without a number: all for the only item, or one per item.
@@ -25,17 +26,17 @@ pub(super) struct Given {
     pub(super) values: Vec<String>,
     /// The answers as JSON.
     pub(super) json: Option<String>,
-    /// The text that came on stdin.
+    /// The text from stdin.
     pub(super) stdin: Option<String>,
     pub(super) notes: Vec<String>,
     pub(super) edited_plan: Option<String>,
     pub(super) next_mode: Option<String>,
-    /// Words are own words, also those that look like an option.
+    /// Words are own words, even if they look like an option.
     pub(super) own_words: bool,
 }
 
 impl Given {
-    /// Whether there is an answer in it, or a person has to be asked.
+    /// True if it contains an answer; otherwise a person is asked.
     pub(super) fn has_answer(&self) -> bool {
         !self.words.is_empty()
             || self.is_numbered()
@@ -113,7 +114,7 @@ impl Given {
                 ask.questions.len()
             ));
         }
-        // `echo` and editors end a text with a line break that nobody means.
+        // `echo` and editors end a text with a line break that is not part of it.
         let text = text.strip_suffix('\n').unwrap_or(text);
         let text = text.strip_suffix('\r').unwrap_or(text);
         let mut answer = ItemAnswer::default();
@@ -150,7 +151,7 @@ impl Given {
         }
     }
 
-    /// The option that a text names, else own words. One that may be several options, or nearly is one, is neither.
+    /// The named option, else own words. A text that may be several options, or nearly is one, is neither.
     fn add(&self, answer: &mut ItemAnswer, place: Place<'_>, text: &str) -> Result<(), String> {
         if text.is_empty() {
             return Ok(());
@@ -189,7 +190,8 @@ fn from_json(json: &str) -> Result<Vec<GivenAnswer>, String> {
     })
 }
 
-/// The options that a text is number, label or value of, each with what it is; an option is told by its index.
+/// The options with this text as number, label or value, each with which of these. An option is named by its
+/// index.
 fn ways_to_call(item: &Item, text: &str, named: &Named, numbers: &[usize]) -> Vec<(usize, &'static str)> {
     let number = match numbers {
         [only] => only.checked_sub(1),
@@ -212,7 +214,7 @@ struct Place<'a> {
     n: usize,
 }
 
-/// Options that a message names; of more it says how many they are.
+/// Options in a message; beyond it the message has their number.
 const NAMED_AT_MOST: usize = 5;
 
 impl<'a> Place<'a> {
@@ -299,7 +301,7 @@ fn and_more(things: impl ExactSizeIterator<Item = String>, between: &str) -> Str
     named.join(between)
 }
 
-/// A plan that was edited, or that goes on in a mode, is approved by that.
+/// An edited plan, or one with a next mode, is approved by that.
 fn approval(ask: &Ask) -> Result<Vec<ItemAnswer>, String> {
     let approves = |item: &Item| item.options.iter().any(|option| option.value == APPROVE);
     match ask.questions.as_slice() {

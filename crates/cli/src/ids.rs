@@ -1,7 +1,8 @@
-//! From what a person types to one question: the whole id, a unique beginning of it, or its last six characters or more.
+//! From a person's text to one question: the whole id, a unique beginning of it, or its last six characters
+//! or more.
 //!
-//! In: the text, and the questions of the hub page by page. Out: one id, or an error that lists what it could have meant.
-//! Open questions are looked at first, because they are what a person means.
+//! In: the text, and the questions of the hub page by page. Out: one id, or an error with the candidates.
+//! Open questions come first, because people mean those.
 
 use askd_core::{Question, QuestionId, Status};
 
@@ -13,10 +14,10 @@ use crate::client::{Client, Filter, ListQuery, Received};
 pub const SHORT: usize = 6;
 /// Questions per page when searching.
 const PAGE: usize = 200;
-/// Settled questions that are searched, newest first: further back, the whole id is needed.
+/// The newest settled questions that are searched; an older one needs its whole id.
 const MAX_SETTLED: usize = 1000;
 
-/// The question that `text` names.
+/// The question with this name.
 pub async fn find(client: &Client, text: &str) -> Outcome<Received<Question>> {
     if let Ok(id) = text.parse::<QuestionId>() {
         return client.question(&id).await.map_err(|error| match error.problem() {
@@ -90,7 +91,7 @@ fn ambiguous(text: &str, found: &[Question]) -> String {
     )
 }
 
-/// What was typed, in the letters of an id.
+/// The typed text, in the letters of an id.
 struct Pattern(String);
 
 impl Pattern {
@@ -106,7 +107,7 @@ impl Pattern {
     }
 }
 
-/// The end of an id that is enough to name it among open questions.
+/// The end of an id, which is enough to name it among open questions.
 pub fn short(id: &QuestionId) -> &str {
     let text = id.as_str();
     text.get(text.len().saturating_sub(SHORT)..).unwrap_or(text)

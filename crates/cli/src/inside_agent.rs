@@ -1,7 +1,7 @@
-//! Whether this command runs inside an agent: nothing that askd hands to an agent can answer for its human.
+//! Finds out whether this command runs inside an agent: an agent must not answer for its human.
 //!
-//! In: the environment and the processes above this one. Out: a reason to refuse, or nothing. It is a guard against an agent
-//! that answers its own question by running `askd answer`, not a wall: SECURITY.md says how to build one.
+//! In: the environment and the processes above this one. Out: a reason to refuse, or nothing. It is a guard
+//! against an agent that runs `askd answer`, not a wall: SECURITY.md describes one.
 
 use std::collections::HashMap;
 use std::env;
@@ -10,12 +10,13 @@ use std::process::Command;
 
 use super::exit::{Exit, Failure, Outcome};
 
-/// Set by askd in every agent that it starts. Nothing overrides it.
+/// askd sets it in every agent that it starts. Nothing overrides it.
 pub const SESSION: &str = "ASKD_SESSION";
-/// Set to 1 by a person who knows that the agent above is not the one that types, such as in a test of askd itself.
+/// A person sets it to 1 to declare that the agent above does not type, for instance in a test of askd
+/// itself.
 pub const ALLOW: &str = "ASKD_ALLOW_INSIDE_AGENT";
 
-/// Ancestors that are looked at; a longer chain is a loop in what we read.
+/// The most ancestors; a longer chain is a loop in the data.
 const MAX_DEPTH: usize = 64;
 
 /// The agent that a process is, by its name and its arguments.
@@ -26,7 +27,7 @@ pub type AgentOfProcess = fn(&str, &[String]) -> Option<String>;
 pub struct Guard(pub AgentOfProcess);
 
 impl Guard {
-    /// Refuses to go on where an agent could be the one that answers.
+    /// Refuses to continue if an agent could be the one that answers.
     pub fn refuse_inside_agent(self, what: &str) -> Outcome {
         let session = env::var_os(SESSION).is_some_and(|value| !value.is_empty());
         let allowed = env::var_os(ALLOW).is_some_and(|value| value == "1");
@@ -72,7 +73,7 @@ fn agent_above(agent_of: AgentOfProcess, processes: &impl Processes, pid: u32) -
     None
 }
 
-/// What the system tells of its processes.
+/// The system's process table.
 trait Processes {
     fn parent(&self, pid: u32) -> Option<u32>;
     fn name(&self, pid: u32) -> String;
@@ -84,7 +85,7 @@ trait Processes {
 struct Proc(PathBuf);
 
 impl Processes for Proc {
-    /// `PID (NAME) STATE PPID ...`, where the name may hold spaces and brackets.
+    /// `PID (NAME) STATE PPID ...`; the name may contain spaces and brackets.
     fn parent(&self, pid: u32) -> Option<u32> {
         let stat = std::fs::read_to_string(self.0.join(pid.to_string()).join("stat")).ok()?;
         let (_, rest) = stat.rsplit_once(')')?;
@@ -106,7 +107,7 @@ impl Processes for Proc {
     }
 }
 
-/// Elsewhere: the parents and command lines that `ps` lists.
+/// On other systems: the parents and command lines in the output of `ps`.
 struct Listed(HashMap<u32, (u32, Vec<String>)>);
 
 impl Listed {

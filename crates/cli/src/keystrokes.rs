@@ -1,28 +1,28 @@
-//! What the bytes of a line say: text, or keys that write none.
+//! The meaning of a line's bytes: text, or keys that write none.
 //!
-//! In: what the terminal hands over at Enter. Out: the text, without the marks of a paste; nothing where there are control bytes or
-//! an escape sequence in it, because such a line was not written to be sent.
+//! In: the terminal's bytes at Enter. Out: the text, without the marks of a paste; nothing if it contains
+//! control bytes or an escape sequence, because such a line was not written to be sent.
 
-/// Before and after a pasted text, where the terminal was asked for it (bracketed paste).
+/// The marks around a pasted text in a terminal with bracketed paste.
 const PASTE_BEGINS: &str = "\u{1b}[200~";
 const PASTE_ENDS: &str = "\u{1b}[201~";
 
-/// The longest line that a terminal in its line mode hands over whole, with its end (N_TTY of Linux; other systems refuse the
-/// keys instead). It silently drops what was typed beyond it.
+/// The longest line that a terminal in its line mode delivers whole, with its end (N_TTY of Linux; other
+/// systems refuse the keys instead). It silently drops the rest.
 const LONGEST_LINE: usize = 4096;
 
-/// Whether the terminal may have dropped the end of this line.
+/// True if the terminal may have dropped the end of this line.
 pub(super) fn is_cut(part: &[u8]) -> bool {
     part.len() >= LONGEST_LINE && part.ends_with(b"\n")
 }
 
-/// Whether a pasted text has begun and not ended: its line breaks are no Enter.
+/// True inside a pasted text: its line breaks are no Enter.
 pub(super) fn paste_goes_on(bytes: &[u8]) -> bool {
     let last = |mark: &str| bytes.windows(mark.len()).rposition(|window| window == mark.as_bytes());
     last(PASTE_BEGINS) > last(PASTE_ENDS)
 }
 
-/// The text of a line; `None` if keys are in it that write no text.
+/// The text of a line; `None` if it contains keys that write no text.
 pub(super) fn typed_line(bytes: Vec<u8>) -> Option<String> {
     let text = String::from_utf8(bytes).ok()?;
     let mut rest = text.strip_suffix('\n').unwrap_or(&text);
@@ -58,7 +58,8 @@ mod tests {
             (&b"Sessions\n"[..], Some("Sessions")),
             (b"\n", Some("")),
             ("größer\n".as_bytes(), Some("größer")),
-            // Down, Up in application mode, Home, End, F1, Alt-x, Escape, Ctrl-A, Tab, DEL, a byte that is no text, C1.
+            // Down, Up in application mode, Home, End, F1, Alt-x, Escape, Ctrl-A, Tab, DEL, a byte that is no
+            // text, C1.
             (b"\x1b[B\n", None),
             (b"\x1bOA\n", None),
             (b"\x1b[1~\n", None),

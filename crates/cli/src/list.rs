@@ -49,7 +49,7 @@ pub async fn list(args: ListArgs, client: &Client, screen: Screen) -> Outcome {
     let open = status == Some(Status::Requested);
     let whole = open && args.agent.is_none() && args.session.is_none();
     let filter = Filter { status, agent: args.agent, session: args.session };
-    // Who waits longest comes first; history is read from its end.
+    // The longest wait comes first; history is read from its end.
     let query = ListQuery { filter, oldest_first: open, cursor: None, limit: None };
     let received = fetch(client, query, args.limit.get()).await?;
     if screen.json {
@@ -72,9 +72,10 @@ pub async fn list(args: ListArgs, client: &Client, screen: Screen) -> Outcome {
     Ok(())
 }
 
-/// Says which agents wait in their terminals for what is no question here, so that an empty inbox does not look as if nothing waited.
+/// Reports agents that wait in their terminals for something else than a question of askd, so that an empty
+/// inbox does not look as if nothing waited.
 async fn tell_who_waits(client: &Client, open: &[Question]) {
-    // The inbox is shown already; a hub that cannot say more has said what was asked for.
+    // The inbox is shown already; a failure here loses only the addition.
     let Ok(live) = client.live_sessions().await else { return };
     for line in waits_in_terminal(&live, open, now()) {
         say(&line);
@@ -99,7 +100,7 @@ fn waits_in_terminal(live: &[Session], open: &[Question], now: Timestamp) -> Vec
     live.iter().filter_map(line).collect()
 }
 
-/// Pages until `limit` or the end. The JSON is that of one long page.
+/// Loads pages until `limit` or the end. The JSON is that of one long page.
 async fn fetch(client: &Client, mut query: ListQuery, limit: usize) -> Outcome<Received<QuestionList>> {
     query.limit = Some(limit.min(PAGE));
     let mut all = client.questions(&query).await?;
@@ -148,7 +149,8 @@ fn show(questions: &[Question], open: bool, screen: Screen) -> String {
     table(&columns, &rows, screen.width, screen.paint)
 }
 
-/// What the question is called, with the header of the first item and how many more there are, or with the number of its fields.
+/// The question in one line, with the header of the first item and the number of the others, or with the
+/// number of its fields.
 pub fn headline(question: &Question) -> String {
     let (items, text) = (&question.ask.questions, question.ask.headline());
     let Some(first) = items.first() else { return String::new() };

@@ -1,5 +1,5 @@
-//! What a person does at the command line, for every question of two options whose labels and values are these texts: the option that
-//! arrives is the one that was meant, or it is refused.
+//! What a person does at the command line, for every question of two options whose labels and values are
+//! these texts: the option that arrives is the one that was meant, or it is refused.
 
 use askd_core::{Ask, AskInput, ItemAnswer, Reply};
 use serde_json::json;

@@ -11,7 +11,7 @@ use super::screen::{Screen, say};
 use super::text::one_line;
 use crate::client::Client;
 
-/// An opener that cannot open anything says so at once; one that is still there shows the page, and ends with the browser.
+/// An opener that fails does so at once; one that still runs shows the page, and ends with the browser.
 const OPENS_WITHIN: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Args)]
@@ -22,7 +22,7 @@ pub struct OpenArgs {
 }
 
 pub async fn open(args: OpenArgs, client: &Client, screen: Screen, guard: Guard) -> Outcome {
-    // Whoever has the link can answer.
+    // The link's owner can answer.
     guard.refuse_inside_agent("make a log-in link")?;
     let link = client.login_code().await?;
     if screen.json {
@@ -50,7 +50,7 @@ async fn open_in_browser(url: &str) -> bool {
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let mut command = tokio::process::Command::new(program);
     command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // Of its own group: Ctrl-C here does not end a browser that it has started.
+    // A group of its own: Ctrl-C here does not end a browser that it started.
     let Ok(mut opener) = command.process_group(0).spawn() else { return false };
     match tokio::time::timeout(OPENS_WITHIN, opener.wait()).await {
         Ok(status) => status.is_ok_and(|status| status.success()),

@@ -1,4 +1,4 @@
-//! What a typed line means for one item: numbers of options, a label, own words.
+//! The meaning of a typed line for one item: numbers of options, a label, own words.
 //!
 //! In: an item and a line. Out: picks and own words, or why it is unclear; nothing is guessed.
 
@@ -84,7 +84,7 @@ fn own(item: &Item, text: &str) -> Result<ItemAnswer, Unclear> {
     }
 }
 
-/// An option as it stands on the screen (`2)`), in wide letters, or with letters in it that nobody sees.
+/// An option as the screen shows it (`2)`), in wide letters, or with invisible letters in it.
 fn not_quite_named(item: &Item, text: &str) -> Option<Result<ItemAnswer, Unclear>> {
     if let Some(numbers) = shown_numbers(text) {
         return Some(picked(&numbers, item));
@@ -110,7 +110,7 @@ fn shown_numbers(text: &str) -> Option<Vec<Number>> {
     numbers(&parts.join(" "))
 }
 
-/// The letters of ASCII instead of their wide forms, and none that nobody sees.
+/// ASCII letters in place of wide ones, without invisible ones.
 pub(super) fn as_typed_plainly(text: &str) -> String {
     /// From a wide form to its letter.
     const WIDE: u32 = 0xfee0;
@@ -123,12 +123,12 @@ pub(super) fn as_typed_plainly(text: &str) -> String {
     text.chars().filter(|c| !is_invisible(*c)).map(plain).collect()
 }
 
-/// Whether it takes any number of own values.
+/// True if it takes any number of own values.
 pub(super) fn is_list(item: &Item) -> bool {
     item.multiple && item.options.is_empty()
 }
 
-/// Own words in the form that a typed field wants; `None` if there are none.
+/// Own words in the form of a typed field; `None` if there are none.
 pub(super) fn spoken(item: &Item, text: &str) -> Option<String> {
     if text.trim().is_empty() {
         return None;
@@ -168,7 +168,7 @@ impl Number {
     }
 }
 
-/// `1`, `1,3`, `1 3`, `#2`; or `None` where it is not only numbers.
+/// `1`, `1,3`, `1 3`, `#2`; `None` for anything but numbers.
 fn numbers(text: &str) -> Option<Vec<Number>> {
     let parts = text.split([',', ' ']).map(str::trim).filter(|part| !part.is_empty());
     let read = |part: &str| {

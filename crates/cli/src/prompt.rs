@@ -1,7 +1,8 @@
 //! The conversation of `askd answer ID` without answers: a [`Form`] on a terminal.
 //!
-//! In: an open question. Out: the question as the person settled it. While it is being asked the hub is listened to, so that a
-//! person does not go on typing when the question was answered elsewhere. What the hub does not take is asked again.
+//! In: an open question. Out: the question as the person settled it. While it is being asked the hub is
+//! listened to, so that a person does not go on typing when the question was answered elsewhere. What the hub
+//! does not take is asked again.
 
 use askd_core::Question;
 
@@ -13,13 +14,13 @@ use super::text::clean;
 use super::{ending, render};
 use crate::client::{Client, ClientError, Received};
 
-/// Seconds of one wait for somebody else's answer; it is repeated.
+/// Seconds of one wait for an answer from elsewhere; it is repeated.
 const WAIT_SECONDS: u64 = 30;
 
-/// Said where a question is left.
+/// The message for a question that stays open.
 pub(super) const STILL_OPEN: &str = "nothing was sent; the question is still open";
 
-/// What ends the conversation.
+/// The end of the conversation.
 enum End {
     Decided(Decided),
     LeftOpen,
@@ -27,11 +28,11 @@ enum End {
     Interrupted,
 }
 
-/// What the person already knows.
+/// What the person has seen already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Seen {
     Nothing,
-    /// Who asks, and what was said before it.
+    /// The asker, and its words before the question.
     Conversation,
 }
 
@@ -55,7 +56,7 @@ pub(super) async fn ask(
         Seen::Conversation => say(&render::body(question, paint)),
     }
     say(&paint.dim(form.hint()));
-    // What was sent without hearing what came of it: the hub may have taken it.
+    // An answer without a response: the hub may have taken it.
     let mut unheard: Option<Decided> = None;
     loop {
         let decided = tokio::select! {
@@ -68,7 +69,7 @@ pub(super) async fn ask(
                     say("");
                     return Ok(Some(ours));
                 }
-                // Below the prompt and what was typed at it.
+                // Below the prompt and the typed text.
                 say("");
                 return Err(settled);
             }
@@ -79,7 +80,7 @@ pub(super) async fn ask(
             End::LeftOpen => return Ok(None),
             End::Interrupted => return Err(left(seen)),
         };
-        // Not while another person's answer is waited for: that would hear of this one.
+        // The wait for another person's answer is over: it would see this one.
         let error = match send(question, client, &decided).await {
             Ok(settled) => return Ok(Some(settled)),
             Err(error) => error,
@@ -104,7 +105,7 @@ pub(super) async fn ask(
 
 async fn converse(question: &Question, form: &mut Form<'_>, paint: Paint) -> Outcome<End> {
     let mut shown = None;
-    // Where the person has had the time to see what is asked.
+    // The moment from which the person has had time to read.
     let mut seen_at = None;
     loop {
         if let Some((i, item)) = form.item()
@@ -174,13 +175,13 @@ async fn send(
 fn left(seen: Seen) -> Failure {
     let message = match seen {
         Seen::Nothing => STILL_OPEN,
-        // Whoever runs the agent decides what becomes of the question.
+        // The caller of the prompt decides about the question.
         Seen::Conversation => "nothing was sent",
     };
     Failure::new(Exit::Interrupted, message)
 }
 
-/// Ends when somebody else was first.
+/// Ends when another answer won.
 async fn settled_elsewhere(question: &Question, client: &Client) -> Failure {
     loop {
         match client.wait(&question.id, WAIT_SECONDS).await {

@@ -1,4 +1,4 @@
-//! `askd reject`: the human says no, in a way that this agent can understand.
+//! `askd reject`: the person rejects a question in one of its reject modes.
 
 use askd_core::RejectMode;
 use askd_core::answer::Rejection;
@@ -15,7 +15,7 @@ use crate::client::Client;
 pub struct RejectArgs {
     #[command(flatten)]
     target: Target,
-    /// What the agent is told; decline unless given
+    /// The reject mode; unless given, decline
     #[arg(long, value_enum)]
     mode: Option<Mode>,
     /// Why, for the agent; sends a plan back with feedback
@@ -25,7 +25,7 @@ pub struct RejectArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Mode {
-    /// The agent learns that you declined, and goes on
+    /// The agent is told that you declined, and goes on
     Decline,
     /// The call that asked is aborted
     Cancel,
@@ -47,7 +47,7 @@ pub async fn reject(args: RejectArgs, client: &Client, screen: Screen, guard: Gu
     guard.refuse_inside_agent("reject a question")?;
     let question = args.target.find(client).await?.value;
     let rejection = Rejection { mode: args.mode.map(RejectMode::from), reason: args.reason };
-    // The mode that the hub will take, so that it can be told before it happens. What it refuses, the hub explains.
+    // The mode that the hub will use, so that its effect can be shown in advance. The hub explains a refusal.
     if let Ok((mode, reason)) = rejection.clone().check(&question.ask)
         && question.is_open()
         && !screen.json

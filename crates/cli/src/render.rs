@@ -1,6 +1,7 @@
 //! A question in words, whole: nothing is cut.
 //!
-//! In: values of the hub. Out: clean text with colour where wanted. Everything that an agent wrote goes through `clean`.
+//! In: values of the hub. Out: clean text, with colour on request. Everything from an agent goes through
+//! `clean`.
 
 use askd_core::question::{AnswerRoad, BodyFormat, Choice, Input};
 use askd_core::{Item, ItemAnswer, Kind, Question, Status};
@@ -26,7 +27,7 @@ pub(super) fn question(question: &Question, paint: Paint) -> String {
     out
 }
 
-/// What comes before the items: who asks, where, and what it is about.
+/// The lines before the items: asker, place, and subject.
 pub(super) fn introduction(question: &Question, paint: Paint) -> String {
     let mut out = heading(question, paint);
     if let Some(excerpt) = &question.ask.context.excerpt {
@@ -84,7 +85,7 @@ fn heading(question: &Question, paint: Paint) -> String {
     out
 }
 
-/// What will be done with an answer.
+/// The effect of an answer on this channel.
 fn road_text(road: AnswerRoad) -> &'static str {
     match road {
         AnswerRoad::Hook => "answer here or in its terminal",
@@ -93,7 +94,7 @@ fn road_text(road: AnswerRoad) -> &'static str {
     }
 }
 
-/// The plan, command or diff that it is about.
+/// The plan, command or diff to decide about.
 pub(super) fn body(question: &Question, paint: Paint) -> String {
     let Some(body) = &question.ask.body else { return String::new() };
     let name = match (question.ask.kind, body.format) {
@@ -121,7 +122,7 @@ pub(super) fn item_text(i: usize, items: usize, item: &Item, paint: Paint) -> St
     if let Some(url) = &item.url {
         out.push_str(&format!("  link: {}\n", one_line(url)));
     }
-    // The key is one more name for `-i`, where there are several items to name.
+    // With several items, the key is one more name for `-i`.
     let key = item.key.as_deref().map(one_line).filter(|key| items > 1 && *key != item_name(item));
     let key = key.map(|key| format!("; key {key}")).unwrap_or_default();
     out.push_str(&paint.dim(&format!("  ({}{key})", how_to_answer(item))));
@@ -129,7 +130,7 @@ pub(super) fn item_text(i: usize, items: usize, item: &Item, paint: Paint) -> St
     out
 }
 
-/// What an item is called where there is one line for it.
+/// The name of an item on one line.
 pub(super) fn item_name(item: &Item) -> String {
     let name = item.header.as_deref().filter(|_| has_header(item)).unwrap_or(&item.question);
     one_line(name)
@@ -141,7 +142,7 @@ fn has_header(item: &Item) -> bool {
 
 fn option_text(n: usize, option: &Choice, paint: Paint) -> String {
     let mut out = format!("  {} {}", paint.cyan(&format!("{})", n + 1)), one_line(&option.label));
-    // The value is what scripts send; one that is the label in other letters is nothing new.
+    // Scripts send the value; one that differs from the label only in case is nothing new.
     if !option.value.eq_ignore_ascii_case(&option.label) {
         out.push_str(&paint.dim(&format!(" [{}]", one_line(&option.value))));
     }
@@ -155,7 +156,7 @@ fn option_text(n: usize, option: &Choice, paint: Paint) -> String {
     out
 }
 
-/// What an answer to this item looks like.
+/// The form of an answer to this item.
 pub(super) fn how_to_answer(item: &Item) -> String {
     let mut parts = Vec::new();
     if !item.options.is_empty() {

@@ -29,14 +29,14 @@ Examples:
   askd run claude --cwd ~/app --prompt 'add a login page'
   askd run gemini -- --model gemini-pro";
 
-/// More than an agent gets to end by itself (20 seconds), so that the hub can still say that it did not.
+/// More than the 20 seconds that an agent gets to end, so that the hub can still report that it did not.
 const END_WITHIN: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Args)]
 pub struct RunArgs {
     /// The agent's name: see askd doctor
     agent: String,
-    /// The folder in which it works; this one unless given
+    /// The agent's working folder; unless given, this one
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
     /// The first thing to say to it; without it you are asked, line by line, until Ctrl-D
@@ -64,11 +64,11 @@ pub async fn run(args: RunArgs, client: &Client, screen: Screen, guard: Guard) -
     if args.prompt.is_none() && !terminal::is_interactive() {
         return Err(Failure::usage("there is no terminal to type at; say what to do with --prompt"));
     }
-    // Named here, so that it can be told also where the start is not waited for.
+    // The id is made here, so that it can be shown even if the start is not waited for.
     let id = SessionId::from_bits(uuid::Uuid::now_v7().as_u128());
     let request =
         json!({ "id": id, "agent": args.agent, "cwd": cwd, "prompt": args.prompt, "args": args.args });
-    // Heard from here on: a session that is just being started is ended too.
+    // Signals count from here on: a session that is starting is ended too.
     let mut signals = Signals::listen()?;
     let (started, left) = start(client, &request, &args.agent, &id, &mut signals).await?;
     let session = started.value;
@@ -88,7 +88,7 @@ pub async fn run(args: RunArgs, client: &Client, screen: Screen, guard: Guard) -
     let after = if args.keep {
         format!("{} goes on as {}, and what it asked stays open", session.agent, session.id)
     } else {
-        // Heard anew: the signal that led here, which a prompt may have heeded first, is not a second one.
+        // A fresh listener: the signal that led here, which a prompt may have handled, is not a second one.
         end(client, &session, &mut Signals::listen()?).await?;
         "the session is ended, with all that it asked".to_owned()
     };
@@ -110,7 +110,8 @@ pub async fn run(args: RunArgs, client: &Client, screen: Screen, guard: Guard) -
     }
 }
 
-/// Starts the session. A signal meanwhile is heeded when it is known what was started, which a second signal does not wait for.
+/// Starts the session. A signal meanwhile is handled once the session is known; a second signal does not wait
+/// for that.
 async fn start(
     client: &Client,
     request: &serde_json::Value,
@@ -147,7 +148,7 @@ async fn start(
     Err(Failure::new(exit, format!("the start was not waited for; {}", may_go_on(agent, id))))
 }
 
-/// Which session is left behind, and how it is ended.
+/// The session that is left behind, and the way to end it.
 fn may_go_on(agent: &str, id: &SessionId) -> String {
     format!("{agent} may go on as {id}: end it on the page (askd open), or by: DELETE /v1/sessions/{id}")
 }
@@ -174,7 +175,8 @@ async fn end(client: &Client, session: &Session, signals: &mut Signals) -> Outco
     };
     let ending = async {
         match client.end_session(&session.id).await {
-            // A connection of a hub that is gone; to end twice is to end once, and a new connection says which hub is there.
+            // The connection belongs to an ended hub; a second end does no harm, and a new connection finds
+            // the present hub.
             Err(ClientError::Broken { .. }) => client.end_session(&session.id).await,
             ended => ended,
         }
@@ -192,7 +194,7 @@ async fn end(client: &Client, session: &Session, signals: &mut Signals) -> Outco
     }
 }
 
-/// The signals by which a person, a script or a closed terminal ends this command.
+/// The signals with which a person, a script or a closed terminal ends this command.
 struct Signals {
     hang_up: Signal,
     interrupt: Signal,
@@ -210,7 +212,8 @@ impl Signals {
         })
     }
 
-    /// A person or script that does not want to wait. Not SIGHUP: a closed terminal is noticed by its input too, before or after.
+    /// A person or script that does not want to wait. Not SIGHUP: a closed terminal is noticed by its input
+    /// too, before or after.
     async fn insists(&mut self) -> Exit {
         tokio::select! {
             _ = self.interrupt.recv() => Exit::Interrupted,

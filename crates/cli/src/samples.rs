@@ -2,7 +2,7 @@
 
 use askd_core::{AskInput, Question, QuestionId, Status, Timestamp};
 
-/// A question as the hub would show it, from what an asker posts.
+/// A question as the hub shows it, from an asker's body.
 pub(super) fn asked(json: &str) -> Question {
     let input: AskInput = serde_json::from_str(json).unwrap();
     Question {

@@ -1,6 +1,6 @@
-//! Where results go: stdout, with colour only where a person looks at it.
+//! The output: stdout, in colour only for a person.
 //!
-//! In: text that is already clean. Out: bytes on stdout; a reader that went away is an ordinary end, never a panic.
+//! In: clean text. Out: bytes on stdout; a reader that closed it is an ordinary end, never a panic.
 
 use std::env;
 use std::io::{self, IsTerminal, Write};
@@ -41,7 +41,7 @@ impl Screen {
         out.flush()
     }
 
-    /// A text as it is, without a line break that it does not have.
+    /// Prints a text unchanged, without an added line break.
     pub fn text(&self, text: &str) -> io::Result<()> {
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes())?;
@@ -60,7 +60,8 @@ impl Screen {
     }
 }
 
-/// JSON may be shown on a terminal too: what serde leaves as it is, but a terminal would obey, becomes an escape.
+/// JSON may be shown on a terminal too: what serde leaves as it is, but a terminal would obey, becomes an
+/// escape.
 pub fn plain_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let mut units = [0; 2];
@@ -76,15 +77,15 @@ pub fn plain_json(json: &str) -> String {
     out
 }
 
-/// A line for people beside the result, on stderr; if nobody reads that, nobody misses it.
+/// A line for people on stderr, beside the result; without a reader it is lost.
 pub fn say(text: &str) {
     drop(writeln!(io::stderr().lock(), "{text}"));
 }
 
-/// How often it is looked whether the output is still read.
+/// The pause between checks that stdout still has a reader.
 const LOOK_EVERY: Duration = Duration::from_millis(300);
 
-/// Ends when the reader of the standard output has gone away. Where nothing happens, no failed write makes that known.
+/// Ends when the reader of stdout has closed it. A command that prints nothing would not notice.
 pub async fn unread() {
     loop {
         let stdout = io::stdout();
@@ -99,7 +100,7 @@ pub async fn unread() {
     }
 }
 
-/// Whether the terminal understands escape sequences.
+/// True if the terminal understands escape sequences.
 pub fn obeys_escapes() -> bool {
     env::var_os("TERM").is_some_and(|value| value != "dumb" && !value.is_empty())
 }

@@ -8,7 +8,7 @@ use super::text::clean;
 use super::{ids, render};
 use crate::client::{Client, Received};
 
-/// Which question: an id, or the one that waited longest.
+/// The question: an id, or the one that has waited longest.
 #[derive(Debug, Args)]
 pub struct Target {
     /// The question's id, a unique beginning of it, or its last 6 characters or more
@@ -32,7 +32,7 @@ impl Target {
 pub struct ShowArgs {
     #[command(flatten)]
     target: Target,
-    /// Only the plan, command or diff that it is about, as it is
+    /// Only its plan, command or diff, unchanged
     #[arg(long)]
     body: bool,
 }
@@ -46,7 +46,7 @@ pub async fn show(args: ShowArgs, client: &Client, screen: Screen) -> Outcome {
         if screen.json {
             return Ok(screen.json(&question.json["body"])?);
         }
-        // A file gets the very text; a terminal gets what it can be trusted with.
+        // A file receives the exact text; a terminal receives cleaned text.
         return Ok(match screen.width {
             Some(_) => screen.line(&clean(&body.text)),
             None => screen.text(&body.text),

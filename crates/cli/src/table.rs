@@ -5,7 +5,7 @@
 use super::screen::Paint;
 use super::text::{shorten, shorten_start, width};
 
-/// What happens to a column when the terminal is too narrow.
+/// The behaviour of a column in a narrow terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fit {
     /// Never cut.
@@ -16,7 +16,7 @@ pub enum Fit {
     Start,
 }
 
-/// A column that may be cut keeps at least so much.
+/// The least width of a column that may be cut.
 const MIN_CUT: usize = 12;
 const GAP: usize = 2;
 
@@ -41,7 +41,7 @@ pub fn table(columns: &[(&str, Fit)], rows: &[Vec<String>], terminal: Option<usi
     out
 }
 
-/// Takes from the widest column that may be cut until all fit.
+/// Narrows the widest column that may be cut until all fit.
 fn fit(columns: &[(&str, Fit)], widths: &mut [usize], terminal: usize) {
     let gaps = GAP * columns.len().saturating_sub(1);
     loop {
@@ -52,7 +52,7 @@ fn fit(columns: &[(&str, Fit)], widths: &mut [usize], terminal: usize) {
         if over == 0 {
             return;
         }
-        // One at a time: what is taken is shared between the columns that are equally wide.
+        // One at a time, so that equally wide columns share the cut.
         widths[widest] -= 1;
     }
 }

@@ -1,7 +1,8 @@
 //! Lines from the person at the terminal, with or without echo.
 //!
-//! In: a prompt. Out: a line, or why there is none. The terminal is as it was afterwards, whatever happens: what was typed at a
-//! prompt that is over, finished or not, is neither the answer to another question nor a command of the shell.
+//! In: a prompt. Out: a line, or why there is none. The terminal is as it was afterwards, whatever happens:
+//! what was typed at a prompt that is over, finished or not, is neither the answer to another question nor a
+//! command of the shell.
 
 use std::io::{self, IsTerminal, Read, Write};
 use std::sync::OnceLock;
@@ -15,22 +16,23 @@ use super::keystrokes::{is_cut, paste_goes_on, typed_line};
 use super::screen::obeys_escapes;
 use super::terminal_modes::Attention;
 
-/// What is read before anybody wants it: this many lines, or parts of a line that Ctrl-D ended.
+/// Lines, or parts of a line that Ctrl-D ended, that are read in advance.
 const PARTS_AHEAD: usize = 16;
-/// More than the longest line that a terminal hands over at once (4,096 bytes on Linux).
+/// More than the longest line of a terminal (4,096 bytes on Linux).
 const PART_BYTES: usize = 8192;
-/// Lines that come closer to each other than this were pasted: a hand needs longer to type the next line and its Enter.
+/// Lines that come closer to each other than this were pasted: a hand needs longer to type the next line and
+/// its Enter.
 const BETWEEN_LINES: Duration = Duration::from_millis(50);
 
-/// What the reader has from the terminal is here within this time.
+/// Bytes of the terminal reach the reader within this time.
 const HANDED_OVER: Duration = Duration::from_millis(10);
 
-/// What a person did at a prompt.
+/// A person's action at a prompt.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Typed {
-    /// What was typed or pasted before Enter; only a text that the terminal marked as pasted has line breaks in it.
+    /// The text before Enter; only a text that the terminal marked as pasted contains line breaks.
     Line(String),
-    /// There were keys in it that write no text, such as an arrow, Tab or Escape.
+    /// It contained keys that write no text, such as an arrow, Tab or Escape.
     Keys,
     /// Several lines at once, the last perhaps without its end, which the terminal did not mark as pasted.
     SeveralLines,
@@ -51,13 +53,13 @@ fn or_closed(error: io::Error) -> io::Error {
     if error.raw_os_error() == Some(Errno::IO.raw_os_error()) { io::Error::other(Closed) } else { error }
 }
 
-/// Whether somebody can be asked.
+/// True if a person can be asked.
 pub fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Forgets what was typed so far. Said before something new is shown: what was typed before it could be seen was not meant for
-/// it, what is typed after it is. Whether there were lines.
+/// Drops everything typed so far. Call it before showing something new: earlier input was not meant for it,
+/// later input is. True if there were lines.
 pub async fn forget_typed() -> bool {
     let mut parts = parts().lock().await;
     forget_unfinished();
@@ -68,8 +70,9 @@ pub async fn forget_typed() -> bool {
     any
 }
 
-/// Something new is on the screen: what is typed in the first moment was not meant for it and is dropped. The moment lasts until
-/// no line came for so long: a held Enter does not get through. `false` if the person left by Ctrl-C.
+/// Something new is on the screen: what is typed in the first moment was not meant for it and is dropped. The
+/// moment lasts until no line came for so long: a held Enter does not get through. `false` if the person left
+/// by Ctrl-C.
 pub async fn has_appeared(moment: Duration) -> io::Result<bool> {
     let quiet = async {
         loop {
@@ -84,13 +87,13 @@ pub async fn has_appeared(moment: Duration) -> io::Result<bool> {
         _ = tokio::signal::ctrl_c() => false,
     };
     if obeys_escapes() {
-        // The terminal has shown what was dropped; the prompt takes its place.
+        // The terminal shows the dropped text; the prompt takes its place.
         io::stderr().write_all(b"\r\x1b[K").map_err(or_closed)?;
     }
     Ok(stays)
 }
 
-/// A line that is no answer: a password, what is said to an agent.
+/// A line that is no answer: a password, or a message to an agent.
 pub async fn read_line(prompt: &str, secret: bool) -> io::Result<Typed> {
     read(prompt, secret, false).await.map_err(or_closed)
 }
@@ -101,7 +104,7 @@ pub async fn read_answer(prompt: &str, secret: bool) -> io::Result<Typed> {
 }
 
 async fn read(prompt: &str, secret: bool, answers: bool) -> io::Result<Typed> {
-    // Held here and not by the reader, which Ctrl-C leaves behind blocked.
+    // Held here and not by the reader, which Ctrl-C leaves blocked.
     let mut attention = Attention::begin(secret, answers && obeys_escapes(), prompt)?;
     let mut parts = parts().lock().await;
     let mut screen = io::stderr();
@@ -148,7 +151,7 @@ async fn whole_line(parts: &mut Parts, answers: bool) -> io::Result<Typed> {
     Ok(Typed::End)
 }
 
-/// Whether more came with the line before: another line, or the beginning of one.
+/// True if more came with the line before: another line, or the beginning of one.
 async fn another_line(parts: &mut Parts) -> bool {
     tokio::time::sleep(BETWEEN_LINES).await;
     // The end of the input is not a line; the reader ends with it, so that it is not lost here.
@@ -162,8 +165,9 @@ async fn another_line(parts: &mut Parts) -> bool {
     matches!(tokio::time::timeout(HANDED_OVER, parts.recv()).await, Ok(Some(Ok(part))) if !part.is_empty())
 }
 
-/// Whether the terminal holds anything that was not read. In its line mode it does not tell of a line without an end, such as the
-/// last one of a paste, so it leaves that mode for the look. What it held then goes to the reader, as after Ctrl-D.
+/// True if the terminal holds unread bytes. In its line mode it does not report a line without an end, such
+/// as the last one of a paste, so this leaves that mode for the look. The bytes then go to the reader, as
+/// after Ctrl-D.
 fn more_was_typed() -> io::Result<bool> {
     let terminal = io::stdin();
     let before = tcgetattr(&terminal)?;
@@ -175,8 +179,8 @@ fn more_was_typed() -> io::Result<bool> {
     Ok(count? > 0)
 }
 
-/// The standard input of this process as the terminal hands it over, a line at a time, read by one thread: a question that is over
-/// leaves no reader behind that would swallow the answer to the next one.
+/// The standard input of this process as the terminal hands it over, a line at a time, read by one thread: a
+/// question that is over leaves no reader behind that would swallow the answer to the next one.
 fn parts() -> &'static Mutex<Parts> {
     static PARTS: OnceLock<Mutex<Parts>> = OnceLock::new();
     PARTS.get_or_init(|| {
@@ -198,7 +202,7 @@ fn parts() -> &'static Mutex<Parts> {
     })
 }
 
-/// Drops the line that is being typed: it is still the terminal's, and whoever reads next would get it.
+/// Drops the unfinished line: the terminal still holds it, and the next reader would get it.
 pub fn forget_unfinished() {
     // If the terminal is gone, there is nothing to forget.
     let _gone = tcflush(io::stdin(), QueueSelector::IFlush);

@@ -1,8 +1,8 @@
-//! What a prompt changes at the terminal, and that it is changed back on every way out.
+//! A prompt's changes of the terminal, and their reversal on every way out.
 //!
-//! In: whether the terminal shows what is typed, and whether it marks what is pasted. Out: a value that changes both back when it
-//! is dropped. A signal that ends the command drops it too (`cli::run`); while the command is stopped by Ctrl-Z the terminal is as
-//! it was before.
+//! In: whether the terminal echoes, and whether it marks pastes. Out: a value that reverses both when it is
+//! dropped. A signal that ends the command drops it too (`cli::run`); while Ctrl-Z has stopped the command,
+//! the terminal is as before.
 
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
@@ -13,11 +13,11 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::terminal::forget_unfinished;
 
-/// Asks the terminal to mark what is pasted (bracketed paste), and not to.
+/// Asks the terminal to mark pasted text (bracketed paste), and to stop that.
 const MARK_PASTES: &[u8] = b"\x1b[?2004h";
 const DO_NOT_MARK_PASTES: &[u8] = b"\x1b[?2004l";
 
-/// What is changed now.
+/// The present changes.
 static CHANGED: Mutex<Option<Modes>> = Mutex::new(None);
 
 #[derive(Debug, Clone)]
@@ -25,7 +25,7 @@ struct Modes {
     /// Before and while nothing is shown.
     echo: Option<(Termios, Termios)>,
     marks_pastes: bool,
-    /// What to show again after a stop.
+    /// The text to show again after a stop.
     prompt: String,
 }
 
@@ -58,8 +58,8 @@ fn changed() -> MutexGuard<'static, Option<Modes>> {
     CHANGED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A person is being asked; a secret is not shown while it is typed. However it ends, what was typed and not read is forgotten,
-/// but for what follows a line that everybody may see.
+/// The state while a person is asked; a secret is not echoed. At every end, unread input is dropped, except
+/// after a line that everyone may see.
 pub(super) struct Attention {
     is_secret: bool,
     pub(super) answered: bool,
@@ -78,7 +78,7 @@ impl Attention {
             quiet.local_modes.remove(LocalModes::ECHO);
             modes.echo = Some((before, quiet));
         }
-        // From here on its end changes back what the beginning has changed.
+        // From here on, dropping it reverses the changes.
         let attention = Self { is_secret: secret, answered: false };
         changed().insert(modes).begin()?;
         Ok(attention)

@@ -1,10 +1,11 @@
 //! What agents write is hostile until shown otherwise: text made fit for a terminal.
 //!
-//! In: any text. Out: the same text without escape sequences; line breaks and tabs stay. What a terminal would have swallowed as
-//! the content of a command (a title, a link, the clipboard) is shown in ‹›, and so is the number of each character that reorders
-//! or hides others; a control character is shown as its picture. Nothing may be hidden from the person who decides.
-//! `tests/hostile-text.json` is the rule for the terminal and the page. Also how wide a text is and how to shorten it, because
-//! tables need that of the clean text.
+//! In: any text. Out: the same text without escape sequences; line breaks and tabs stay. What a terminal
+//! would have swallowed as the content of a command (a title, a link, the clipboard) is shown in ‹›, and so
+//! is the number of each character that reorders or hides others; a control character is shown as its
+//! picture. Nothing may be hidden from the person who decides. `tests/hostile-text.json` is the rule for the
+//! terminal and the page. Also how wide a text is and how to shorten it, because tables need that of the
+//! clean text.
 
 pub use askd_core::unseen::is_invisible;
 
@@ -68,12 +69,12 @@ pub fn one_line(text: &str) -> String {
     clean(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a text has characters that are drawn as nothing, so that it may read like another one.
+/// True if a text has invisible characters, so that it may read like another one.
 pub(super) fn hides(text: &str) -> bool {
     text.contains(is_invisible) || text.contains(JOINERS) && text.replace(JOINERS, "").is_ascii()
 }
 
-/// A text in quotes, with an escape for each character that is not drawn.
+/// A text in quotes, with an escape for each invisible character.
 pub(super) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     for c in format!("{text:?}").chars() {
@@ -108,7 +109,8 @@ fn show_escape(chars: &mut Chars<'_>, out: &mut String) {
     }
 }
 
-/// Parameters and intermediates, then one final character. Colours and movements vanish, because no word of a shell fits into them.
+/// Parameters and intermediates, then one final character. Colours and movements vanish, because no word of a
+/// shell fits into them.
 fn show_csi(chars: &mut Chars<'_>, out: &mut String) {
     let between = run(chars, |c| matches!(c, ' '..='?'));
     let last = chars.next_if(|c| matches!(c, '@'..='~'));
@@ -171,7 +173,7 @@ fn char_width(c: char) -> usize {
     }
 }
 
-/// At most `columns` wide, with an ellipsis where something was cut.
+/// At most `columns` wide, with an ellipsis for a cut.
 pub fn shorten(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();

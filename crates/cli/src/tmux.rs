@@ -1,4 +1,4 @@
-//! `askd tmux`: whether answers may be typed into the terminal of a session.
+//! `askd tmux`: allows or forbids keys in the terminal of a session.
 
 use askd_core::SessionId;
 use clap::Args;

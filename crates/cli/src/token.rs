@@ -44,17 +44,17 @@ Examples:
 
 #[derive(Debug, Args)]
 struct CreateArgs {
-    /// What it may do: ask, answer, read or manage; repeat for several
+    /// A right: ask, answer, read or manage; repeat for several
     #[arg(long = "right", value_name = "RIGHT", required = true)]
     rights: Vec<Right>,
-    /// Who uses it; shown with every answer that it gives. Its rights unless given
+    /// The user of the token, shown with every answer; unless given, its rights
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 }
 
 #[derive(Debug, Args)]
 struct RevokeArgs {
-    /// The token's id, or its name where that is unique
+    /// The token's id, or its name if that is unique
     #[arg(value_name = "ID")]
     id: String,
 }

@@ -1,7 +1,7 @@
-//! `askd watch`: what happens, as it happens.
+//! `askd watch`: events as they happen.
 //!
-//! In: the open questions, then the log from exactly there. Out: a line per event. A lost connection is told on stderr and
-//! taken up again where it broke, so that no event is missed or shown twice.
+//! In: the open questions, then the event log from exactly there. Out: a line for each event. A lost
+//! connection is reported on stderr and resumed at the same event, so that none is missed or shown twice.
 
 use askd_core::{Event, EventType, Question, SessionId, Status};
 use clap::Args;
@@ -19,10 +19,10 @@ const PAGE: usize = 200;
 
 #[derive(Debug, Args)]
 pub struct WatchArgs {
-    /// Only what concerns this agent
+    /// Only events of this agent
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    /// Only what concerns this session
+    /// Only events of this session
     #[arg(long, value_name = "ID")]
     session: Option<SessionId>,
     /// Go on after this place in the log, instead of starting with the open questions
@@ -74,14 +74,14 @@ async fn show_all(args: WatchArgs, client: &Client, screen: Screen) -> Outcome {
     }
 }
 
-/// The open questions, oldest first, and the place in the log that they were read at.
+/// The open questions, oldest first, and their position in the event log.
 async fn show_open(client: &Client, filter: &Filter, screen: Screen) -> Outcome<u64> {
     let filter = Filter { status: Some(Status::Requested), ..filter.clone() };
     let mut query = ListQuery { filter, oldest_first: true, cursor: None, limit: Some(PAGE) };
     let mut seq = None;
     loop {
         let page = client.questions(&query).await?;
-        // The first page's place: what changed while the others were read comes again as an event.
+        // The first page's position: changes during the other pages come again as events.
         let seq = *seq.get_or_insert(page.value.seq);
         for question in page.value.questions.into_iter().filter(|question| question.seq <= seq) {
             show_one_open(question, screen)?;
@@ -94,7 +94,7 @@ async fn show_open(client: &Client, filter: &Filter, screen: Screen) -> Outcome<
 }
 
 fn show_one_open(question: Question, screen: Screen) -> Outcome {
-    // The event by which the log tells of it, so that a program reads one kind of line only.
+    // In the form of its event, so that a program reads one kind of line only.
     let event = Event {
         seq: question.seq,
         kind: EventType::QuestionRequested,

@@ -9,7 +9,7 @@ pub fn now() -> Timestamp {
     Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// `5s`, `3m`, `2h`, `4d`: the largest unit, because a list is for judging what waited longest.
+/// `5s`, `3m`, `2h`, `4d`: the largest unit, which is enough to see the longest wait.
 pub fn span(from: Timestamp, to: Timestamp) -> String {
     let seconds = (to.millis() - from.millis()).max(0) / 1000;
     match seconds {

@@ -1,7 +1,8 @@
-//! Whether an answer fits its question.
+//! Checks that an answer fits its question.
 //!
-//! In: a question's items and what a person sent. Out: the answer in its canonical form (picks in the order of the options, own
-//! words apart), or errors that name the item. The canonical form is what "the same answer again" is compared by.
+//! In: a question's items and a [`Reply`]. Out: an [`Answer`] in its canonical form (picks in the order of
+//! the options, own words apart), or errors that name the item. Two answers are the same if their canonical
+//! forms are equal.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
@@ -13,7 +14,7 @@ use crate::reading::{GivenAnswer, ItemAnswer, Reading, Unread, not_one_of, read,
 use crate::unseen::is_blank;
 use crate::{Ask, RejectMode};
 
-/// What a person or program sends to answer.
+/// A client's answer to a question, as it sends it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Reply {
@@ -26,12 +27,12 @@ pub struct Reply {
     pub edited_plan: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_mode: Option<String>,
-    /// How the texts of a shorthand are read; the door knows, by what it shows.
+    /// How the texts of a shorthand are read; each HTTP surface sets it by what it shows.
     #[serde(skip)]
     pub reading: Reading,
 }
 
-/// What a person or program sends to reject.
+/// A client's rejection of a question, as it sends it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Rejection {
@@ -47,18 +48,41 @@ pub struct Rejection {
 #[serde(rename_all = "camelCase")]
 pub struct Answer {
     pub answers: Vec<ItemAnswer>,
-    /// One per item.
+    /// One for each item.
     pub notes: Vec<Option<String>>,
     pub edited_plan: Option<String>,
     pub next_mode: Option<String>,
 }
 
 impl Reply {
-    /// Answers alone, of any form.
+    /// A reply with answers of any form, and nothing else.
     pub fn of<T: Into<GivenAnswer>>(answers: impl IntoIterator<Item = T>) -> Self {
         Self { answers: answers.into_iter().map(Into::into).collect(), ..Self::default() }
     }
 
+    /// Checks the reply against its question, and returns the answer in canonical form.
+    ///
+    /// Errors name the field and the item, all of them at once. Nothing is guessed:
+    ///
+    /// ```
+    /// use askd_core::{AskInput, Reply};
+    ///
+    /// let asked: AskInput = serde_json::from_str(
+    ///     r#"{"questions":[{"question":"Which?","options":["JWT","Sessions"],"custom":false}]}"#,
+    /// )?;
+    /// let ask = asked.complete()?;
+    ///
+    /// // A label is a pick; the answer has its value.
+    /// let reply: Reply = serde_json::from_str(r#"{"answers":[["JWT"]]}"#)?;
+    /// assert_eq!(reply.check(&ask)?.answers[0].picks, ["JWT"]);
+    ///
+    /// // Own words are refused where only options count.
+    /// let reply: Reply = serde_json::from_str(r#"{"answers":[["Cookies"]]}"#)?;
+    /// let errors = reply.check(&ask).unwrap_err();
+    /// assert_eq!(errors.0[0].field, "answers[0][0]");
+    /// assert_eq!(errors.0[0].code, "unknown_option");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn check(self, ask: &Ask) -> Result<Answer, FieldErrors> {
         let mut errors = Collector::default();
         let wanted = ask.questions.len();
@@ -110,6 +134,7 @@ impl Reply {
 }
 
 impl Rejection {
+    /// Checks the mode and the reason; `decline` is the default.
     pub fn check(self, ask: &Ask) -> Result<(RejectMode, Option<String>), FieldErrors> {
         let mut errors = Collector::default();
         let mode = self.mode.unwrap_or_else(|| default_mode(&ask.reject_modes));
@@ -117,7 +142,10 @@ impl Rejection {
             let known: Vec<&str> = ask.reject_modes.iter().map(|mode| mode.as_str()).collect();
             let message = match known.is_empty() {
                 true => "this question cannot be rejected; answer it".to_owned(),
-                false => format!("this question can be rejected by: {}", known.join(", ")),
+                false => {
+                    let (mode, known) = (mode.as_str(), known.join(", "));
+                    format!("{mode} is not a way to reject this question; use {known}")
+                }
             };
             errors.add("mode", "unsupported_mode", message);
         }
@@ -126,7 +154,7 @@ impl Rejection {
     }
 }
 
-/// Decline where the agent can tell it apart, else the only thing that it understands.
+/// `decline` where the agent has it, else the first mode that the agent has.
 fn default_mode(modes: &[RejectMode]) -> RejectMode {
     if modes.contains(&RejectMode::Decline) {
         RejectMode::Decline
@@ -273,7 +301,7 @@ fn integer(text: &str) -> Option<Number> {
     text.parse::<i64>().map(Number::from).or_else(|_| text.parse::<u64>().map(Number::from)).ok()
 }
 
-/// As RFC 3339 writes it; others of its kind would not be understood by the agent.
+/// True for the form of RFC 3339 only: agents do not understand the other forms of ISO 8601.
 fn is_time(text: &str) -> bool {
     let separated = [(4, b'-'), (7, b'-'), (13, b':'), (16, b':')];
     separated.iter().all(|(at, separator)| text.as_bytes().get(*at) == Some(separator))

@@ -1,7 +1,9 @@
-//! From what an asker wrote to what is stored: defaults filled in, limits and contradictions found.
+//! Turns an asker's input into the question to store: fills in defaults, finds limits exceeded and
+//! contradictions.
 //!
-//! In: [`AskInput`], lenient (only the text of each question is needed, options may be plain strings).
-//! Out: [`Ask`], complete and valid, or errors that name the field. Adapters build an `Ask` themselves and call [`Ask::check`].
+//! In: [`AskInput`], lenient (each item needs only its text, and an option may be a plain string). Out:
+//! [`Ask`], complete and valid, or errors that name the field. Adapters build an `Ask` themselves and call
+//! [`Ask::check`].
 
 use std::collections::HashSet;
 use std::fmt;
@@ -16,15 +18,16 @@ use crate::question::{Body, BodyFormat, Bounds, Choice, Context, Input, Item, Ki
 use crate::unseen::is_blank;
 use crate::{RejectMode, SessionId, Timestamp};
 
-/// The value that approves a plan.
+/// The option value that approves a plan.
 pub const APPROVE: &str = "approve";
-/// The value that says that the link of a `url` item was opened.
+/// The option value of a `url` item whose link was opened.
 pub const OPENED: &str = "opened";
 
-/// The key of an item that is answered with the JSON that the agent waits for, because its request cannot be shown otherwise.
+/// The key of an item whose answer is the agent's native result as JSON, because no form can show the
+/// request.
 pub const RAW_RESULT: &str = "$result";
 
-/// What was asked. It never changes after it is stored.
+/// A complete question. It never changes after it is stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Ask {
@@ -33,7 +36,7 @@ pub struct Ask {
     pub agent: String,
     pub kind: Kind,
     pub questions: Vec<Item>,
-    /// The plan, command or diff that it is about.
+    /// The plan, command or diff to decide about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<Body>,
     /// The modes in which the agent can go on after a plan.
@@ -41,27 +44,28 @@ pub struct Ask {
     pub next_modes: Vec<String>,
     pub context: Context,
     pub tool: Option<ToolRef>,
-    /// What a rejection can mean to this agent.
+    /// The reject modes of this agent.
     pub reject_modes: Vec<RejectMode>,
-    /// When the asker gives up; nobody else sets one.
+    /// The time at which the asker gives up. Only the asker sets one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
 }
 
 impl Ask {
+    /// The indexes of the secret items.
     pub fn secret_items(&self) -> Vec<usize> {
         self.questions.iter().enumerate().filter(|(_, item)| item.secret).map(|(i, _)| i).collect()
     }
 
-    /// Whether an item must be answered. In a plan or a permission that is the item that decides and each one with options,
-    /// whatever the asker says: a skip would be read as consent somewhere.
+    /// True if item `i` needs an answer. In a plan or a permission the first item always needs one, and so
+    /// does each item with options: some agent would read a skip as consent.
     pub fn must_answer(&self, i: usize) -> bool {
         self.questions
             .get(i)
             .is_some_and(|item| item.required || decides(self.kind, i, item.options.is_empty()))
     }
 
-    /// What a list calls the question: of a form, what stands above its fields; else its first item.
+    /// The question in one line, for lists: a form's introduction, or else the text of the first item.
     pub fn headline(&self) -> &str {
         let Some(first) = self.questions.first() else { return "" };
         let is_field = first.key.as_deref().is_some_and(|key| key != RAW_RESULT);
@@ -71,11 +75,12 @@ impl Ask {
         line.unwrap_or(&first.question)
     }
 
+    /// The id of the tool call that asked.
     pub fn call_id(&self) -> Option<&str> {
         self.tool.as_ref().and_then(|tool| tool.call_id.as_deref())
     }
 
-    /// Everything that makes a question unanswerable, ambiguous or too large.
+    /// Finds everything that makes the question unanswerable, ambiguous or too large.
     pub fn check(&self) -> Result<(), FieldErrors> {
         let mut errors = Collector::default();
         if !is_name(&self.agent) {
@@ -131,7 +136,7 @@ fn is_name(text: &str) -> bool {
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
 }
 
-/// The path of a field of an item, which is written only if something is wrong with it.
+/// The path of a field of an item. It is formatted only when the field has an error.
 struct At {
     item: usize,
     option: Option<usize>,
@@ -231,7 +236,7 @@ fn check_item(i: usize, item: &Item, must_answer: bool, errors: &mut Collector) 
     }
 }
 
-/// What any program posts to ask.
+/// The body with which any program asks.
 #[derive(Debug, Clone, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AskInput {
@@ -239,7 +244,7 @@ pub struct AskInput {
     pub questions: Vec<ItemInput>,
     #[serde(default)]
     pub kind: Kind,
-    /// Who asks, as the inbox shows it; `api` unless given.
+    /// The asker's name, as the inbox shows it; `api` unless given.
     #[serde(default)]
     #[schema(pattern = "^[A-Za-z0-9._-]{1,256}$")]
     pub agent: Option<String>,
@@ -255,11 +260,12 @@ pub struct AskInput {
     #[serde(default)]
     #[schema(max_items = 3)]
     pub reject_modes: Option<Vec<RejectMode>>,
-    /// When to give up: the question then ends as `expired`. Without it there is no limit.
+    /// The time at which the question ends as `expired`. Without it there is no limit.
     #[serde(default)]
     pub deadline: Option<Timestamp>,
 }
 
+/// One item of [`AskInput`].
 #[derive(Debug, Clone, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ItemInput {
@@ -272,12 +278,12 @@ pub struct ItemInput {
     pub options: Vec<ChoiceInput>,
     #[serde(default)]
     pub multiple: bool,
-    /// Whether own words are allowed; unless given, true except in a plan or a permission.
+    /// Own words are allowed. Unless given: true, except in a plan or a permission.
     #[serde(default)]
     pub custom: Option<bool>,
     #[serde(default)]
     pub secret: bool,
-    /// Whether it must be answered. What decides in a plan or a permission always must.
+    /// The item needs an answer. The deciding item of a plan or a permission always does.
     #[serde(default)]
     pub required: bool,
     #[serde(default)]
@@ -308,6 +314,7 @@ pub enum ChoiceForm {
     Fields(ChoiceFields),
 }
 
+/// An option as an object.
 #[derive(Debug, Clone, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ChoiceFields {

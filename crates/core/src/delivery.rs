@@ -1,16 +1,18 @@
 //! The way of an outcome back to its agent, as a pure function: queued, sent, confirmed or failed.
 //!
-//! In: the delivery as it stands and what happened to it. Out: the delivery as it stands then, or that nothing changed.
-//! `confirmed` comes from the agent's evidence only; after a crash the adapter's [`Redeliver`] decides, never a guess.
+//! In: a [`Delivery`] and a [`DeliveryInput`]. Out: the next `Delivery`, or `None` if nothing changes. Only
+//! evidence from the agent makes `confirmed`. After a crash the adapter's [`Redeliver`] decides, never a
+//! guess.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 
-/// First pause before a delivery that could not be written is tried again; it doubles up to the longest.
+/// Pause before the first retry of a write. Each retry doubles it, up to `RETRY_LONGEST_MS`.
 const RETRY_FIRST_MS: i64 = 250;
 const RETRY_LONGEST_MS: i64 = 30_000;
 
+/// The state of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DeliveryState {
@@ -18,12 +20,13 @@ pub enum DeliveryState {
     Queued,
     /// Written to the agent.
     Sent,
-    /// The agent visibly went on with it.
+    /// The agent visibly continued with it.
     Confirmed,
     Failed,
 }
 
 impl DeliveryState {
+    /// The name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -34,23 +37,25 @@ impl DeliveryState {
     }
 }
 
+/// The reason of a failed delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum FailReason {
     /// The agent took another answer first, in its own user interface.
     Overtaken,
-    /// askd cannot know whether the agent got it, and will not risk a second answer.
+    /// askd cannot know whether the agent received it, and does not risk a second answer.
     Unknown,
-    /// Written, but the agent was gone before it showed that it went on.
+    /// The agent ended after the write, before it showed that it had read the answer.
     Unconfirmed,
-    /// The agent was gone before it could be written.
+    /// The agent ended before the write.
     AgentGone,
     /// The agent refused it.
     Refused,
-    /// Its call was gone, and a person had it said as a message of the conversation instead.
+    /// The call had ended; a person sent the answer as a message of the conversation instead.
     SentAsMessage,
 }
 
+/// A failed delivery's reason, with a detail for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeliveryError {
@@ -58,6 +63,7 @@ pub struct DeliveryError {
     pub detail: Option<String>,
 }
 
+/// The way of one outcome back to its agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Delivery {
@@ -67,52 +73,54 @@ pub struct Delivery {
     pub at: Timestamp,
 }
 
-/// What an adapter says about writing an answer twice.
+/// An adapter's declaration about writing an answer twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Redeliver {
     /// A second copy does no harm.
     Safe,
-    /// The adapter can find out whether the first one was written.
+    /// The adapter can find out whether the first copy was written.
     Probe,
-    /// It can neither be known nor risked.
+    /// The adapter can neither find out nor risk a second copy.
     Never,
 }
 
-/// What happens to a delivery.
+/// An event in the life of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeliveryInput {
-    /// A worker took it and is about to write it.
+    /// A worker claimed it and is about to write it.
     Claimed,
     /// The agent has the bytes.
     Written,
-    /// The agent went on with it.
+    /// The agent continued with it.
     Confirmed,
-    /// It was certainly not written; try again later.
+    /// The link certainly did not write it; try again later.
     NotWritten { detail: String },
-    /// It did not get to the agent, which has decided nothing and still waits: the question is to be opened again.
+    /// The agent did not receive it, has decided nothing and still waits: the question opens again.
     Undecided { detail: String },
-    /// It cannot be delivered.
+    /// No retry can deliver it.
     Failed { reason: FailReason, detail: Option<String> },
-    /// The worker that had claimed it is gone. `written` is what a probe found, if one was possible.
+    /// The worker that had claimed it has stopped. `written` is the result of a probe, if the adapter has
+    /// one.
     ClaimLost { redeliver: Redeliver, written: Option<bool> },
-    /// The agent, its session or its source is gone.
+    /// The agent, its session or its source has ended.
     AgentGone { detail: Option<String> },
-    /// It was said as a message instead, which is done once.
+    /// A person sent the answer as a message instead, which is possible once.
     SentAsMessage { detail: Option<String> },
 }
 
 impl Delivery {
+    /// A new delivery.
     pub fn queued(at: Timestamp) -> Self {
         Self { state: DeliveryState::Queued, attempts: 0, error: None, at }
     }
 
-    /// Whether anything is still to be done or to be heard.
+    /// True while the delivery still has to be written or confirmed.
     pub fn is_pending(&self) -> bool {
         matches!(self.state, DeliveryState::Queued | DeliveryState::Sent)
     }
 
-    /// Whether the agent's evidence would still teach something.
+    /// True while evidence from the agent can still change the state.
     pub fn awaits_evidence(&self) -> bool {
         let doubtful = |error: &DeliveryError| {
             matches!(error.reason, FailReason::Unknown | FailReason::Unconfirmed | FailReason::Refused)
@@ -120,25 +128,25 @@ impl Delivery {
         self.is_pending() || self.error.as_ref().is_some_and(doubtful)
     }
 
-    /// Whether it failed in a way that leaves the agent without any answer, as far as can be known.
+    /// True if it failed and, as far as askd can know, the agent has no answer at all.
     pub fn is_unsaid(&self) -> bool {
         let said =
             |error: &DeliveryError| matches!(error.reason, FailReason::Overtaken | FailReason::SentAsMessage);
         self.state == DeliveryState::Failed && !self.error.as_ref().is_some_and(said)
     }
 
-    /// Whether it failed in a way of which nothing is known: the agent may have it, or may wait on.
+    /// True if it failed with an unknown result: the agent may have the answer, or may still wait.
     fn is_unknown(&self) -> bool {
         self.error.as_ref().is_some_and(|error| error.reason == FailReason::Unknown)
     }
 
-    /// How long to wait, in milliseconds, after this many attempts could not write it.
+    /// The pause before the next attempt, in milliseconds.
     pub fn retry_pause(&self) -> i64 {
         let doublings = self.attempts.saturating_sub(1).min(16);
         (RETRY_FIRST_MS << doublings).min(RETRY_LONGEST_MS)
     }
 
-    /// The delivery after `input`, or `None` where it changes nothing.
+    /// The delivery after `input`, or `None` if `input` changes nothing.
     pub fn after(&self, input: &DeliveryInput, at: Timestamp) -> Option<Self> {
         use DeliveryState::{Confirmed, Queued, Sent};
         let moved = |state, error| Some(Self { state, attempts: self.attempts, error, at });
@@ -150,7 +158,7 @@ impl Delivery {
             (Queued, DeliveryInput::Written) => moved(Sent, None),
             (_, DeliveryInput::Confirmed) if self.awaits_evidence() => moved(Confirmed, None),
             (Queued, DeliveryInput::NotWritten { detail }) => {
-                // Still queued: the text is kept so that surfaces can say why it waits.
+                // The delivery stays queued; surfaces show the text as the reason why it waits.
                 let error = DeliveryError { reason: FailReason::Refused, detail: Some(detail.clone()) };
                 moved(Queued, Some(error))
             }
@@ -162,7 +170,7 @@ impl Delivery {
                 failed(FailReason::Refused, &Some(detail.clone()))
             }
             (Queued | Sent, DeliveryInput::Failed { reason, detail }) => failed(*reason, detail),
-            // The doubt about a failed one ends when the agent shows what it got instead.
+            // Evidence of another answer ends the doubt about a failed delivery.
             (_, DeliveryInput::Failed { reason: FailReason::Overtaken, detail })
                 if self.awaits_evidence() =>
             {

@@ -1,20 +1,21 @@
-//! One entry of the log. A stream of events is a cursor over the store.
+//! One entry of the event log. A stream of events is a cursor over the store.
 
 use crate::{Question, Session, Timestamp};
 
-/// A place in the log. Numbers grow; a reader that has seen `n` goes on after `n`.
+/// A position in the event log. Numbers grow; a reader that has seen `n` continues after `n`.
 pub type Seq = u64;
 
+/// The type of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 pub enum EventType {
     #[serde(rename = "question.requested")]
     QuestionRequested,
     #[serde(rename = "question.resolved")]
     QuestionResolved,
-    /// The delivery came to an end: `confirmed` or `failed`.
+    /// The delivery ended: `confirmed` or `failed`.
     #[serde(rename = "question.delivered")]
     QuestionDelivered,
-    /// Something else about it changed, such as `sent` or what the agent received instead.
+    /// Another change, such as `sent` or the answer that the agent received instead.
     #[serde(rename = "question.updated")]
     QuestionUpdated,
     #[serde(rename = "session.started")]
@@ -24,6 +25,7 @@ pub enum EventType {
 }
 
 impl EventType {
+    /// Every type.
     pub const ALL: [Self; 6] = [
         Self::QuestionRequested,
         Self::QuestionResolved,
@@ -33,6 +35,7 @@ impl EventType {
         Self::SessionEnded,
     ];
 
+    /// The name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::QuestionRequested => "question.requested",
@@ -44,11 +47,13 @@ impl EventType {
         }
     }
 
+    /// The type with this name on the wire.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 }
 
+/// One entry of the log, with the question or session as it stood then.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Event {

@@ -1,25 +1,26 @@
-//! Errors that name the field they are about.
+//! Errors that name their field.
 //!
-//! In: the path of a field as the client wrote it, a stable code, a sentence. Out: a list that surfaces show beside the fields.
+//! In: the path of a field as the client wrote it, a stable code, a sentence. Out: a list that surfaces show
+//! beside the fields.
 
 use std::fmt;
 
-/// One thing wrong with one field of a request.
+/// One error in one field of a request.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FieldError {
-    /// Where, as a path into the body: `answers[1][0]`, `questions[0].options[2].label`.
+    /// The path in the body: `answers[1][0]`, `questions[0].options[2].label`.
     pub field: String,
-    /// The index of the item that it is about, where it is about one.
+    /// The index of the item, if the error belongs to one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub item: Option<usize>,
-    /// What, for programs.
+    /// The error for programs.
     pub code: String,
-    /// What, for people.
+    /// The error for people.
     pub message: String,
 }
 
-/// All that is wrong with a request; never empty.
+/// All errors of a request; never empty.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct FieldErrors(pub Vec<FieldError>);
 
@@ -33,11 +34,12 @@ impl fmt::Display for FieldErrors {
     }
 }
 
-/// Collects errors while a request is read to its end, so that a person sees all of them at once.
+/// Collects errors until the whole request is read, so that a person sees all of them at once.
 #[derive(Debug, Default)]
 pub struct Collector(Vec<FieldError>);
 
 impl Collector {
+    /// Adds an error of a field.
     pub fn add(&mut self, field: impl fmt::Display, code: &str, message: impl Into<String>) {
         self.0.push(FieldError {
             field: field.to_string(),
@@ -47,6 +49,7 @@ impl Collector {
         });
     }
 
+    /// Adds an error of an item's field.
     pub fn add_item(
         &mut self,
         item: usize,
@@ -62,18 +65,19 @@ impl Collector {
         });
     }
 
-    /// A text that must not be longer than `max` bytes.
+    /// Adds an error if the text is longer than `max` bytes.
     pub fn bounded(&mut self, field: impl fmt::Display, text: &str, max: usize) {
         if text.len() > max {
             self.add(field, "too_long", format!("has {} bytes, at most {max} are allowed", text.len()));
         }
     }
 
-    /// What was found, for a reader that cannot go on.
+    /// The errors so far, for a reader that cannot continue.
     pub fn into_errors(self) -> FieldErrors {
         FieldErrors(self.0)
     }
 
+    /// `value` if there is no error.
     pub fn finish<T>(self, value: T) -> Result<T, FieldErrors> {
         if self.0.is_empty() { Ok(value) } else { Err(FieldErrors(self.0)) }
     }

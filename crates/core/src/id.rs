@@ -1,6 +1,8 @@
-//! Newtype ids: a three-letter prefix and 128 bits in Crockford's base 32, sortable by time when the bits are a UUIDv7.
+//! Newtype ids: a three-letter prefix and 128 bits in Crockford's base 32, sortable by time when the bits are
+//! a UUIDv7.
 //!
-//! In: 128 bits from whoever has randomness, or text from outside. Out: ids that are valid by construction.
+//! In: 128 bits from a caller that has randomness, or text from outside. Out: ids that are valid by
+//! construction.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +10,7 @@ use std::str::FromStr;
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const DIGITS: usize = 26;
 
-/// A text that is not an id of the wanted kind.
+/// The text is not an id of the expected kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not an id of the form {prefix}_ and 26 letters or digits")]
 pub struct InvalidId {
@@ -49,12 +51,15 @@ macro_rules! id {
         pub struct $name(String);
 
         impl $name {
+            /// The letters before the underscore.
             pub const PREFIX: &'static str = $prefix;
 
+            /// The id of 128 bits.
             pub fn from_bits(bits: u128) -> Self {
                 Self(encode($prefix, bits))
             }
 
+            /// The id as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }

@@ -1,77 +1,81 @@
-//! Which keys may decide: a key that was meant for something else is never an answer.
+//! The keys that may decide: a key that was pressed for another purpose is never an answer.
 //!
-//! In: what the person has done with a question, a key, and how long the question has been in view. Out: what the key does. It is
-//! the rule of `tests/keys.json`, which every surface runs, for a surface without a focus.
+//! In: the [`State`] of a question, a [`Key`], the time since the question appeared. Out: the [`Effect`] of
+//! the key. `tests/keys.json` is the table of the rule; each surface runs it. This implementation is for
+//! surfaces without a focus.
 
 use std::time::Duration;
 
-/// A question that has just appeared takes no input for so long: a hand needs about a quarter of a second to see that something
-/// changed and to stop. What is typed before or in that time is dropped, not queued.
+/// A question that has just appeared ignores input for this long: a hand needs about a quarter of a second to
+/// notice a change and to stop. Input before the end of that time is dropped, not queued.
 pub const APPEARED: Duration = Duration::from_millis(500);
 
-/// A plan that was on the screen as a whole counts as seen after so long.
+/// A plan that fits the screen counts as seen after this time.
 pub const PLAN_SEEN: Duration = Duration::from_secs(1);
 
-/// What the person has done with a question.
+/// The person's progress with a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// Nothing was picked or written, or not for every item.
+    /// Some item has neither a pick nor own words.
     Open,
-    /// It is being asked whether an item, or the whole question, is to have no answer.
+    /// The surface asks whether to skip an item or the whole question.
     Skipping,
-    /// No item is without a pick or own words.
+    /// Each item has a pick or own words.
     Picked,
-    /// All answers are shown once more.
+    /// The surface shows all answers once more.
     Review,
-    /// The ways not to answer are shown.
+    /// The surface shows the reject modes.
     Refusing,
     /// The answer is on its way to the hub.
     Sending,
-    /// The question has ended otherwise, under the person's hands.
+    /// The question ended in another way while the person worked on it.
     Lost,
 }
 
+/// A key, as far as it matters to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key {
-    /// Pressed on its own, or after what it confirms.
+    /// Pressed by itself, or after the key that it confirms.
     Enter,
     /// Repeated by the keyboard.
     HeldEnter,
     /// The key of an option.
     Option,
-    /// The key of the ways not to answer.
+    /// The key that shows the reject modes.
     Skip,
     /// A key without a meaning.
     Other,
 }
 
-/// How much of a plan was on the screen.
+/// The part of a plan that was on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sight {
-    /// Its end was not.
+    /// The end was not.
     Unread,
-    /// All of it, from the beginning.
+    /// The whole plan, from the beginning.
     Fits,
-    /// Its end, later.
+    /// The end, after scrolling.
     Read,
 }
 
+/// The effect of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing, and nothing is kept for later.
+    /// Nothing; the key is dropped, not queued.
     Drop,
     /// The key has no meaning here.
     None,
     /// Picks the option and sends nothing.
     Pick,
-    /// Sends nothing, and says what is missing.
+    /// Sends nothing, and shows what is missing.
     Say,
     Send,
-    /// Shows the ways not to answer.
+    /// Shows the reject modes.
     Refuse,
 }
 
-/// `plan` is how much of it was seen, where the question is one; `since_shown` is about what is on the screen now.
+/// The effect of `key`. `plan` is the part of a plan that was seen; `since_shown` counts from the last change
+/// on the screen.
 pub fn effect(state: State, key: Key, plan: Option<Sight>, since_shown: Duration) -> Effect {
     match (state, key) {
         (State::Sending | State::Lost, _) | (_, Key::HeldEnter) => Effect::Drop,

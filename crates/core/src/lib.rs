@@ -1,7 +1,11 @@
-//! Meaning: what a question, an answer and a delivery are, and which changes of them are allowed.
+//! Meaning: questions, answers, deliveries, and the changes that they allow.
 //!
-//! In: values and the current time as parameters. Out: values, decisions and errors that name the field.
-//! There is no IO, no async, no clock and no randomness in this crate, so order and crashes can be simulated.
+//! In: values and the current time as parameters. Out: values, decisions and errors that name the field. This
+//! crate has no IO, async, clock or randomness, so tests can simulate order and crashes.
+//!
+//! The way of a question through the crate: [`AskInput::complete`] makes an [`Ask`]; [`Reply::check`] makes
+//! an [`Answer`]; [`lifecycle::decide`] says what the store does with a [`Resolution`]; [`Delivery::after`]
+//! follows the outcome to the agent.
 
 pub mod answer;
 pub mod ask;

@@ -1,16 +1,19 @@
-//! The life of a question as a pure function: which resolution settles it, and what every later one gets.
+//! The life of a question as a pure function: the resolution that settles it, and the result for each later
+//! one.
 //!
-//! In: how the question stands and a resolution. Out: a [`Decision`] that the store carries out in the same transaction.
-//! One question has one outcome: the first valid resolution wins, the same one again is the same success, any other is a conflict.
+//! In: the [`Current`] state of a question and a [`Resolution`]. Out: a [`Decision`], which the store carries
+//! out in the same transaction. One question has one outcome: the first valid resolution wins, the same one
+//! again is the same success, any other is a conflict.
 
 use crate::delivery::{Delivery, DeliveryInput};
 use crate::outcome::{self, AgentReceived, FailedTry};
 use crate::{Answer, By, Cause, Item, ItemAnswer, Outcome, Question, RejectMode, Status, Timestamp};
 
-/// Failed tries that a question keeps: each one was a person's answer, and each view of the question has them all.
+/// The most failed tries that a question keeps: each was a person's answer, and each view of the question
+/// contains all of them.
 const MAX_FAILED_TRIES: usize = 8;
 
-/// A way in which a question can end.
+/// An attempt to end a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resolution {
     Answer(Answer),
@@ -18,18 +21,18 @@ pub enum Resolution {
         mode: RejectMode,
         reason: Option<String>,
     },
-    /// It ends without a human's word.
+    /// An end without a person's decision.
     Cancel(Cause),
-    /// The asker's deadline passed.
+    /// The asker's deadline has passed.
     Expire,
-    /// The agent's own user interface took the answer.
+    /// An end in the agent's own user interface.
     Elsewhere(Elsewhere),
 }
 
-/// What the agent's own user interface did.
+/// An end in the agent's own user interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Elsewhere {
-    /// `answers` as the agent says them: values of options, and own words.
+    /// `answers` as the agent reports them: values of options, and own words.
     Answered {
         answers: Vec<Vec<String>>,
         notes: Vec<Option<String>>,
@@ -39,7 +42,7 @@ pub enum Elsewhere {
         reason: Option<String>,
         via: String,
     },
-    /// It waited for its own time only, and went on without a person's word.
+    /// The agent's own time-out ended, and the agent continued without an answer.
     TimedOut {
         detail: Option<String>,
         via: String,
@@ -47,7 +50,7 @@ pub enum Elsewhere {
 }
 
 impl Resolution {
-    /// The answer that it carries, in the form in which answers are compared.
+    /// The answer of this resolution, in canonical form.
     pub fn answer(&self, items: &[Item]) -> Option<Answer> {
         match self {
             Self::Answer(answer) => Some(answer.clone()),
@@ -59,11 +62,11 @@ impl Resolution {
     }
 }
 
-/// How a question stands when a resolution arrives.
+/// The state of a question when a resolution arrives.
 #[derive(Debug, Clone, Copy)]
 pub enum Current<'a> {
     Open {
-        /// Whether the outcome has to be brought to an agent (a question of the API is read by its asker).
+        /// An agent waits for the outcome. (An asker of the API reads it instead.)
         delivers: bool,
         items: &'a [Item],
     },
@@ -71,28 +74,49 @@ pub enum Current<'a> {
         outcome: &'a Outcome,
         delivery: Option<&'a Delivery>,
         items: &'a [Item],
-        /// Whether the resolution carries the answer that was stored, compared where secrets can be.
+        /// The resolution has the stored answer. The store compares, because it alone can read secrets.
         same_answer: bool,
     },
 }
 
-/// What the store has to do.
+/// The store's task after a resolution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
     /// Store this outcome and, if `deliver`, a delivery in the same transaction.
     Settle { outcome: Box<Outcome>, deliver: bool },
-    /// It was settled in just this way before: the same success again.
+    /// The question was settled with the same resolution: answer with the same success.
     Same,
-    /// It was settled in another way: tell which.
+    /// The question was settled in another way: answer with the outcome that won.
     Conflict,
-    /// The agent shows that it went on with our outcome.
+    /// The agent continued with the stored outcome.
     Confirm,
-    /// The agent took another answer before ours.
+    /// The agent took another answer before the stored one arrived.
     Overtaken(AgentReceived),
-    /// Nothing to do and nobody to tell.
+    /// Store nothing and wake no reader.
     Nothing,
 }
 
+/// Decides about a resolution; the store carries the decision out in the same transaction.
+///
+/// The first valid resolution settles the question, and each later one is compared with it:
+///
+/// ```
+/// use askd_core::lifecycle::{Current, decide};
+/// use askd_core::{By, Decision, RejectMode, Resolution, Surface, Timestamp};
+///
+/// let by = By { surface: Surface::Cli, actor: None };
+/// let declined = Resolution::Reject { mode: RejectMode::Decline, reason: None };
+/// let open = Current::Open { delivers: true, items: &[] };
+/// let now = Timestamp::from_millis(0);
+/// let Decision::Settle { outcome, deliver: true } = decide(open, &declined, by.clone(), now) else {
+///     panic!("the first resolution settles");
+/// };
+///
+/// let settled = Current::Settled { outcome: &outcome, delivery: None, items: &[], same_answer: false };
+/// assert_eq!(decide(settled, &declined, by.clone(), now), Decision::Same);
+/// let interrupt = Resolution::Reject { mode: RejectMode::Interrupt, reason: None };
+/// assert_eq!(decide(settled, &interrupt, by, now), Decision::Conflict);
+/// ```
 pub fn decide(current: Current<'_>, resolution: &Resolution, by: By, at: Timestamp) -> Decision {
     match current {
         Current::Open { delivers, items } => settle(resolution, items, delivers, by, at),
@@ -115,8 +139,8 @@ pub fn decide(current: Current<'_>, resolution: &Resolution, by: By, at: Timesta
     }
 }
 
-/// What becomes of an outcome that did not get to its agent while that one has decided nothing: the try that failed, where the question
-/// is to be opened again. What was written, confirmed or overtaken stays as it is, and so does an end that no person gave.
+/// The failed try, if `input` says that an answer did not reach an agent that still waits: the question then
+/// opens again. `None` if the outcome was written, confirmed or overtaken, or came from no person.
 pub fn failed_try(question: &Question, input: &DeliveryInput, at: Timestamp) -> Option<FailedTry> {
     let DeliveryInput::Undecided { .. } = input else { return None };
     let outcome = question.outcome.as_ref()?;
@@ -163,7 +187,7 @@ fn settle_elsewhere(elsewhere: &Elsewhere, items: &[Item], by: By, at: Timestamp
     }
 }
 
-/// What the agent reported, in the form of an answer: one note per item.
+/// The agent's report as an answer, with one note for each item.
 fn answer_of(answers: &[Vec<String>], notes: &[Option<String>], items: &[Item]) -> Answer {
     let mut notes = notes.to_vec();
     notes.resize(notes.len().max(answers.len()), None);
@@ -182,7 +206,8 @@ fn is_rejection(outcome: &Outcome, mode: RejectMode, reason: Option<&str>) -> bo
     outcome.status == Status::Rejected && outcome.mode == Some(mode) && outcome.reason.as_deref() == reason
 }
 
-/// The agent went on while our outcome was on its way: with ours, or with another one?
+/// Compares the agent's report with the outcome on its way: the same answer confirms it, another one
+/// overtakes it.
 fn evidence(
     outcome: &Outcome,
     delivery: Option<&Delivery>,

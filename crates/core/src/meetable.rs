@@ -1,6 +1,8 @@
-//! Whether any answer can meet what an item demands: a question that nobody can end is refused when it is asked.
+//! Checks that some answer can satisfy an item: a question that no person can end is refused when it is
+//! asked.
 //!
-//! In: an item that must be answered. Out: why no answer fits, if none can. A pattern is tried only where few texts are possible.
+//! In: a required item. Out: the reason why no answer fits, if none can. A pattern is tried only for few
+//! possible texts.
 
 use serde_json::Number;
 
@@ -8,7 +10,7 @@ use crate::answer::check_text;
 use crate::limits::{MAX_PICKS, MAX_TEXT_BYTES};
 use crate::question::{Bounds, Input, Item, is_less};
 
-/// Why no answer can meet what the item demands, if none can.
+/// The reason why no answer can satisfy the item, if there is one.
 pub(crate) fn unmeetable(item: &Item) -> Option<String> {
     let bounds = &item.bounds;
     let most = match (item.multiple, item.custom) {
@@ -43,7 +45,7 @@ fn unmeetable_text(item: &Item, bounds: &Bounds) -> Option<String> {
     }
 }
 
-/// `shortest` and `longest` are the characters that a text of its type can have.
+/// `shortest` and `longest` are the limits of a text of its type, in characters.
 fn unmeetable_length(bounds: &Bounds, shortest: usize, longest: usize) -> Option<String> {
     if bounds.max_length == Some(0) {
         return Some("must be answered, and allows no character".to_owned());

@@ -1,31 +1,33 @@
-//! Which options a typed text nearly names, so that a slip of the hand is asked about and not sent as own words.
+//! Finds the options that a typed text nearly names, so that a surface asks about a slip instead of sending
+//! it as own words.
 //!
-//! In: an item and a text. Out: the options that were probably meant; none where the text names an option, or is far from all.
+//! In: an item and a text. Out: [`Named`]. [`name`] does the same for a list of names, such as agents.
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 
 use crate::question::{Choice, Item};
 use crate::unseen::is_invisible;
 
-/// One slip (a letter too many, too few, another one, or two swapped) is allowed for this many letters of the longer
-/// text, counted from one letter fewer: three letters allow one slip, seven allow two. With more slips, short words of other meaning would be near.
+/// Letters of the longer text for each allowed slip (a missing, extra, different or swapped letter), counted
+/// from one letter fewer: three letters allow one slip, seven allow two. With more slips, short words of
+/// another meaning would match.
 const LETTERS_PER_SLIP: usize = 4;
-/// Two texts with more slips than this are two sentences, however long they are.
+/// The most slips between two texts of any length; with more they are two sentences.
 const MAX_SLIPS: usize = 4;
 
-/// What a text means to the options of an item; an option is told by its index.
+/// The meaning of a text for the options of an item. Options are named by their index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Named {
-    /// It is the value or the label of this option alone, as far as that can be seen, or becomes that in other letters: upper and
-    /// lower case, and an accent as a letter of its own or in its letter.
+    /// It is the value or the label of this option alone, as far as that can be seen, or becomes that in
+    /// other letters: upper and lower case, and an accent as a letter of its own or in its letter.
     Option(usize),
-    /// It does not say which option, but these may be meant; never empty.
+    /// One of these options may be meant; never empty.
     Near(Vec<usize>),
     /// Own words.
     Other,
 }
 
-/// Value or label, then either in other letters, then what is near.
+/// Tries the exact value or label, then ignores case, then beginnings and slips.
 pub fn named(item: &Item, text: &str) -> Named {
     let options = item.options.iter().enumerate();
     let typed = fold(text);
@@ -41,13 +43,13 @@ pub fn named(item: &Item, text: &str) -> Named {
             [] => {}
             [only] => {
                 let exact = item.options.get(*only).is_some_and(|option| is(option, text));
-                // Who types what he cannot see may not have meant the option.
+                // A person who typed invisible characters may not have meant the option.
                 return if exact || seen == text { Named::Option(*only) } else { Named::Near(vec![*only]) };
             }
             several => return Named::Near(several.to_vec()),
         }
     }
-    // A number has a rule of its own: it may be that of an option.
+    // A number may be the number of an option; the caller has a rule for that.
     let is_number = typed.bytes().all(|b| b.is_ascii_digit());
     if typed.is_empty() || is_number {
         return Named::Other;
@@ -63,10 +65,13 @@ pub fn named(item: &Item, text: &str) -> Named {
     }
 }
 
-/// The name that a typed one is a slip of, if there is one.
-pub fn nearest<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let near = names.filter_map(|name| few_slips(&fold(typed), &fold(name)).map(|slips| (slips, name)));
-    near.min_by_key(|(slips, _)| *slips).map(|(_, name)| name)
+/// The one name that `typed` misspells. `None` if no name is near, or two are equally near.
+pub fn name<'a>(typed: &str, names: &[&'a str]) -> Option<&'a str> {
+    let typed = fold(typed);
+    let slips = |name: &str| few_slips(&typed, &fold(name));
+    let least = names.iter().filter_map(|name| slips(name)).min()?;
+    let mut near = names.iter().filter(|name| slips(name) == Some(least));
+    near.next().filter(|_| near.next().is_none()).copied()
 }
 
 /// What a terminal shows of a text: options that differ in hidden characters only are the same to the eye.
@@ -83,7 +88,7 @@ fn names(option: &Choice) -> [String; 2] {
     [fold(&option.value), fold(&option.label)]
 }
 
-/// The number of slips between two texts, if it is small for their length.
+/// The slips between two texts, if they are few enough for the length.
 fn few_slips(one: &str, other: &str) -> Option<usize> {
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     let longer = one.len().max(other.len());
@@ -91,14 +96,15 @@ fn few_slips(one: &str, other: &str) -> Option<usize> {
     slips(&one, &other, allowed)
 }
 
-/// The edit distance with swapped neighbours (optimal string alignment), if it is `most` at the most. Only places in the other
-/// text that are so near are compared with a letter, so the work grows with the length and not with its square.
+/// The edit distance with swapped neighbours (optimal string alignment), if it is at most `most`. It compares
+/// only positions within that distance, so the work grows linearly with the length.
 fn slips(one: &[char], other: &[char], most: usize) -> Option<usize> {
     if one.len().abs_diff(other.len()) > most {
         return None;
     }
     let (far, width) = (most + 1, 2 * most + 1);
-    // In the row of the first `i` letters of one text, the column `c` is for the first `i + c - most` letters of the other.
+    // Column `c` of the row for the first `i` letters stands for the first `i + c - most` letters of the
+    // other text.
     let length = |i: usize, c: usize| (i + c).checked_sub(most).filter(|j| *j <= other.len());
     let mut before = vec![far; width];
     let mut last: Vec<usize> = (0..width).map(|c| length(0, c).unwrap_or(far)).collect();
@@ -150,6 +156,15 @@ mod tests {
     }
 
     #[test]
+    fn a_mistyped_name_is_told_if_it_is_near_one_alone() {
+        let names = ["mock", "claude", "opencode", "codex", "codey"];
+        assert_eq!(name("clude", &names), Some("claude"));
+        assert_eq!(name("Opencdoe", &names), Some("opencode"));
+        assert_eq!(name("code", &names), None, "two are as near");
+        assert_eq!(name("gemini", &names), None);
+    }
+
+    #[test]
     fn a_slip_is_near_and_own_words_are_not() {
         let auth: &[&str] = &["JWT", "Sessions"];
         let deploy: &[&str] = &["Deploy now", "Deploy later", "Stop"];
@@ -190,7 +205,8 @@ mod tests {
             // Two options that differ in case only, or that are as near as each other.
             (&["JWT", "jwt"], "jwt", "=jwt"),
             (&["JWT", "jwt"], "Jwt", "~JWT,jwt"),
-            // What cannot be seen makes no difference: not between a text and an option, nor between two options.
+            // What cannot be seen makes no difference: not between a text and an option, nor between two
+            // options.
             (&["N\u{200b}o", "Yes"], "No", "=N\u{200b}o"),
             (&["No", "Yes"], "N\u{200b}o", "~No"),
             (&["N\u{200b}o", "Yes"], "N\u{200b}o", "=N\u{200b}o"),

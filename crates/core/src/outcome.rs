@@ -1,8 +1,9 @@
-//! How a question ended: the one outcome, who gave it, from which surface, and why.
+//! How a question ended: one outcome, with its person, surface and reason.
 
 use crate::delivery::Delivery;
 use crate::{Answer, Item, ItemAnswer, ShownAnswer, Timestamp};
 
+/// The state of a question: open, or how it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
@@ -14,6 +15,7 @@ pub enum Status {
 }
 
 impl Status {
+    /// Every status.
     pub const ALL: [Self; 5] =
         [Self::Requested, Self::Answered, Self::Rejected, Self::Cancelled, Self::Expired];
 
@@ -27,16 +29,17 @@ impl Status {
         }
     }
 
+    /// The value with this name on the wire.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == text)
     }
 }
 
-/// What a rejection does to the agent.
+/// The effect of a rejection on the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RejectMode {
-    /// The agent learns that the human declined, with the reason, and goes on.
+    /// The agent is told that the person declined, with the reason, and continues.
     Decline,
     /// The call is aborted.
     Cancel,
@@ -54,7 +57,7 @@ impl RejectMode {
     }
 }
 
-/// Where a human (or the agent's own screen, or the hub) spoke.
+/// The place where a question was ended: a surface, the agent's own screen, or the hub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Surface {
@@ -65,12 +68,12 @@ pub enum Surface {
     Notification,
     /// The agent's own user interface.
     Agent,
-    /// askd itself, for ends that no person gave (a deadline, an agent that exited).
+    /// askd itself, for ends without a person (a deadline, an agent that exited).
     Hub,
 }
 
 impl Surface {
-    /// The surfaces that a client may claim for itself.
+    /// Parses a surface that a client may name as its own.
     pub fn parse_claim(text: &str) -> Option<Self> {
         match text {
             "web" => Some(Self::Web),
@@ -95,26 +98,28 @@ impl Surface {
     }
 }
 
-/// Who ended a question, and from where.
+/// The person and surface that ended a question.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct By {
     pub surface: Surface,
-    /// The name of the token that was used.
+    /// The name of the token.
     pub actor: Option<String>,
 }
 
 impl By {
+    /// The hub itself.
     pub fn hub() -> Self {
         Self { surface: Surface::Hub, actor: None }
     }
 
+    /// The agent's own screen.
     pub fn agent() -> Self {
         Self { surface: Surface::Agent, actor: None }
     }
 }
 
-/// Why a question ended without a human's word, or a session ended.
+/// The reason for an end without a person's decision, or for the end of a session.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Cause {
@@ -125,25 +130,25 @@ pub enum Cause {
         code: Option<i32>,
         signal: Option<i32>,
         stderr: Vec<String>,
-        /// What to type to go on with the conversation, where the agent can.
+        /// The command that continues the conversation, if the agent has one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         resume: Option<String>,
     },
-    /// The agent's own time-out was over: it went on without an answer, in the words of `detail`.
+    /// The agent's own time-out ended, and it continued without an answer; `detail` has its words.
     AgentTimedOut { detail: Option<String> },
     /// The turn that asked was aborted.
     TurnAborted { detail: Option<String> },
     /// The conversation was ended.
     SessionEnded { detail: Option<String> },
-    /// askd can no longer reach the place that the question came from.
+    /// askd can no longer reach the question's source.
     SourceLost { detail: Option<String> },
     /// The program that asked took its question back.
     AskerWithdrew { reason: Option<String> },
-    /// The asker's own deadline passed and nobody had answered.
+    /// The asker's own deadline passed before an answer.
     DeadlinePassed,
 }
 
-/// What has to be told to the agent, whole: the answers of secret items are in it.
+/// The complete outcome for the agent, including the answers of secret items.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Settlement {
     Answered(Answer),
@@ -159,23 +164,23 @@ impl Settlement {
     }
 }
 
-/// What the agent got instead of the answer that askd had accepted.
+/// The answer that the agent took instead of the accepted one.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentReceived {
     pub answers: Vec<ShownAnswer>,
-    /// By which way it got it, such as `terminal`.
+    /// The agent's own channel, such as `terminal`.
     pub via: String,
 }
 
-/// An outcome that did not get to its agent and decided nothing there: its question was opened again.
+/// An outcome that did not reach its agent and decided nothing there: the question opened again.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FailedTry {
-    /// 1 for the first one of its question.
+    /// 1 for the first try of a question.
     pub number: u32,
     pub outcome: Outcome,
-    /// Its way to the agent; `error` says why it did not get there.
+    /// The delivery of the try; `error` has the reason why it failed.
     pub delivery: Delivery,
 }
 
@@ -183,7 +188,7 @@ pub struct FailedTry {
 #[serde(rename_all = "camelCase")]
 pub struct Outcome {
     pub status: Status,
-    /// One for each item, in order; absent when nobody answered.
+    /// One for each item, in order; absent without an answer.
     pub answers: Option<Vec<ShownAnswer>>,
     pub notes: Option<Vec<Option<String>>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -203,7 +208,7 @@ pub struct Outcome {
     pub agent_received: Option<AgentReceived>,
 }
 
-/// The answers as everybody may see them: those of the `secret` items are empty.
+/// The answers for every reader: those of `secret` items are empty.
 pub(crate) fn shown(answers: &[ItemAnswer], items: &[Item]) -> Vec<ShownAnswer> {
     let shown = |(i, answer): (usize, &ItemAnswer)| match items.get(i) {
         Some(item) if item.secret => ShownAnswer::default(),
@@ -246,6 +251,7 @@ impl Outcome {
         outcome
     }
 
+    /// A rejected outcome.
     pub fn rejected(mode: RejectMode, reason: Option<String>, by: By, at: Timestamp) -> Self {
         let mut outcome = Self::empty(Status::Rejected, by, at);
         outcome.mode = Some(mode);
@@ -253,12 +259,14 @@ impl Outcome {
         outcome
     }
 
+    /// A cancelled outcome.
     pub fn cancelled(cause: Cause, by: By, at: Timestamp) -> Self {
         let mut outcome = Self::empty(Status::Cancelled, by, at);
         outcome.cause = Some(cause);
         outcome
     }
 
+    /// An expired outcome.
     pub fn expired(at: Timestamp) -> Self {
         let mut outcome = Self::empty(Status::Expired, By::hub(), at);
         outcome.cause = Some(Cause::DeadlinePassed);

@@ -1,4 +1,4 @@
-//! The question as every surface shows it: what was asked, how it stands, how it ended, whether the agent has it.
+//! The question as every surface shows it: the ask, its status, its outcome and the delivery.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use crate::limits::MAX_PATTERN_BYTES;
 use crate::outcome::FailedTry;
 use crate::{Ask, DeliveryId, Outcome, QuestionId, Seq, Status, Timestamp};
 
-/// Where the number of a try is in the name of its delivery: among the random bits of an id.
+/// The bit of a delivery id that holds the number of the try, among the random bits.
 const TRY_BIT: u32 = 64;
 
-/// What sort of decision is wanted.
+/// The sort of decision.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, utoipa::ToSchema,
 )]
@@ -29,18 +29,18 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether a person consents with an answer, so that an answer with nothing in it could be taken for consent.
+    /// True if an answer of this kind gives consent: an empty answer could then be mistaken for it.
     pub fn is_consent(self) -> bool {
         matches!(self, Self::Plan | Self::Permission)
     }
 }
 
-/// One thing to pick.
+/// One option of an item.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Choice {
     pub label: String,
-    /// What the answer carries; the label unless the asker said otherwise.
+    /// The value that the answer carries; the label unless the asker gives another.
     pub value: String,
     pub description: Option<String>,
     pub preview: Option<String>,
@@ -59,11 +59,11 @@ pub enum Input {
     Datetime,
     Email,
     Uri,
-    /// A link to open; picking `opened` says that it was.
+    /// A link to open; the pick `opened` confirms it.
     Url,
 }
 
-/// What an answer to a typed item must satisfy.
+/// Constraints on the answer to a typed item.
 #[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Bounds {
@@ -81,12 +81,12 @@ pub struct Bounds {
     pub min_items: Option<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_items: Option<usize>,
-    /// A regular expression; one that askd cannot compile is shown but not enforced.
+    /// A regular expression. One that askd cannot compile is shown but not enforced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
 }
 
-/// Whether one number is below another. Integers are compared as such, because doubles do not tell large ones apart.
+/// Compares two numbers. Integers are compared as integers, because a double cannot tell large ones apart.
 pub(crate) fn is_less(one: &Number, other: &Number) -> bool {
     match (one.as_i128(), other.as_i128()) {
         (Some(one), Some(other)) => one < other,
@@ -99,7 +99,7 @@ impl Bounds {
         *self == Self::default()
     }
 
-    /// Whether answers are checked against the pattern, if there is one; look-around and references back are not understood.
+    /// True unless the item has a pattern that askd cannot compile (look-around, back references).
     pub fn checks_pattern(&self) -> bool {
         self.pattern.is_none() || self.regex().is_some()
     }
@@ -110,7 +110,7 @@ impl Bounds {
     }
 }
 
-/// One prompt in a question.
+/// One item of a question.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Item {
@@ -118,9 +118,9 @@ pub struct Item {
     pub header: Option<String>,
     pub options: Vec<Choice>,
     pub multiple: bool,
-    /// Whether own words are allowed beside or instead of the options.
+    /// Own words are allowed beside or instead of the options.
     pub custom: bool,
-    /// Whether the answer must be kept from every eye but the asker's.
+    /// Only the asker may read the answer.
     pub secret: bool,
     pub required: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -132,12 +132,12 @@ pub struct Item {
     /// The link of an item with `input: url`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// The name of this item in the agent's own schema.
+    /// The field name in the agent's own schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }
 
-/// What a person needs to understand the question without seeing the agent's screen.
+/// The context that a person needs without the agent's screen.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Context {
@@ -145,7 +145,7 @@ pub struct Context {
     pub cwd: Option<String>,
     #[serde(default)]
     pub title: Option<String>,
-    /// What the agent said just before.
+    /// The agent's text just before the question.
     #[serde(default)]
     pub excerpt: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -170,6 +170,7 @@ pub struct Body {
     pub text: String,
 }
 
+/// The format of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BodyFormat {
@@ -179,46 +180,50 @@ pub enum BodyFormat {
     Text,
 }
 
+/// A question with its status, outcome and delivery.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Question {
     pub id: QuestionId,
-    // Shared, because it hardly ever changes: only its call, where two alike calls were taken for each other.
+    // Shared, because it changes only when two identical calls were matched the wrong way round: then their
+    // `tool` is exchanged.
     #[serde(flatten)]
     pub ask: Arc<Ask>,
     pub status: Status,
     pub outcome: Option<Outcome>,
     pub delivery: Option<Delivery>,
-    /// Outcomes that did not get to the agent while its call waited on, oldest first; of many the newest.
+    /// Outcomes that did not reach the agent while its call still waited, oldest first; only the newest are
+    /// kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed_tries: Vec<FailedTry>,
     pub created_at: Timestamp,
-    /// The place of its `question.requested` in the log.
+    /// The position of `question.requested` in the event log.
     pub seq: Seq,
-    /// By which road an answer would go now, where that can change: an open question of an agent in a terminal of its user's.
-    /// Found out when the question is read, so it is in no event.
+    /// The channel that an answer would use now, if that can change: for an open question of a local agent.
+    /// The hub computes it at each read, so no event has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub road: Option<AnswerRoad>,
-    /// When the agent's own time-out is over, where its user has set one: then it goes on without an answer, unless a key is pressed in its
-    /// terminal before. Found out when the question is read, so it is in no event.
+    /// The end of the agent's own time-out, if its user has set one: the agent then continues without an
+    /// answer, unless a key is pressed in its terminal first. The hub computes it at each read, so no event
+    /// has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_times_out_at: Option<Timestamp>,
 }
 
-/// How an answer gets to an agent that askd did not start.
+/// The channel of an answer to a local agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AnswerRoad {
-    /// A hook waits for it.
+    /// A hook waits for the answer.
     Hook,
-    /// It would be typed into the agent's dialog, in its tmux pane.
+    /// Keys are typed into the agent's dialog, in its tmux pane.
     Keys,
-    /// No channel: only a person at that terminal can answer there. An answer from elsewhere is refused.
+    /// No channel: only a person at that terminal can answer, and any other answer is refused.
     Terminal,
 }
 
 impl Question {
-    /// The items whose answers must be sealed.
+    /// The indexes of the items whose answers are sealed.
     pub fn secret_items(&self) -> Vec<usize> {
         self.ask.secret_items()
     }
@@ -227,24 +232,25 @@ impl Question {
         self.status == Status::Requested
     }
 
-    /// Whether it is open although its deadline has passed: then only its expiry is left.
+    /// True if the question is open although its deadline has passed: it can only expire.
     pub fn is_overdue(&self, at: Timestamp) -> bool {
         self.is_open() && self.ask.deadline.is_some_and(|deadline| deadline <= at)
     }
 
-    /// Whether its outcome is on its way to the agent.
+    /// True while the outcome has a pending delivery.
     pub fn is_being_delivered(&self) -> bool {
         self.delivery.as_ref().is_some_and(Delivery::is_pending)
     }
 
-    /// The name of the delivery of its outcome: each try has another one.
+    /// The id of the outcome's delivery. Each try has its own.
     pub fn delivery_id(&self) -> DeliveryId {
         let tries = self.failed_tries.last().map_or(0, |last| last.number);
-        // Ids of one millisecond may follow each other closely: the tries of one must not meet the next one's.
+        // Ids of the same millisecond can follow each other closely; this bit keeps the tries of one question
+        // apart from the next question's id.
         DeliveryId::from_bits(self.id.bits() ^ (u128::from(tries) << TRY_BIT))
     }
 
-    /// Whether anything is still to come of it.
+    /// True while the question is open or its delivery is pending.
     pub fn is_under_way(&self) -> bool {
         self.is_open() || self.is_being_delivered()
     }

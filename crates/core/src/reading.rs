@@ -1,7 +1,8 @@
-//! What was given for one item, read as picks and own words: the one place that decides what a text means.
+//! Reads the answer to one item as picks and own words: the one place that decides the meaning of a text.
 //!
-//! In: an item, and what came by a surface: picks and words apart, or texts. Out: an [`ItemAnswer`], or why it is unclear. Nothing
-//! is guessed: a text that could be two options is refused. `tests/answers.json` is the table of it, for every implementation.
+//! In: an item and a [`GivenAnswer`], either picks and words apart or plain texts. Out: an [`ItemAnswer`], or
+//! the reason why it is unclear. Nothing is guessed: a text that could be two options is refused.
+//! `tests/answers.json` is the table for every implementation.
 
 use std::fmt;
 
@@ -14,50 +15,52 @@ use crate::question::Item;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ItemAnswer {
-    /// Values of options; once read, in the order of the options.
+    /// Values of options; after reading, in the order of the options.
     #[serde(default)]
     pub picks: Vec<String>,
-    /// Own words. What is exactly an option's label is that option.
+    /// Own words. A text that equals an option's label is that option.
     #[serde(default)]
     pub words: Vec<String>,
 }
 
-/// The answer to one item as everybody may read it.
+/// The answer to one item, for every reader.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShownAnswer {
     /// Values of options, in the order of the options.
     pub picks: Vec<String>,
-    /// What these options are called, one for each pick.
+    /// The labels of these options, one for each pick.
     pub labels: Vec<String>,
     pub words: Vec<String>,
 }
 
-/// What a client sends for one item.
+/// A client's answer to one item, as it sends it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(untagged)]
 pub enum GivenAnswer {
     #[schema(title = "Apart")]
     Apart(ItemAnswer),
-    /// Shorthand: each text is the value or the label of one option, or own words. One that could be two options is refused.
+    /// Shorthand: each text is the value or label of one option, or own words. A text that could be two
+    /// options is refused.
     #[schema(title = "Texts")]
     Texts(Vec<String>),
 }
 
-/// How texts are read that do not say what they are.
+/// The reading of plain texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reading {
-    /// For those who know both: a text that is the value of one option and the label of another is ambiguous.
+    /// For clients that show values and labels: a text that is the value of one option and the label of
+    /// another is ambiguous.
     #[default]
     ValuesAndLabels,
-    /// For clients that show labels alone: a label is that option, also where it is the value of another.
+    /// For clients that show labels alone: a label means its option, even if it is the value of another.
     LabelsFirst,
 }
 
-/// Why something given for an item is not read.
+/// The reason why a given answer cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unread {
-    /// Where in the item's answer: `[0]`, `.picks[0]`, `.words[0]`.
+    /// The position in the item's answer: `[0]`, `.picks[0]`, `.words[0]`.
     pub place: String,
     pub code: &'static str,
     pub message: String,
@@ -82,6 +85,7 @@ impl From<Vec<String>> for GivenAnswer {
 }
 
 impl GivenAnswer {
+    /// True for a skipped item.
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Apart(answer) => answer.is_empty(),
@@ -123,15 +127,17 @@ impl ItemAnswer {
         Self { picks: Vec::new(), words: words.into_iter().map(Into::into).collect() }
     }
 
+    /// True for a skipped item.
     pub fn is_empty(&self) -> bool {
         self.picks.is_empty() && self.words.is_empty()
     }
 
+    /// The number of picks and own words.
     pub fn len(&self) -> usize {
         self.picks.len() + self.words.len()
     }
 
-    /// The pick, if that is all of it.
+    /// The pick, if the answer is exactly one pick.
     pub fn only_pick(&self) -> Option<&str> {
         match (self.picks.as_slice(), self.words.as_slice()) {
             ([only], []) => Some(only),
@@ -139,7 +145,7 @@ impl ItemAnswer {
         }
     }
 
-    /// The values of the picks, then the own words: for agents whose protocol does not tell them apart.
+    /// The values of the picks, then the own words, for agents whose protocol does not separate them.
     pub fn texts(&self) -> impl Iterator<Item = &String> {
         self.picks.iter().chain(&self.words)
     }
@@ -148,21 +154,21 @@ impl ItemAnswer {
         self.texts().cloned().collect()
     }
 
-    /// Texts by someone who says values where he means options: an agent's report, or a client of its protocol.
+    /// Reads texts from a reporter that uses values for options: an agent, or a client of its protocol.
     pub fn of_values(texts: impl IntoIterator<Item = String>, item: &Item) -> Self {
         let is_value = |text: &String| item.options.iter().any(|option| option.value == *text);
         let (picks, words) = texts.into_iter().partition(is_value);
         Self { picks, words }.in_order(item)
     }
 
-    /// With the picks in the order of the options: the order in which they were made means nothing.
+    /// Sorts the picks by the order of the options: the order in which a person made them means nothing.
     fn in_order(mut self, item: &Item) -> Self {
         let place = |pick: &String| item.options.iter().position(|option| option.value == *pick);
         self.picks.sort_by_key(place);
         self
     }
 
-    /// As it is shown, with the labels that its picks have in this item.
+    /// The answer with the labels of its picks in this item.
     pub fn shown(&self, item: Option<&Item>) -> ShownAnswer {
         let options = item.map(|item| item.options.as_slice()).unwrap_or_default();
         let label = |pick: &String| {
@@ -178,11 +184,12 @@ impl ItemAnswer {
 }
 
 impl ShownAnswer {
+    /// True for a skipped item.
     pub fn is_empty(&self) -> bool {
         self.picks.is_empty() && self.words.is_empty()
     }
 
-    /// The labels of the picks, then the own words: what a person reads.
+    /// The labels of the picks, then the own words, for people.
     pub fn texts(&self) -> impl Iterator<Item = &String> {
         self.labels.iter().chain(&self.words)
     }
@@ -196,7 +203,8 @@ impl ShownAnswer {
     }
 }
 
-/// What was given for an item, with where in it each of the own words stands. Whether the item takes it is for `answer` to say.
+/// Reads the answer to an item, with the position of each of the own words. `answer` checks whether the item
+/// accepts it.
 pub fn read(
     given: GivenAnswer,
     item: &Item,
@@ -208,7 +216,7 @@ pub fn read(
             unread.push(twice(place, &value, item, "picked"))
         }
         Ok(Meant::Pick(value)) => answer.picks.push(value),
-        // A list of own words may have one of them twice.
+        // A list of own words may contain the same text twice.
         Ok(Meant::Words(words)) if !item.options.is_empty() && answer.words.contains(&words) => {
             unread.push(twice(place, &words, item, "given"));
         }
@@ -271,7 +279,8 @@ fn of_pick(pick: String, item: &Item) -> Result<Meant, Refused> {
     Err(("unknown_option", not_one_of(&pick, item)))
 }
 
-/// A person who types the words of an option has read its label. A value that he could not read is not what he means.
+/// A person who types an option's text has read its label. A value that the surface does not show cannot be
+/// meant.
 fn of_words(words: String, item: &Item) -> Result<Meant, Refused> {
     let labelled = places(item, |i| item.options[i].label == words);
     match labelled.as_slice() {
@@ -316,12 +325,12 @@ fn ambiguous(text: &str, several: &[usize], item: &Item) -> Refused {
     ("ambiguous", message)
 }
 
-/// An answer in a message; a secret one is not repeated.
+/// An answer for a message; a secret one is not repeated.
 pub(crate) fn shown(text: &str, item: &Item) -> String {
     if item.secret { "this answer".to_owned() } else { format!("{text:?}") }
 }
 
-/// That something is no option.
+/// The message that a text names no option.
 pub(crate) fn not_one_of(text: &str, item: &Item) -> String {
     let shown = shown(text, item);
     let known: Vec<&str> = item.options.iter().map(|option| option.value.as_str()).collect();

@@ -61,7 +61,8 @@ fn the_table_of_answers_is_kept() {
     }
 }
 
-/// Texts that are each other's labels and values, numbers, the same in other letters, and the same to the eye.
+/// Texts that are each other's labels and values, numbers, the same in other letters, and the same to the
+/// eye.
 const TEXTS: [&str; 10] =
     ["1", "2", "3", "allow", "Allow", "Reject", "a", "a\u{200b}", " a", "no \"it\", then"];
 

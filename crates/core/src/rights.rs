@@ -1,28 +1,32 @@
-//! What a bearer token may do.
+//! The rights of a bearer token.
 //!
-//! In: the rights a token was created with. Out: yes or no. `ask` covers its own questions only; `answer` includes reading.
+//! In: the rights that a token was created with. Out: yes or no. `ask` covers its own questions only;
+//! `answer` includes reading.
 
 use std::fmt;
 use std::str::FromStr;
 
+/// One right of a token.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize, utoipa::ToSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Right {
-    /// Ask, and read, wait on and withdraw one's own questions.
+    /// Ask; read, wait on and withdraw its own questions.
     Ask,
     /// Answer and reject; includes reading.
     Answer,
-    /// Read every question, session and event.
+    /// Read all questions, sessions and events.
     Read,
-    /// Sources, sessions and tokens.
+    /// Manage sources, sessions and tokens.
     Manage,
 }
 
 impl Right {
+    /// Every right.
     pub const ALL: [Self; 4] = [Self::Ask, Self::Answer, Self::Read, Self::Manage];
 
+    /// The name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Ask => "ask",
@@ -56,6 +60,7 @@ impl FromStr for Right {
 pub struct Rights(Vec<Right>);
 
 impl Rights {
+    /// A set of these rights.
     pub fn new(rights: impl IntoIterator<Item = Right>) -> Self {
         let mut rights: Vec<Right> = rights.into_iter().collect();
         rights.sort_unstable();
@@ -63,6 +68,7 @@ impl Rights {
         Self(rights)
     }
 
+    /// All rights.
     pub fn all() -> Self {
         Self::new(Right::ALL)
     }
@@ -75,12 +81,12 @@ impl Rights {
         self.0.is_empty()
     }
 
-    /// Whether this set permits what `right` permits.
+    /// True if this set permits `right`.
     pub fn allows(&self, right: Right) -> bool {
         self.0.contains(&right) || (right == Right::Read && self.0.contains(&Right::Answer))
     }
 
-    /// Whether every right of `other` is permitted: nobody hands out more than he has.
+    /// True if this set permits every right of `other`: a token can hand out only its own rights.
     pub fn covers(&self, other: &Self) -> bool {
         other.iter().all(|right| self.allows(right))
     }

@@ -1,26 +1,28 @@
-//! What a search of the history finds: the words that people see of a question and of how it ended.
+//! The search of the history: the visible words of a question and its outcome.
 //!
-//! In: the words of the person who searches, a question and its outcome. Out: whether one of its texts holds them. Names of
-//! fields, agents and tokens, ids and the hidden values of options are not searched, nor are secret answers, which no outcome holds.
+//! In: a [`Search`], a question and its outcome. Out: true if one of the texts contains the words. It does
+//! not search names of fields, agents and tokens, ids, or the hidden values of options. Outcomes hold no
+//! secret answers.
 
 use crate::question::Item;
 use crate::{Ask, Cause, Outcome};
 
-/// The words that are looked for, whether in capitals or in small letters.
+/// The words to find, without regard to case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted(String);
 
-/// The same for a word in capitals and in small letters, also where the two differ in length (`ß` and `SS`).
+/// The same text for upper and lower case, including pairs of different length (`ß` and `SS`).
 fn fold(text: &str) -> String {
     text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }
 
 impl Wanted {
+    /// The words of a search; `None` if there are none.
     pub fn new(words: &str) -> Self {
         Self(fold(words))
     }
 
-    /// Whether a text of the question or of its outcome holds the words.
+    /// True if a text of the question or its outcome contains the words.
     pub fn is_in(&self, ask: &Ask, outcome: Option<&Outcome>) -> bool {
         let ended = outcome.map(ended).unwrap_or_default();
         asked(ask).into_iter().chain(ended).any(|text| fold(text).contains(&self.0))
@@ -76,7 +78,7 @@ fn ended(outcome: &Outcome) -> Vec<&str> {
     texts
 }
 
-/// A value as people see it: by the label of its option.
+/// The label of an option's value, as people see it.
 fn seen<'a>(item: &'a Item, value: &'a str) -> &'a str {
     let option = item.options.iter().find(|option| option.value == value);
     option.map_or(value, |option| &option.label)

@@ -1,8 +1,8 @@
-//! Sources (what askd is connected to) and sessions (conversations seen through them).
+//! Sources (the places that questions come from) and sessions (conversations in them).
 
 use crate::{Cause, SessionId, SourceId, Timestamp};
 
-/// One conversation of one agent, seen through a source.
+/// One conversation with one agent, in a source.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Session {
@@ -13,32 +13,33 @@ pub struct Session {
     pub cwd: Option<String>,
     pub title: Option<String>,
     pub parent_id: Option<SessionId>,
-    /// Whether the conversation can still take an answer.
+    /// True while the conversation can take an answer.
     pub live: bool,
     pub pid: Option<u32>,
-    /// Whether askd started the agent's process.
+    /// True if askd started the agent's process.
     pub managed: bool,
     pub started_at: Timestamp,
     pub ended_at: Option<Timestamp>,
-    /// Why it ended.
+    /// The reason of the end.
     pub end: Option<Cause>,
-    /// Whether answers may be typed into its terminal (tmux) where the hook that should bring them is gone.
+    /// True if the owner allows keys in the session's terminal (tmux) after its hook has gone.
     #[serde(default)]
     pub tmux: bool,
-    /// What the agent does now, where it says so itself: it may wait for something that is no question here. Not stored.
+    /// The agent's activity by its own report, which can be a wait for something that is no question in askd.
+    /// Not stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activity: Option<Activity>,
 }
 
-/// What an agent in a terminal does now, by its own word.
+/// The activity of an agent in a terminal, by its own report.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Activity {
     pub state: ActivityState,
-    /// What it waits for, in the agent's own words, such as `permission prompt`.
+    /// The subject of the wait in the agent's own words, such as `permission prompt`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<String>,
-    /// Since when, where the agent says so.
+    /// The start of this activity, if the agent reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
 }
@@ -50,11 +51,11 @@ pub enum ActivityState {
     Idle,
     /// The model or a tool works.
     Working,
-    /// A dialog stands in its terminal: a question, a plan, or a permission.
+    /// The terminal shows a dialog: a question, a plan, or a permission.
     Waiting,
 }
 
-/// How well askd hears a source.
+/// The state of the hub's connection to a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SourceState {
@@ -62,7 +63,7 @@ pub enum SourceState {
     Connected,
     /// Not reachable now; askd tries again.
     Lost,
-    /// Gone for good: detached by a person, or its process ended.
+    /// Ended for good: a person detached it, or its process ended.
     Ended,
 }
 
@@ -71,10 +72,10 @@ pub enum SourceState {
 #[serde(rename_all = "camelCase")]
 pub struct Source {
     pub id: SourceId,
-    /// What kind of place: `managed`, or an adapter's own word.
+    /// The kind: `managed`, or an adapter's own word.
     pub kind: String,
     pub agent: String,
-    /// Where: a URL, a folder, a command. Never a password.
+    /// A URL, a folder or a command. Never a password.
     pub label: String,
     pub state: SourceState,
     pub since: Timestamp,

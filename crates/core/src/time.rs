@@ -1,6 +1,6 @@
-//! A moment, in milliseconds since the Unix epoch; on the wire RFC 3339 with milliseconds, in UTC.
+//! A moment in milliseconds since the Unix epoch; on the wire RFC 3339 with milliseconds, in UTC.
 //!
-//! In: milliseconds from whoever has a clock, or RFC 3339 text. Out: `2026-11-15T07:00:00.000Z`.
+//! In: milliseconds from a caller that has a clock, or RFC 3339 text. Out: `2026-11-15T07:00:00.000Z`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,11 +8,12 @@ use std::str::FromStr;
 use jiff::SignedDuration;
 use jiff::civil::DateTime;
 
+/// A moment in milliseconds since the Unix epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, utoipa::ToSchema)]
 #[schema(value_type = String, format = DateTime)]
 pub struct Timestamp(i64);
 
-/// A text that is not a moment.
+/// The text is not a moment.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not an RFC 3339 time such as 2026-11-15T07:00:00Z")]
 pub struct InvalidTimestamp;
@@ -28,10 +29,12 @@ const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 const SHAPE: &str = "0000-00-00T00:00:00";
 
 impl Timestamp {
+    /// The moment of these milliseconds, within years 0001 to 9999.
     pub fn from_millis(millis: i64) -> Self {
         Self(millis.clamp(MIN_MILLIS, MAX_MILLIS))
     }
 
+    /// Milliseconds since the Unix epoch.
     pub fn millis(self) -> i64 {
         self.0
     }
@@ -59,7 +62,8 @@ impl FromStr for Timestamp {
     }
 }
 
-/// By hand where RFC 3339 allows less than ISO 8601: no other precision, no week, no comma, no name of a zone.
+/// Checks by hand the places where RFC 3339 allows less than ISO 8601: no other precision, week, comma or
+/// zone name.
 fn parsed(text: &str) -> Option<i64> {
     let (clock, rest) = text.split_at_checked(SHAPE.len())?;
     let fits = |(byte, shape): (u8, u8)| match shape {
@@ -84,7 +88,7 @@ fn parsed(text: &str) -> Option<i64> {
     since_epoch.checked_mul(1000)?.checked_add(millis)
 }
 
-/// `Z`, or hours and minutes before or behind it.
+/// `Z`, or hours and minutes of offset.
 fn offset_seconds(zone: &str) -> Option<i64> {
     if matches!(zone, "Z" | "z") {
         return Some(0);

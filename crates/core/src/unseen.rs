@@ -1,6 +1,6 @@
-//! What a person cannot see. In: text. Out: whether it shows anything.
+//! Characters that a person cannot see. In: text. Out: true if it shows nothing.
 
-/// Characters that reorder what is shown, or that carry text that nobody sees.
+/// True for characters that reorder the shown text or carry invisible text.
 pub fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
@@ -9,7 +9,7 @@ pub fn is_invisible(c: char) -> bool {
         | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Whether a person who looks at this text sees nothing.
+/// True if the text shows nothing.
 pub fn is_blank(text: &str) -> bool {
     text.chars().all(|c| c.is_whitespace() || c.is_control() || is_invisible(c))
 }

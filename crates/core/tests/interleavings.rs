@@ -1,5 +1,5 @@
-//! Random interleavings of everything that can happen to a question: one outcome, no lost acknowledged answer,
-//! no delivery without an outcome, no second copy to an agent that cannot bear one.
+//! Random interleavings of everything that can happen to a question: one outcome, no lost acknowledged
+//! answer, no delivery without an outcome, no second copy to an agent that cannot bear one.
 
 #![expect(clippy::expect_used, reason = "a failure here is a failed test")]
 
@@ -24,7 +24,8 @@ enum Op {
     Write,
     NoteWritten,
     NotWritten,
-    /// The worker saw the agent wait on with nothing decided, before or after it wrote something that the agent did not take.
+    /// The worker saw the agent wait on with nothing decided, before or after it wrote something that the
+    /// agent did not take.
     Undecided,
     /// What the worker wrote is not known to have been taken.
     Unknown,

@@ -1,4 +1,5 @@
-//! The table of what a key does, which the page and the widget run as well: the rows that hold for the terminal.
+//! The table of what a key does, which the page and the widget run as well: the rows that hold for the
+//! terminal.
 
 #![expect(clippy::panic, reason = "a failure here is a failed test")]
 

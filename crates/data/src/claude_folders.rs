@@ -1,18 +1,19 @@
-//! Config folders of Claude Code beside the hub's own: those that the user has told askd of, and those that hooks have named and that
-//! the user has not.
+//! Config folders of Claude Code beside the hub's own: those that the user has told askd of, and those that
+//! hooks have named and that the user has not.
 //!
-//! In: `askd install claude` adds and removes folders of the first list, the hub adds to the second. Out: both, for the hub and for
-//! `askd doctor`. What is no list of ours reads as an empty one.
+//! In: `askd install claude` adds and removes folders of the first list, the hub adds to the second. Out:
+//! both, for the hub and for `askd doctor`. What is no list of ours reads as an empty one.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{DataFolder, lock_folder, sweep_beside, write_secret};
 
-/// Folders of one list: a person has a few. The second list is written at the word of hooks, so it must stay small.
+/// Folders of one list: a person has a few. The second list is written at the word of hooks, so it must stay
+/// small.
 const MAX_FOLDERS: usize = 16;
 
-/// The folders that the user has told askd of, as they were named.
+/// The folders that the user has named.
 pub fn told_folders(data: &DataFolder) -> Vec<PathBuf> {
     read(&data.claude_folders())
 }
@@ -29,7 +30,7 @@ pub fn tell_folder(data: &DataFolder, folder: &Path, is_known: bool) -> io::Resu
     remove(&data.claude_folders_untold(), folder)
 }
 
-/// The folders that hooks have named and that the user has not told askd of.
+/// The folders that hooks have named and the user has not.
 pub fn untold_folders(data: &DataFolder) -> Vec<PathBuf> {
     let told = told_folders(data);
     read(&data.claude_folders_untold()).into_iter().filter(|folder| !told.contains(folder)).collect()

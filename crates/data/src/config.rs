@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use askd_core::near::nearest;
+use askd_core::near;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -365,7 +365,7 @@ impl<'a> Entry<'a> {
     }
 
     fn unknown(&self, known: &[&str]) -> Mistake {
-        let meant = nearest(self.key, known.iter().copied());
+        let meant = near::name(self.key, known);
         let tip = meant.map_or_else(
             || format!("the keys are {}", known.join(", ")),
             |meant| format!("did you mean {meant}?"),

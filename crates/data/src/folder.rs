@@ -1,6 +1,6 @@
-//! Where the data folder is and what its files are called.
+//! The place of the data folder and the names of its files.
 //!
-//! In: `--data`, `ASKD_DATA` or the platform's habit. Out: paths, and what a running hub says about itself.
+//! In: `--data`, `ASKD_DATA` or the platform's convention. Out: paths, and the record of a running hub.
 
 use std::env;
 use std::io;
@@ -22,11 +22,11 @@ const NEW_SOCKET_NAME: &str = "hub.new";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataFolder {
     path: PathBuf,
-    /// The user named no folder: it is the one that askd chose and made.
+    /// True for the folder that askd chose and made, because the user named none.
     is_default: bool,
 }
 
-/// What a running hub writes down for people, and for the hooks and plugins of the version before the socket.
+/// A running hub's record for people, and for hooks and plugins of the version before the socket.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HubInfo {
@@ -35,7 +35,7 @@ pub struct HubInfo {
     pub version: String,
 }
 
-/// A variable that says something.
+/// A variable that is set and not empty.
 fn set(name: &str) -> Option<PathBuf> {
     env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
@@ -57,7 +57,7 @@ impl DataFolder {
         set("ASKD_DATA")
     }
 
-    /// The folder that the platform keeps for a user's data.
+    /// The platform's folder for a user's data.
     pub fn usual() -> Option<Self> {
         let home = set("HOME");
         let base = if cfg!(target_os = "macos") {
@@ -70,27 +70,27 @@ impl DataFolder {
         base.map(|base| Self { path: base.join("askd"), is_default: true })
     }
 
-    /// Makes the folder, for this user's eyes only; one that is there already must be private.
+    /// Makes the folder for this user alone; an existing one must be private.
     pub fn create(&self) -> Result<(), NotPrivate> {
         use std::os::unix::fs::DirBuilderExt;
-        // Nothing is made on a way that others can exchange.
+        // Nothing is made below a folder that other users can exchange.
         self.check()?;
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.path);
         made.map_err(|error| NotPrivate::Unseen { action: "make", path: self.path.clone(), error })?;
         self.check().map(drop)
     }
 
-    /// Whether the folder is there; an error if others can use it.
+    /// True if the folder exists; an error if other users can use it.
     pub fn check(&self) -> Result<bool, NotPrivate> {
         private::check(Kind::Folder, &self.path)
     }
 
-    /// The folder and all that is in it: what the hub demands before it reads a byte of it.
+    /// Checks the folder and everything in it; the hub does this before its first read.
     pub fn check_all(&self) -> Result<(), NotPrivate> {
         private::check_all(self)
     }
 
-    /// Closes the default folder, which askd itself has made, to others; gives what to tell the user.
+    /// Closes the default folder, which askd itself has made, to other users; returns a notice for the user.
     pub fn mend_default(&self) -> Option<String> {
         if !self.is_default {
             return None;
@@ -109,7 +109,7 @@ impl DataFolder {
         Ok(read_secret(path).map_err(unseen)?.filter(|token| !token.is_empty()))
     }
 
-    /// Whether the hub's socket is there; an error if it or its folder is not this user's own.
+    /// True if the hub's socket exists; an error if it or its folder is not this user's own.
     pub fn check_socket(&self) -> Result<bool, NotPrivate> {
         Ok(self.check()? && private::check(Kind::Socket, &self.socket())?)
     }
@@ -118,12 +118,12 @@ impl DataFolder {
         self.path.join(SOCKET_NAME)
     }
 
-    /// The socket by a path that fits into a socket address.
+    /// The socket by a path that fits a socket address.
     pub fn socket_path(&self) -> Result<SocketPath, SocketPathError> {
         SocketPath::of(&self.path, SOCKET_NAME)
     }
 
-    /// Where a socket is made before it takes its place.
+    /// The place of a new socket before it is renamed.
     pub fn new_socket_path(&self) -> Result<SocketPath, SocketPathError> {
         SocketPath::of(&self.path, NEW_SOCKET_NAME)
     }
@@ -141,12 +141,12 @@ impl DataFolder {
         self.path.join("token")
     }
 
-    /// The token that may only ask, for hooks.
+    /// The token for hooks, which may only ask.
     pub fn ask_token(&self) -> PathBuf {
         self.path.join("ask-token")
     }
 
-    /// The key that seals secret answers.
+    /// The key for secret answers.
     pub fn secret_key(&self) -> PathBuf {
         self.path.join("secret-key")
     }
@@ -165,12 +165,12 @@ impl DataFolder {
         self.path.join("missed.jsonl")
     }
 
-    /// Which hooks and plugins still speak to the port.
+    /// The hooks and plugins that still use the port.
     pub fn on_the_port(&self) -> PathBuf {
         self.path.join("on-the-port.json")
     }
 
-    /// Config folders of Claude Code that the user has told askd of.
+    /// The config folders of Claude Code that the user has named.
     pub fn claude_folders(&self) -> PathBuf {
         self.path.join("claude-folders.json")
     }
@@ -188,7 +188,7 @@ impl DataFolder {
         write_secret(&self.hub_info(), serde_json::to_string(info)?.as_bytes())
     }
 
-    /// What the hub of this folder last said about itself; it may have ended since.
+    /// The last record of this folder's hub, which may have ended since.
     pub fn read_hub_info(&self) -> Option<HubInfo> {
         serde_json::from_slice(&std::fs::read(self.hub_info()).ok()?).ok()
     }

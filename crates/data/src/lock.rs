@@ -1,4 +1,5 @@
-//! One hub per data folder, and one writer at a time of the files of a folder: advisory locks that die with their process.
+//! One hub per data folder, and one writer at a time of the files of a folder: advisory locks that die with
+//! their process.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -11,12 +12,14 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::{DataFolder, HubInfo};
 
-/// A change of a file takes milliseconds; a folder that is locked for so long is locked by a program that does not go on.
+/// A change of a file takes milliseconds; a folder that stays locked for this long belongs to a program that
+/// hangs.
 const LOCK_WITHIN: Duration = Duration::from_secs(10);
 const LOCK_EVERY: Duration = Duration::from_millis(5);
 
-/// One askd at a time changes the files of a folder, as long as it holds the value. `None`: the folder cannot be locked, for
-/// example because its file system has no locks; two changes at once are then the user's own doing.
+/// One askd at a time changes the files of a folder, as long as it holds the value. `None`: the folder cannot
+/// be locked, for example because its file system has no locks; two changes at once are then the user's own
+/// doing.
 pub fn lock_folder(folder: &Path) -> io::Result<Option<File>> {
     let Ok(file) = File::open(folder) else { return Ok(None) };
     let end = Instant::now() + LOCK_WITHIN;

@@ -1,6 +1,8 @@
-//! Questions that a hook could not bring to the hub: they were left to their terminal, and `askd doctor` tells of them.
+//! Questions that a hook could not bring to the hub: they were left to their terminal, and `askd doctor`
+//! tells of them.
 //!
-//! In: one line for each, appended by hook processes. Out: the newest of them. The file is for its owner only and stays small.
+//! In: one line for each, appended by hook processes. Out: the newest of them. The file is for its owner only
+//! and stays small.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -12,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 /// Past this the older half of the file is forgotten.
 const MAX_BYTES: usize = 64 << 10;
-/// Characters of a question that are kept: enough to know it again.
+/// Characters of a question that are kept: enough to recognise it.
 const MAX_TEXT_CHARS: usize = 200;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,7 +42,7 @@ pub fn note_missed(path: &Path, missed: &Missed) -> io::Result<()> {
     file.write_all(line.as_bytes())
 }
 
-/// Oldest first; what is no line of ours is passed over.
+/// Oldest first; invalid lines are skipped.
 pub fn read_missed(path: &Path) -> Vec<Missed> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()

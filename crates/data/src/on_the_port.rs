@@ -24,7 +24,7 @@ pub fn note_on_the_port(path: &Path, seen: &OnThePort) -> io::Result<()> {
     write_secret(path, serde_json::to_string(seen)?.as_bytes())
 }
 
-/// What was seen; nothing where there is no such file, or not one of ours.
+/// The record; empty if the file is missing or invalid.
 pub fn read_on_the_port(path: &Path) -> OnThePort {
     std::fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
 }

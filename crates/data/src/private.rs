@@ -16,7 +16,7 @@ use super::{DataFolder, way};
 const OTHERS: u32 = 0o077;
 /// Write access of group and others.
 const OTHERS_WRITE: u32 = 0o022;
-/// The folder below the data folder that has folders itself: one for each managed agent.
+/// The folder in the data folder with further folders: one for each managed agent.
 const HOLDERS: &str = "holders";
 
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +27,7 @@ pub enum NotPrivate {
     Unseen { action: &'static str, path: PathBuf, error: io::Error },
 }
 
-/// What a path of a data folder is, and so who may reach it.
+/// The kind of a path in a data folder, which decides about its mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The data folder itself.
@@ -40,7 +40,7 @@ pub enum Kind {
     Other,
 }
 
-/// What is wrong with a path.
+/// A fault of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     /// It belongs to this user.
@@ -66,7 +66,7 @@ fn fault(kind: Kind, owner: u32, mode: u32, me: u32) -> Option<Fault> {
     }
 }
 
-/// Whether the path is there; an error if another user owns it or can use it.
+/// True if the path exists; an error if another user owns it or can use it.
 pub fn check(kind: Kind, path: &Path) -> Result<bool, NotPrivate> {
     if kind == Kind::Folder {
         way::check(path)?;
@@ -80,8 +80,8 @@ pub fn check(kind: Kind, path: &Path) -> Result<bool, NotPrivate> {
     let meta = match kind {
         Kind::Folder | Kind::Secret => look(path, fs::metadata(path))?,
         Kind::Socket => Some(link),
-        // Where a link of the user's own points to is the user's own decision; and a holder closes its socket
-        // only after it is there, which does no harm in a closed folder.
+        // The target of a user's own link is the user's decision. A holder closes its socket only after
+        // making it, which does no harm in a closed folder.
         Kind::Other if link.uid() == me && (link.is_symlink() || link.file_type().is_socket()) => {
             return Ok(true);
         }
@@ -101,7 +101,7 @@ pub fn check(kind: Kind, path: &Path) -> Result<bool, NotPrivate> {
     found.map_or(Ok(true), |found| Err(refused(kind, path, found, me)))
 }
 
-/// The folder, and everything in it that askd reads or writes.
+/// Checks the folder, and everything in it that askd reads or writes.
 pub(super) fn check_all(folder: &DataFolder) -> Result<(), NotPrivate> {
     if !check(Kind::Folder, folder.path())? {
         return Ok(());
@@ -114,7 +114,7 @@ pub(super) fn check_all(folder: &DataFolder) -> Result<(), NotPrivate> {
         let unseen = |error| NotPrivate::Unseen { action: "read", path: next.clone(), error };
         let entries = match fs::read_dir(&next) {
             Ok(entries) => entries,
-            // A holder that has ended is tidied away meanwhile.
+            // A holder that ended is removed meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(unseen(error)),
         };
@@ -138,7 +138,7 @@ pub(super) fn close(path: &Path) -> Option<u32> {
     if !meta.is_dir() || meta.uid() != rustix::process::geteuid().as_raw() || mode & OTHERS == 0 {
         return None;
     }
-    // Where it cannot be closed, the look that follows refuses it with the reason.
+    // The check after this refuses a path that cannot be closed, with the reason.
     fs::set_permissions(path, fs::Permissions::from_mode(0o700)).ok()?;
     Some(mode)
 }

@@ -1,4 +1,4 @@
-//! A path without links, also of a file that is not there yet.
+//! A path without links, also for a file that does not exist yet.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -8,7 +8,7 @@ use std::{fs, io};
 /// The same number as in Linux.
 const MAX_LINKS: usize = 40;
 
-/// The path without links, also where the last of them leads to nothing yet: what is written there appears where the link points.
+/// The path without links, even if the last of them dangles: a file written there appears at its target.
 pub fn real_path(path: &Path) -> io::Result<PathBuf> {
     let path = std::path::absolute(path)?;
     let mut real = PathBuf::from("/");

@@ -1,4 +1,5 @@
-//! Opens a file whose path somebody else chose, so that opening it can neither hang nor read what is no plain file of this user.
+//! Opens a file at a path of unknown origin, so that it can neither hang nor read anything but a regular file
+//! of this user.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -7,8 +8,9 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// Opens a regular file of this process's own user for reading. A FIFO, a device, a folder, a link and another user's file are an
-/// error; none of them is waited for, and the file is not handed on to programs that are started.
+/// Opens a regular file of this process's own user for reading. A FIFO, a device, a folder, a link and
+/// another user's file are an error; none of them is waited for, and the file is not handed on to programs
+/// that are started.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
     let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;

@@ -9,8 +9,8 @@ use std::path::Path;
 /// The extension of a secret that is not yet in place; the id of its writer follows.
 const BESIDE: &str = "new-";
 
-/// Removes what killed writers of a secret have left beside it. All writers of this file, and the caller, hold the lock of the folder:
-/// no living writer uses it.
+/// Removes what killed writers of a secret have left beside it. All writers of this file, and the caller,
+/// hold the lock of the folder: no living writer uses it.
 pub fn sweep_beside(path: &Path) {
     let Some((folder, stem)) = path.parent().zip(path.file_stem()) else { return };
     let is_left = |left: &Path| {

@@ -12,11 +12,11 @@ use std::{
 /// `sun_path` holds 108 bytes on Linux and 104 on macOS, the final NUL included.
 pub const MAX_SOCKET_PATH_BYTES: usize = 103;
 
-/// A path that can be bound or connected to as long as this value lives.
+/// A path that can be bound or connected to while this value lives.
 #[derive(Debug)]
 pub struct SocketPath {
     path: PathBuf,
-    /// The handle that the short name needs.
+    /// The handle behind the short name.
     _folder: Option<File>,
 }
 

@@ -21,19 +21,19 @@ const GROUP_WRITES: u32 = 0o020;
 const OTHERS_WRITE: u32 = 0o002;
 const ROOT: u32 = 0;
 
-/// What is wrong with a folder or link on the way.
+/// A fault of a folder or link on the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     Owner(u32),
     Open(u32),
 }
 
-/// Whose word counts on the way.
+/// The users who may own a part of the path.
 #[derive(Debug, Clone, Copy)]
 struct Trusted {
     me: u32,
-    /// In a user namespace all users that it does not know have this number, root among them: which of them
-    /// owns a folder cannot be seen there.
+    /// In a user namespace all unknown users share this number, root among them: which of them owns a folder
+    /// cannot be seen there.
     unknown: Option<u32>,
 }
 
@@ -115,7 +115,7 @@ fn look(path: &Path) -> io::Result<Option<Metadata>> {
     }
 }
 
-/// The number that stands for users of whom this process's user namespace does not know.
+/// The number for users that this process's user namespace does not know.
 fn unknown_user() -> Option<u32> {
     let map = fs::read_to_string("/proc/self/uid_map").ok()?;
     let knows_all = map.split_whitespace().eq(["0", "0", "4294967295"]);

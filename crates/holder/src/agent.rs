@@ -1,8 +1,8 @@
 //! The agent's process as the holder sees it: started in its own group, watched, ended, reaped.
 //!
-//! In: the spec, the wish to end it, and time. Out: its pipes, its exit, and the certainty that nothing of it is left.
-//! The holder is a subreaper, so whatever the agent starts stays below the holder, wherever it puts itself:
-//! ending the agent (`Scope::Tree`) reaches also what has left the group.
+//! In: the spec, the wish to end it, and time. Out: its pipes, its exit, and the certainty that nothing of it
+//! is left. The holder is a subreaper, so whatever the agent starts stays below the holder, wherever it puts
+//! itself: ending the agent (`Scope::Tree`) reaches also what has left the group.
 
 use std::{
     io,
@@ -16,15 +16,16 @@ use rustix::process::{Signal, WaitOptions};
 use super::spec::HolderSpec;
 use crate::process::{MAX_GRACE, ProcessExit, ProcessFacts, descendants, signal_group, signal_same};
 
-/// Between two KILLs to what is still there; it may have started something meanwhile.
+/// The pause between two KILLs to the remaining processes, which may have started others meanwhile.
 const KILL_AGAIN: Duration = Duration::from_millis(50);
-/// A process in an uninterruptible call does not die of KILL; the session's end does not wait for it longer than this.
+/// A process in an uninterruptible call does not die of KILL; the session's end does not wait for it longer
+/// than this.
 const KILL_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How far an end reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Scope {
-    /// The agent's process group: what is left of it when the agent has exited by itself.
+    /// The agent's process group: its rest after the agent has exited by itself.
     Group,
     /// All processes below the holder.
     Tree,
@@ -76,7 +77,7 @@ impl Agent {
         Ok(Self { pid, stdin, stdout, stderr, exit: None, ending: None, over: false })
     }
 
-    /// Somebody below us has ended: the agent, or what was left to us. Call after SIGCHLD.
+    /// Reaps ended children: the agent, or orphans below this holder. Call it after SIGCHLD.
     pub(super) fn reap(&mut self, grace: Duration, now: Instant) {
         self.collect();
         if self.exit.is_some() && self.ending.is_none() {
@@ -121,14 +122,14 @@ impl Agent {
         self.exit
     }
 
-    /// The agent has ended, and so has all that the end reaches.
+    /// True if the agent has ended, and every process that its end covers.
     pub(super) fn is_over(&self) -> bool {
         self.over
     }
 
     /// Leaves no zombie of ours.
     fn collect(&mut self) {
-        // Anything but a reaped process (`ECHILD`, nobody has ended yet) means that there is nothing to do.
+        // Any other result (`ECHILD`, or no ended child) means that nothing is left to reap.
         while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
             if pid.as_raw_nonzero().get() == self.pid {
                 self.exit = Some(status.into());
@@ -145,8 +146,8 @@ impl Agent {
         self.over = given_up || (self.exit.is_some() && nobody_left());
     }
 
-    /// Who is to be ended and has not ended yet, or has not been reaped by us yet. An error where there is no `/proc`: then the
-    /// group is all that can be reached.
+    /// The processes to end that have not ended or are not reaped. An error without `/proc`: then only the
+    /// group can be reached.
     fn targets(&self, scope: Scope) -> io::Result<Vec<ProcessFacts>> {
         let own = i32::try_from(std::process::id()).unwrap_or(0);
         let mut family = descendants(own)?;
@@ -163,7 +164,7 @@ impl Agent {
         let targets = self.targets(scope);
         let as_group = self.exit.is_none() || targets.is_err();
         if as_group {
-            // All at once, also what is being started at this moment.
+            // All at once, including processes that are starting now.
             let _ = signal_group(self.pid, signal);
         }
         for process in targets.unwrap_or_default() {

@@ -1,9 +1,10 @@
 //! The lines that the hub has not acknowledged: in memory while a hub reads them, on disk when none does.
 //!
-//! In: lines, and acknowledgements. Out: frames ready for the socket, from any line that is still here. New lines come
-//! into memory. [`Backlog::spill`] moves all of memory to the disk; `state` calls it when no hub is connected, when
-//! [`Backlog::must_spill`] says that memory holds too much or for too long, and at an orderly exit. So a SIGKILL of the
-//! holder can lose only lines that no hub had acknowledged. The lines on disk are always older than those in memory.
+//! In: lines, and acknowledgements. Out: frames ready for the socket, from any line that is still here. New
+//! lines come into memory. [`Backlog::spill`] moves all of memory to the disk; `state` calls it when no hub
+//! is connected, when [`Backlog::must_spill`] says that memory holds too much or for too long, and at an
+//! orderly exit. So a SIGKILL of the holder can lose only lines that no hub had acknowledged. The lines on
+//! disk are always older than those in memory.
 
 use std::{
     collections::VecDeque,
@@ -18,8 +19,8 @@ use askd_wire::lines::Framed;
 
 /// A hub acknowledges within milliseconds. Past this it is slow, and the holder stays a small process.
 const MAX_MEMORY_BYTES: usize = 1024 * 1024;
-/// A line that waited this long in memory goes to the disk: a SIGKILL of the holder loses the lines of one second at
-/// most.
+/// A line that waited this long in memory goes to the disk: a SIGKILL of the holder loses the lines of one
+/// second at most.
 const MAX_MEMORY_AGE: Duration = Duration::from_secs(1);
 /// An empty memory keeps this much of its space: one pipe of the agent, and the frames around its lines.
 const KEPT_SPACE_BYTES: usize = 128 * 1024;
@@ -33,7 +34,7 @@ pub(super) struct Backlog {
     acked: u64,
 }
 
-/// Where a reader is.
+/// The position of a reader.
 #[derive(Debug)]
 pub(super) struct Cursor {
     /// The next line to give.
@@ -52,7 +53,7 @@ impl Backlog {
         Self { spill: Spill::new(folder, limit), memory: Memory::default(), limit, acked: 0 }
     }
 
-    /// Whether another line may come; if not, the agent has to wait.
+    /// True if another line may come; otherwise the agent has to wait.
     pub(super) fn has_room(&self) -> bool {
         self.bytes() < self.limit
     }
@@ -69,7 +70,7 @@ impl Backlog {
         self.memory.lines.push_back(Place { end: self.memory.frames.len(), since: now });
     }
 
-    /// Whether memory holds more than it may, or holds a line for longer than it may.
+    /// True if memory holds too much, or a line for too long.
     pub(super) fn must_spill(&self, now: Instant) -> bool {
         self.memory.bytes() > MAX_MEMORY_BYTES || self.spill_at().is_some_and(|at| now >= at)
     }
@@ -97,7 +98,8 @@ impl Backlog {
         self.spill.remove_through(self.acked)
     }
 
-    /// Appends whole frames from the cursor on to `out`, about `budget` bytes of them. `false`: nothing new is there.
+    /// Appends whole frames from the cursor on to `out`, about `budget` bytes of them. `false`: nothing new
+    /// is there.
     pub(super) fn read(&self, cursor: &mut Cursor, budget: usize, out: &mut Vec<u8>) -> io::Result<bool> {
         let (before, enough) = (out.len(), out.len() + budget);
         while out.len() < enough && self.spill.read(&mut cursor.line, &mut cursor.open, out)? {}
@@ -107,12 +109,12 @@ impl Backlog {
         Ok(out.len() > before)
     }
 
-    /// The oldest line that is still here, or the next one.
+    /// The oldest kept line, or the next one.
     pub(super) fn first(&self) -> u64 {
         self.spill.first().unwrap_or(self.memory.first()).max(self.acked + 1)
     }
 
-    /// The number that the next line will get.
+    /// The number of the next line.
     pub(super) fn next(&self) -> u64 {
         self.memory.first() + self.memory.lines.len() as u64
     }
@@ -138,12 +140,12 @@ impl Backlog {
     }
 }
 
-/// A run of frames, and where each line ends in it.
+/// A run of frames, and the end of each line in it.
 #[derive(Debug, Default)]
 struct Memory {
     frames: Vec<u8>,
     lines: VecDeque<Place>,
-    /// Where the first line begins in `frames`; the bytes before it belong to lines that have gone.
+    /// The beginning of the first line in `frames`; the bytes before it belong to dropped lines.
     start: usize,
     /// How many lines have gone.
     gone: u64,
@@ -170,7 +172,8 @@ impl Memory {
         self.frames.len() - self.start
     }
 
-    /// Appends whole frames from `line` on, until there are `enough` bytes or no more lines. Returns the line behind them.
+    /// Appends whole frames from `line` on, until there are `enough` bytes or no more lines. Returns the line
+    /// behind them.
     fn read(&self, line: u64, enough: usize, out: &mut Vec<u8>) -> u64 {
         let from = usize::try_from(line - self.first()).unwrap_or(usize::MAX);
         if from >= self.lines.len() {
@@ -193,7 +196,7 @@ impl Memory {
             self.frames.shrink_to(KEPT_SPACE_BYTES);
             self.start = 0;
         } else if self.start > self.frames.len() / 2 {
-            // Each byte is moved at most once for each byte that has gone.
+            // Each byte is moved at most once for each dropped byte.
             self.frames.drain(..self.start);
             for place in &mut self.lines {
                 place.end -= self.start;

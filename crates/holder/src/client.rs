@@ -1,7 +1,7 @@
-//! The hub's side of a connection to a holder. In: a holder's folder, and commands. Out: a stream of events, in the order
-//! of the agent's lines. Both ways are the socket itself, read and written by whoever calls: a hub that does not take events
-//! does not read, and the holder then keeps the lines on its disk. The holder always reads, so commands never wait for events,
-//! and one task may do both. Connecting again is the caller's work.
+//! The hub's side of a connection to a holder. In: a holder's folder, and commands. Out: a stream of events,
+//! in the order of the agent's lines. The caller reads and writes the socket itself: a hub that takes no
+//! events does not read, and the holder then keeps the lines on its disk. The holder always reads, so
+//! commands never wait for events, and one task may do both. The caller reconnects.
 
 use std::{
     collections::VecDeque,
@@ -30,17 +30,18 @@ use super::{
 
 /// One read of the socket.
 const READ_BYTES: usize = 64 * 1024;
-/// What nobody waits for is sent after this, if no answer or prompt took it along before.
+/// The pause before gathered frames without a waiting caller are sent, if no answer or prompt sends them
+/// before.
 const GATHERED_FOR: Duration = Duration::from_millis(5);
-/// What is gathered is sent when it is as long as this: a socket takes it at once.
+/// Gathered bytes that are sent at once: a socket takes this much in one write.
 const GATHERED_BYTES: usize = 64 * 1024;
-/// A holder answers its socket at once; one that does not within this is stuck.
+/// A holder answers its socket at once; one that does not answer in this time hangs.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a holder tells its hub.
+/// A holder's message to its hub.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HolderEvent {
-    /// Its bytes share memory with the lines that came together with it: copy what is to be kept.
+    /// Its bytes share memory with the other lines of the batch: copy what you keep.
     Line {
         n: u64,
         bytes: Bytes,
@@ -91,7 +92,7 @@ pub enum AttachError {
 }
 
 impl AttachError {
-    /// Nobody listens: the holder has gone, or has not come up yet.
+    /// True if no process listens: the holder has ended, or has not started yet.
     pub fn nobody_there(&self) -> bool {
         let absent = |kind| matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused);
         match self {
@@ -108,14 +109,14 @@ pub enum CommandError {
     /// The holder has nothing of it.
     #[error("reach the holder: the connection is closed")]
     Closed,
-    /// The holder may have some of what was gathered.
+    /// The holder may have received some of the gathered frames.
     #[error("reach the holder: the connection broke")]
     Broke,
     #[error("write to the agent: the bytes or the delivery id are too long")]
     TooLong,
 }
 
-/// A connection that the holder has welcomed.
+/// A connection after the holder's welcome.
 #[derive(Debug)]
 pub struct Attached {
     pub welcome: Welcome,
@@ -123,12 +124,12 @@ pub struct Attached {
     pub events: HolderEvents,
 }
 
-/// The way of commands, written by the caller's own hand: the holder is awake before another task would have been. When it is dropped
-/// the connection ends; the holder and its agent go on.
+/// The way of commands, written by the caller's own hand: the holder is awake before another task would have
+/// been. When it is dropped the connection ends; the holder and its agent go on.
 #[derive(Debug)]
 pub struct HolderConnection {
     socket: UnixStream,
-    /// Frames that are not sent yet, and since when.
+    /// Unsent frames, and the time of the first.
     gathered: Vec<u8>,
     since: Option<Instant>,
     /// After a failure nothing is sent any more.
@@ -138,8 +139,8 @@ pub struct HolderConnection {
 /// The way of events.
 #[derive(Debug)]
 pub struct HolderEvents {
-    /// The socket as the end of a pipe, which tokio watches for reading only: a Unix socket would also tell of every message that the
-    /// other side has taken.
+    /// The socket as the end of a pipe, which tokio watches for reading only: a Unix socket would also report
+    /// every message that the other side has read.
     socket: pipe::Receiver,
     decoder: FrameDecoder,
     batch: VecDeque<HolderEvent>,
@@ -175,8 +176,8 @@ fn connect(folder: &Folder) -> Result<(HolderConnection, HolderEvents), AttachEr
     Ok((HolderConnection { socket, gathered: Vec::new(), since: None, is_broken: false }, events))
 }
 
-/// A Unix socket connects at once or not at all. A holder that is stopped takes nobody any more once enough wait for it: that is an
-/// error, and nothing to wait for.
+/// A Unix socket connects at once or not at all. A stopped holder's backlog fills up; report that instead of
+/// blocking.
 fn connect_at_once(path: &Path) -> io::Result<UnixStream> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
     socket.set_nonblocking(true)?;
@@ -206,14 +207,15 @@ async fn ask(
 }
 
 impl HolderConnection {
-    /// The hub keeps all lines up to this one: the holder may forget them. Goes with the next command, or by `flush`.
+    /// The hub keeps all lines up to this one: the holder may forget them. Goes with the next command, or by
+    /// `flush`.
     pub fn ack(&mut self, through: u64) {
         // A number always fits.
         let _ = self.gather(&ToHolder::Ack { through });
     }
 
-    /// Gives bytes to the agent; with a delivery at most once, however often it is called. `Written` with the same tag
-    /// tells what became of it.
+    /// Gives bytes to the agent; with a delivery at most once, however often it is called. `Written` with the
+    /// same tag tells what became of it.
     pub async fn write(
         &mut self,
         tag: u64,
@@ -237,24 +239,25 @@ impl HolderConnection {
         self.gather(&ToHolder::Write { tag, delivery: delivery.map(str::to_owned), bytes })
     }
 
-    /// Asks what became of a delivery; `Probed` is the answer.
+    /// Asks for the state of a delivery; `Probed` is the answer.
     pub async fn probe(&mut self, delivery: &str) -> Result<(), CommandError> {
         self.send(&ToHolder::Probe { delivery: delivery.to_owned() }).await
     }
 
-    /// An agent with an open question is never ended for want of a hub. Goes with the next command, or by `flush`.
+    /// An agent with an open question is never ended for want of a hub. Goes with the next command, or by
+    /// `flush`.
     pub fn set_open_questions(&mut self, count: u32) {
         let _ = self.gather(&ToHolder::SetOpenQuestions { count });
     }
 
-    /// Ends the agent. The holder goes when it has told the end and all lines are acknowledged, or at once with
-    /// `discard`. Also the answer to `Exited`: the holder is not needed any more.
+    /// Ends the agent. The holder goes when it has told the end and all lines are acknowledged, or at once
+    /// with `discard`. Also the answer to `Exited`: the holder is not needed any more.
     pub async fn end(&mut self, grace: Option<Duration>, discard: bool) -> Result<(), CommandError> {
         let grace_ms = grace.map(|grace| u64::try_from(grace.as_millis()).unwrap_or(u64::MAX));
         self.send(&ToHolder::End(End { grace_ms, discard })).await
     }
 
-    /// Any message, for tests and for what is to come.
+    /// Sends any message; for tests.
     pub async fn send(&mut self, message: &ToHolder) -> Result<(), CommandError> {
         self.gather(message)?;
         self.flush().await
@@ -271,12 +274,12 @@ impl HolderConnection {
         self.since.map(|since| since + GATHERED_FOR)
     }
 
-    /// Whether so much is gathered that it should be sent.
+    /// True if the gathered frames should be sent.
     pub fn is_full(&self) -> bool {
         self.gathered.len() >= GATHERED_BYTES
     }
 
-    /// Sends what was gathered, if anything.
+    /// Sends the gathered frames.
     pub async fn flush(&mut self) -> Result<(), CommandError> {
         self.since = None;
         let frames = std::mem::take(&mut self.gathered);
@@ -285,7 +288,7 @@ impl HolderConnection {
         }
         let sent = self.write_all(&frames).await;
         if sent.is_err() {
-            // Perhaps in the middle of a frame: nothing that comes after it would be understood.
+            // The write may have ended inside a frame: nothing after it would be understood.
             let _ = self.socket.shutdown(Shutdown::Both);
             self.is_broken = true;
         }
@@ -317,8 +320,8 @@ impl HolderConnection {
 
 impl Drop for HolderConnection {
     fn drop(&mut self) {
-        // What was gathered, as far as it goes at once. Somebody who still takes events finds the end; if the holder was faster, there
-        // is nothing left to end.
+        // Writes the gathered frames as far as possible at once. A reader of events still sees the end; if
+        // the holder was faster, there is nothing to end.
         let _ = self.socket.write(&self.gathered);
         let _ = self.socket.shutdown(Shutdown::Write);
     }
@@ -333,7 +336,8 @@ impl HolderEvents {
         self.batch.pop_front()
     }
 
-    /// All events that came together, at least one; for a hub that stores lines in batches. May be given up and called again.
+    /// All events that arrived together, at least one, for a hub that stores lines in batches. Safe to cancel
+    /// and call again.
     pub async fn next_batch(&mut self) -> Option<Vec<HolderEvent>> {
         if self.batch.is_empty() {
             return self.read_batch().await;
@@ -396,7 +400,7 @@ fn decode_all(decoder: &mut FrameDecoder, batch: &mut Vec<HolderEvent>) -> Resul
             Decoded::Known(ToHub::Welcome(_) | ToHub::Refused(_)) => {
                 return Err(EndOfConnection::Nonsense("a second greeting".to_owned()));
             }
-            // A newer holder may tell things that this hub does not know.
+            // A newer holder may send messages that this hub does not know.
             Decoded::Unknown { .. } => continue,
         });
     }

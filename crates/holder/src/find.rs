@@ -1,5 +1,5 @@
-//! The holders of a data folder, living and dead. In: the data folder. Out: who lives, what the dead have left: lines that
-//! no hub has acknowledged, deliveries, and agents that outlived a killed holder.
+//! The holders of a data folder, living and dead. In: the data folder. Out: the living ones, and the rest of
+//! the dead ones: lines that no hub has acknowledged, deliveries, and agents that outlived a killed holder.
 
 use std::{
     fs, io,
@@ -28,7 +28,7 @@ pub struct HolderFound {
     /// How the agent ended. `None` and not alive: the holder was killed.
     pub exit: Option<ExitRecord>,
     pub running: Option<Running>,
-    /// An agent that outlived its killed holder; nobody can speak to it any more.
+    /// An agent that outlived its killed holder; no process can reach it.
     pub orphan: Option<ProcessFacts>,
 }
 
@@ -44,7 +44,7 @@ pub enum FindError {
     Signal(io::Error),
 }
 
-/// What a dead holder's buffer has after a given line.
+/// The lines in a dead holder's buffer after a given line.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Leftover {
     /// `Line` and `Oversized`, in order.
@@ -66,7 +66,7 @@ pub fn list(data: &Path) -> Result<Vec<HolderFound>, FindError> {
     let mut found = Vec::new();
     for entry in entries {
         let name = entry.map_err(io_at("read", &all))?.file_name();
-        // What has no possible name is not ours.
+        // A folder without a valid name belongs to another program.
         if let Some(id) = name.to_str().and_then(|name| HolderId::new(name).ok()) {
             found.push(look(&Folder::in_data(data, &id), id)?);
         }
@@ -84,7 +84,7 @@ pub fn look(folder: &Folder, id: HolderId) -> Result<HolderFound, FindError> {
     Ok(HolderFound { id, folder: folder.clone(), alive, spec: folder.read_spec(), exit, running, orphan })
 }
 
-/// Removes the folder of a holder that has gone. What was not acknowledged goes with it.
+/// Removes the folder of an ended holder, with its unacknowledged lines.
 pub fn forget(folder: &Folder) -> Result<(), FindError> {
     if folder.is_alive()? {
         return Err(FindError::Alive(folder.path().to_owned()));
@@ -100,7 +100,7 @@ pub fn forget(folder: &Folder) -> Result<(), FindError> {
     }
 }
 
-/// Signals the agent that a killed holder has left, and its group. `false`: there is none.
+/// Signals the agent of a killed holder, and its group. `false` if there is none.
 pub fn end_leftover(found: &HolderFound, signal: Signal) -> Result<bool, FindError> {
     let Some(orphan) = &found.orphan else { return Ok(false) };
     let mut members = crate::process::members_of(orphan.group).map_err(FindError::Signal)?;
@@ -111,8 +111,8 @@ pub fn end_leftover(found: &HolderFound, signal: Signal) -> Result<bool, FindErr
     Ok(true)
 }
 
-/// What a dead holder knows of a delivery. After a restart of the machine an absent one is unknown, unless the journal
-/// was forced to disk.
+/// A dead holder's record of a delivery. After a restart of the machine a missing record is unknown, unless
+/// the journal was forced to disk.
 pub fn probe_offline(folder: &Folder, delivery: &str) -> Result<ProbeResult, FindError> {
     let path = folder.journal();
     let journaled = look_up(&path, delivery).map_err(io_at("read", &path))?;
@@ -125,7 +125,7 @@ pub fn probe_offline(folder: &Folder, delivery: &str) -> Result<ProbeResult, Fin
     Ok(ProbeResult { delivery: delivery.to_owned(), journaled: journaled.is_some(), completed })
 }
 
-/// Lines that a dead holder has kept after line `after`, at most `limit` of them.
+/// Lines of a dead holder after line `after`, at most `limit` of them.
 pub fn leftover(folder: &Folder, after: u64, limit: usize) -> Result<Leftover, FindError> {
     let mut left = Leftover::default();
     let buffer = folder.buffer();

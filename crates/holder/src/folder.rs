@@ -1,7 +1,8 @@
 //! The folder of a holder: names and modes of its files, and the small records in them.
 //!
-//! In: `DATA/holders/<id>`. Out: paths, the spec, who runs (`pid`, locked while the holder lives), how it ended
-//! (`exit.json`), and a socket address that works though the path may be longer than the kernel allows.
+//! In: `DATA/holders/<id>`. Out: paths, the spec, the running process (`pid`, locked while the holder lives),
+//! its end (`exit.json`), and a socket address that works although the path may be longer than the kernel
+//! allows.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -24,8 +25,8 @@ const MAX_RECORD_BYTES: u64 = 4 * 1024 * 1024;
 const FILE_MODE: u32 = 0o600;
 const FOLDER_MODE: u32 = 0o700;
 
-/// Who runs, for `askd doctor` and for what is left when a holder was killed. Pid and start time together are an
-/// identity.
+/// The running processes, for `askd doctor` and for the rest of a killed holder. Pid and start time together
+/// are an identity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Running {
@@ -40,7 +41,7 @@ pub struct Running {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ExitWhy {
-    /// By itself, or by somebody else's signal.
+    /// By itself, or by a signal from elsewhere.
     Itself,
     /// The hub said `End`.
     Hub,
@@ -92,7 +93,7 @@ impl Folder {
         Self(path.into())
     }
 
-    /// Where the holder of this id lives in a data folder.
+    /// The folder of this holder in a data folder.
     pub fn in_data(data: &Path, id: &HolderId) -> Self {
         Self(Self::all_in(data).join(id.as_str()))
     }
@@ -175,7 +176,8 @@ impl Folder {
         }
     }
 
-    /// Takes the folder for this process; whoever holds the answer is the holder. `Ok(None)`: somebody else is.
+    /// Takes the folder for this process: the owner of the lock is the holder. `Ok(None)` if another process
+    /// has it.
     pub(super) fn lock(&self) -> Result<Option<Lock>, FolderError> {
         let path = self.pid();
         let file = options().open(&path).map_err(io_at("open", &path))?;
@@ -186,7 +188,7 @@ impl Folder {
         }
     }
 
-    /// Whether a holder lives in the folder.
+    /// True if a holder lives in the folder.
     pub fn is_alive(&self) -> Result<bool, FolderError> {
         let path = self.pid();
         let file = match File::open(&path) {
@@ -209,7 +211,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Calls `with` with a path to the socket that fits into a socket address.
+    /// Calls `with` with a path to the socket that fits a socket address.
     pub fn with_socket_path<T>(&self, with: impl FnOnce(&Path) -> T) -> Result<T, FolderError> {
         Ok(with(SocketPath::of(&self.0, SOCKET_NAME)?.path()))
     }
@@ -245,7 +247,7 @@ impl Lock {
     }
 }
 
-/// The identity of this start of the machine, where the kernel tells it.
+/// The identity of this start of the machine, if the kernel has one.
 pub(super) fn boot_id() -> Option<String> {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").ok().map(|id| id.trim().to_owned())
 }

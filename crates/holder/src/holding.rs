@@ -1,5 +1,6 @@
-//! What a holder holds, and how it reacts. In: frames of the hub, output of the agent, ended children, time. Out: answers
-//! to the hub, bytes to the agent, lines on disk, and in the end the leave to go. It waits for nothing; `serve` does.
+//! The state of a holder and its reactions. In: frames of the hub, output of the agent, ended children, time.
+//! Out: answers to the hub, bytes to the agent, lines on disk, and at the end the permission to exit. It
+//! never waits; `serve` does.
 
 mod input;
 mod output;
@@ -26,11 +27,11 @@ use askd_wire::lines::LineSplitter;
 /// How long a leaving holder tries to tell its hub the end.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// The hub that is connected.
+/// The connected hub.
 #[derive(Debug)]
 pub(super) struct Hub {
     pub(super) link: Link,
-    /// Its line is the first that this hub has not been sent; what it may acknowledge ends before.
+    /// The first line that was not sent to this hub; it may acknowledge only earlier ones.
     cursor: Cursor,
     exit_told: bool,
 }
@@ -41,7 +42,7 @@ pub(super) struct Holding {
     spec: HolderSpec,
     pub(super) agent: Agent,
     lines: LineSplitter,
-    /// What a read is read into.
+    /// The buffer of a read.
     chunk: Vec<u8>,
     backlog: Backlog,
     /// The disk did not take the lines; when to try again.
@@ -119,7 +120,7 @@ impl Holding {
         self.agent.end(Scope::Tree, grace, now);
     }
 
-    /// Does what is due, and fills the connection to the hub. `true`: the holder may go.
+    /// Does everything that is due, and fills the connection to the hub. `true` if the holder may exit.
     pub(super) fn proceed(&mut self, now: Instant) -> bool {
         self.agent.tick(now);
         self.keep_lines(now);
@@ -144,8 +145,8 @@ impl Holding {
         false
     }
 
-    /// When a holder without a hub and without an open question gives up, if it does not leave already. An agent that has
-    /// ended asks nothing.
+    /// When a holder without a hub and without an open question gives up, if it does not leave already. An
+    /// agent that has ended asks nothing.
     fn linger_ends(&self) -> Option<Instant> {
         let held = self.open_questions > 0 && self.exited.is_none();
         let leaving = self.end.as_ref().is_some_and(|end| end.discard);

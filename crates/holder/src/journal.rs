@@ -1,8 +1,8 @@
 //! The journal of deliveries: what was ever given to the agent, so that no answer is given twice.
 //!
-//! In: a delivery is begun, is done, has failed. Out: what is known about it. On disk one line each: `begun ID`,
-//! `done ID`, `failed ID REASON`; `begun` is there (and forced to disk, if wished) before the first byte of the
-//! delivery goes to the agent.
+//! In: a delivery is begun, is done, has failed. Out: what is known about it. On disk one line each:
+//! `begun ID`, `done ID`, `failed ID REASON`; `begun` is there (and forced to disk, if wished) before the
+//! first byte of the delivery goes to the agent.
 
 use std::{
     collections::HashMap,
@@ -14,11 +14,11 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-/// Deliveries in the life of one agent, and what ended questions instead. Past it writes are refused, because a forgotten one could be given twice.
-/// At about 100 bytes each this is 25 MB in the worst case.
+/// Deliveries in the life of one agent, and what ended questions instead. Past it writes are refused, because
+/// a forgotten one could be given twice. At about 100 bytes each this is 25 MB in the worst case.
 pub(super) const MAX_DELIVERIES: usize = 262_144;
 
-/// What is known of a delivery that was begun.
+/// The record of a delivery that was begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Journaled {
     /// Begun, and neither done nor failed yet.
@@ -27,7 +27,7 @@ pub enum Journaled {
     Failed(String),
 }
 
-/// Whether all bytes of a delivery were given to the agent.
+/// Whether the agent received all bytes of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Completed {
@@ -38,7 +38,7 @@ pub enum Completed {
 }
 
 impl Completed {
-    /// From what the journal has, `None` being nothing.
+    /// From the journal's record, or its absence.
     pub fn of(journaled: Option<&Journaled>) -> Self {
         match journaled {
             Some(Journaled::Done) => Self::Yes,
@@ -85,8 +85,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Notes the ends of deliveries, with the reasons of those that failed. An error is survivable: a reader of the file then finds
-    /// `begun` only.
+    /// Notes the ends of deliveries, with the reasons of those that failed. An error is survivable: a reader
+    /// of the file then finds `begun` only.
     pub(super) fn end<'a>(
         &mut self,
         ended: impl IntoIterator<Item = (&'a str, Option<&'a str>)>,
@@ -120,7 +120,7 @@ impl Journal {
     }
 }
 
-/// Reads what a dead holder has left about one delivery.
+/// Reads a dead holder's record of one delivery.
 pub(super) fn look_up(path: &Path, delivery: &str) -> io::Result<Option<Journaled>> {
     let text = match fs::read(path) {
         Ok(text) => text,

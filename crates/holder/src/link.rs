@@ -1,5 +1,5 @@
-//! One connection to the holder's socket, never waiting. In: bytes of the socket, frames to send. Out: frames, and
-//! whether the other side is still there.
+//! One connection to the holder's socket, never waiting. In: bytes of the socket, frames to send. Out:
+//! frames, and whether the other side is still there.
 
 use std::{
     io::{self, Read as _, Write as _},
@@ -10,7 +10,7 @@ use super::protocol::{FrameDecoder, FrameError, MAX_UNGREETED_FRAME_BYTES, RawFr
 
 /// Lines are put into the connection up to here; more waits on disk.
 pub(super) const SEND_TARGET_BYTES: usize = 256 * 1024;
-/// Answers to a hub that asks and does not read. Past it the connection is closed.
+/// Unread answers for a hub that asks and does not read. Past it the connection is closed.
 const MAX_UNREAD_ANSWER_BYTES: usize = 4 * 1024 * 1024;
 const READ_BYTES: usize = 64 * 1024;
 
@@ -30,7 +30,7 @@ pub(super) enum LinkError {
 pub(super) struct Link {
     pub(super) stream: UnixStream,
     decoder: FrameDecoder,
-    /// What a read is read into.
+    /// The buffer of a read.
     chunk: Vec<u8>,
     out: Vec<u8>,
     sent: usize,
@@ -59,7 +59,8 @@ impl Link {
         self.decoder.allow_writes();
     }
 
-    /// Takes what has come; `false`: nothing. One read at a time, so that no connection can keep us.
+    /// Reads once; `false` if there was nothing. One read at a time, so that no connection can keep the
+    /// holder busy.
     pub(super) fn receive(&mut self) -> Result<bool, LinkError> {
         match self.stream.read(&mut self.chunk) {
             Ok(0) => Err(LinkError::Closed),
@@ -81,7 +82,8 @@ impl Link {
         if self.deaf {
             return Ok(());
         }
-        // What we say ourselves can always be encoded; if not, the hub is better off with a closed connection.
+        // The holder's own frames can always be encoded; if one cannot, a closed connection serves the hub
+        // better.
         let before = self.out.len();
         message.encode(&mut self.out).map_err(|error| LinkError::Io(io::Error::other(error)))?;
         self.answers += self.out.len() - before;
@@ -91,7 +93,7 @@ impl Link {
         Ok(())
     }
 
-    /// Where lines are put as frames, when there is room for them.
+    /// The buffer for frames of lines, if it has room.
     pub(super) fn room_for_lines(&mut self) -> Option<(usize, &mut Vec<u8>)> {
         let unsent = self.unsent();
         if unsent >= SEND_TARGET_BYTES || self.deaf {

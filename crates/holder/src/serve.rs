@@ -1,7 +1,7 @@
 //! The holder process. In: the path of a `spec.json`. Out: an agent held until the hub lets it go.
 //!
-//! One thread waits in `poll` for signals, the socket, the hub and the agent's pipes, and gives each to `Holding`.
-//! There is no runtime and no second thread: a holder is cheap enough to have one per agent.
+//! One thread waits in `poll` for signals, the socket, the hub and the agent's pipes, and gives each to
+//! `Holding`. There is no runtime and no second thread: a holder is cheap enough to have one per agent.
 
 use std::{
     fs, io,
@@ -33,13 +33,13 @@ use super::{
 };
 use crate::process::{ProcessExit, start_time};
 
-/// Connections that have not said `Hello`; the oldest goes when another one comes.
+/// Connections without a `Hello`; a new one replaces the oldest.
 const MAX_UNGREETED: usize = 8;
-/// A connection that says nothing is closed after this.
+/// The time after which a silent connection is closed.
 const GREETING_PATIENCE: Duration = Duration::from_secs(10);
 /// Reads of what a hub has said before another one came: more than its socket can hold.
 const MAX_LAST_READS: usize = 256;
-/// `list` looks whether a holder lives by trying its lock; a holder that starts at that moment tries again.
+/// `list` tests a holder's life by trying its lock; a holder that starts at that moment tries again.
 const LOCK_ATTEMPTS: u32 = 50;
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
@@ -57,7 +57,7 @@ fn doing(action: &'static str) -> impl FnOnce(io::Error) -> HolderError {
     move |source| HolderError::Io { action, source }
 }
 
-/// Which signals have come.
+/// The received signals.
 struct Signals {
     wake: UnixStream,
     child: Arc<AtomicBool>,
@@ -70,8 +70,8 @@ struct Ungreeted {
     until: Instant,
 }
 
-/// Runs as the holder of the folder that `spec_path` is in, until it may go. Call it from a process that has one
-/// thread and has started nothing yet.
+/// Runs as the holder of the folder of `spec_path`, until it may exit. Call it from a process with one thread
+/// and no children.
 pub fn run(spec_path: &Path) -> Result<ExitCode, HolderError> {
     let spec_path = std::path::absolute(spec_path).map_err(doing("find the spec"))?;
     let folder = Folder::new(spec_path.parent().unwrap_or(Path::new("/")));
@@ -110,7 +110,8 @@ fn hold(
         agent_start_time: start_time(agent.pid).ok().flatten(),
         boot_id: boot_id(),
     };
-    // Without the record the agent could not be found again if we were killed; that is no reason to end it now.
+    // Without the record the agent could not be found again if we were killed; that is no reason to end it
+    // now.
     let _ = lock.write(&running);
     let mut holding = Holding::new(folder.clone(), spec, agent, journal, Instant::now());
     let mut ungreeted: Vec<Ungreeted> = Vec::new();
@@ -153,7 +154,7 @@ fn turn(
     if ready.stderr {
         holding.read_stderr();
     }
-    // In the order in which they came: the newest that greets is the hub.
+    // In the order of arrival: the newest that greets is the hub.
     for (connection, is_ready) in std::mem::take(ungreeted).into_iter().zip(ready.ungreeted) {
         ungreeted.extend(if is_ready { hear_stranger(holding, connection) } else { Some(connection) });
     }
@@ -234,10 +235,10 @@ impl Ready {
     }
 }
 
-/// One read of what the hub has sent; `false`: there is no more.
+/// One read from the hub; `false` if there is no more.
 fn hear_hub(holding: &mut Holding, now: Instant) -> bool {
     let received = holding.hub.as_mut().map_or(Ok(false), |hub| hub.link.receive());
-    // What came before the end of a connection still counts.
+    // Frames before the end of a connection still count.
     let lost = received.is_err();
     loop {
         let Some(hub) = &mut holding.hub else { return false };
@@ -258,7 +259,8 @@ fn hear_hub(holding: &mut Holding, now: Instant) -> bool {
     received.unwrap_or(false)
 }
 
-/// Somebody who has not greeted: `Hello` makes him the hub, `Status` is answered, all else closes the connection.
+/// Handles a connection without a greeting: `Hello` makes it the hub, `Status` is answered, everything else
+/// closes it.
 fn hear_stranger(holding: &mut Holding, mut connection: Ungreeted) -> Option<Ungreeted> {
     connection.link.receive().ok()?;
     loop {
@@ -272,7 +274,7 @@ fn hear_stranger(holding: &mut Holding, mut connection: Ungreeted) -> Option<Ung
                     }
                 }
                 holding.greet(connection.link, &hello);
-                // Frames that came with the greeting are already in the link.
+                // Frames behind the greeting are already in the link.
                 hear_hub(holding, Instant::now());
                 return None;
             }
@@ -290,7 +292,8 @@ fn hear_stranger(holding: &mut Holding, mut connection: Ungreeted) -> Option<Ung
 }
 
 impl Signals {
-    /// Handlers, not "ignored": an ignored signal would stay ignored in the agent. SIGPIPE is Rust's own business.
+    /// Handlers, not "ignored": an ignored signal would stay ignored in the agent. SIGPIPE is Rust's own
+    /// business.
     fn register() -> io::Result<Self> {
         let (wake, ring) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
@@ -314,7 +317,7 @@ impl Signals {
 /// Its own session: no terminal can reach the holder, and no Ctrl-C of the hub.
 fn leave_the_terminal() -> Result<(), HolderError> {
     match rustix::process::setsid() {
-        // Started by hand as the leader of a group; then it lives where it was put.
+        // A person started it as the leader of a group; it stays there.
         Ok(_) | Err(rustix::io::Errno::PERM) => {}
         Err(error) => return Err(doing("open a session")(error.into())),
     }
@@ -334,7 +337,7 @@ fn take(folder: &Folder) -> Result<Lock, HolderError> {
     Err(FolderError::Taken(folder.path().to_owned()).into())
 }
 
-/// The folder is closed to others, so nobody can connect before the socket is.
+/// The folder is closed to other users, so none of them can connect before the socket is closed too.
 fn listen() -> io::Result<UnixListener> {
     match fs::remove_file("sock") {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -1,5 +1,5 @@
-//! Starting a holder. In: the program that can be one (`askd`, with its subcommand `holder`) and a spec. Out: a holder
-//! that answers its socket and whose agent runs, or the reason why not, soon.
+//! Starts a holder. In: a program that can be one (`askd`, with its subcommand `holder`) and a spec. Out: a
+//! holder that answers its socket and whose agent runs, or soon the reason why not.
 
 use std::{
     fs::{File, OpenOptions},
@@ -21,12 +21,12 @@ use crate::process::ProcessExit;
 
 /// From the start of the process to its first answer; a loaded machine takes its time.
 const SPAWN_PATIENCE: Duration = Duration::from_secs(20);
-/// Between two looks whether it answers.
+/// The pause between two attempts to reach it.
 const LOOK_AGAIN: Duration = Duration::from_millis(3);
-/// What of a failed holder's log goes into the error.
+/// Bytes of a failed holder's log in the error.
 const MAX_LOG_BYTES: u64 = 4 * 1024;
 
-/// A holder that was started by this process.
+/// A holder that this process started.
 #[derive(Debug)]
 pub struct HolderHandle {
     pub id: HolderId,
@@ -49,7 +49,8 @@ pub enum SpawnError {
     Silent(AttachError),
 }
 
-/// Starts `exe holder <spec>` as a process of its own: no terminal, nothing of our environment, nothing of our streams.
+/// Starts `exe holder <spec>` as a process of its own: no terminal, nothing of our environment, nothing of
+/// our streams.
 pub async fn spawn(exe: &Path, spec: HolderSpec) -> Result<HolderHandle, SpawnError> {
     let folder = Folder::new(spec.folder.clone());
     if folder.is_alive()? {
@@ -81,14 +82,14 @@ pub async fn spawn(exe: &Path, spec: HolderSpec) -> Result<HolderHandle, SpawnEr
             return Err(SpawnError::Ended { exit: exit.into(), log: tail_of(&folder) });
         }
         if Instant::now() >= give_up || !silent.nobody_there() {
-            // It has no agent yet, or one that nobody could ever reach; asked to end, it ends that one too.
+            // It has no agent yet, or an unreachable one; the signal also ends that one.
             terminate(&holder);
             let _ = holder.wait().await;
             return Err(SpawnError::Silent(silent));
         }
         tokio::time::sleep(LOOK_AGAIN).await;
     };
-    // Only so that it leaves no zombie when it ends; it goes on when we end.
+    // This only prevents a zombie; the holder outlives this process.
     tokio::spawn(async move { holder.wait().await });
     Ok(HolderHandle { id: spec.id, folder, holder_pid: report.holder_pid, agent_pid: report.agent_pid })
 }

@@ -1,4 +1,4 @@
-//! What a holder is to start, and within which limits. In: the hub's wish. Out: `spec.json`, checked on both sides.
+//! The agent and limits of a holder. In: the hub's command. Out: `spec.json`, checked on both sides.
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
@@ -8,14 +8,15 @@ use super::protocol::MAX_LINE_BYTES;
 use crate::process::{DEFAULT_GRACE, MAX_GRACE};
 use askd_wire::lines::DEFAULT_MAX_LINE_BYTES;
 
-/// Tells our own hook inside a managed agent that the hub already hears this session.
+/// Tells askd's own hook inside a managed agent that the hub already hears this session.
 pub const SESSION_VARIABLE: &str = "ASKD_SESSION";
-/// The variable from which the CLI takes a token; a managed agent must not have one.
+/// The command line's variable for a token; a managed agent must not have one.
 pub const TOKEN_VARIABLE: &str = "ASKD_TOKEN";
 
 /// Longest id: it is a folder name and part of a socket path.
 const MAX_ID_BYTES: usize = 64;
-/// Lines that the hub has not acknowledged, per agent. A day of chatter of one agent; 200 agents stay below 13 GB.
+/// Lines that the hub has not acknowledged, per agent. A day of chatter of one agent; 200 agents stay below
+/// 13 GB.
 const DEFAULT_BUFFER_BYTES: u64 = 64 * 1024 * 1024;
 /// Less than this makes a stop and go out of every burst.
 const MIN_BUFFER_BYTES: u64 = 4 * 1024;
@@ -23,7 +24,7 @@ const MIN_BUFFER_BYTES: u64 = 4 * 1024;
 const DEFAULT_STDERR_LINES: usize = 50;
 /// The tail stays in memory and travels in one frame, with every byte escaped in the worst case.
 const MAX_STDERR_LINES: usize = 200;
-/// A holder that nobody asked for in a week is forgotten.
+/// A holder that no hub has reached for a week ends.
 const DEFAULT_LINGER_SECONDS: u64 = 7 * 24 * 60 * 60;
 
 /// The name of a holder, and of its folder.
@@ -71,16 +72,17 @@ impl fmt::Display for HolderId {
 pub struct HolderLimits {
     /// A longer line becomes `Oversized`.
     pub max_line_bytes: usize,
-    /// High-water mark of the disk buffer: from here on the agent's stdout is not read. One line may go beyond it.
+    /// High-water mark of the disk buffer: from here on the agent's stdout is not read. One line may go
+    /// beyond it.
     pub buffer_bytes: u64,
-    /// Last lines of stderr that are told with the agent's end.
+    /// Last lines of stderr in the report of the agent's end.
     pub stderr_tail_lines: usize,
     /// How long the holder stays without a hub and without an open question.
     pub linger_seconds: u64,
-    /// Between TERM and KILL when nobody says otherwise.
+    /// The default time between TERM and KILL.
     pub grace_ms: u64,
-    /// Whether a delivery's journal entry is forced to disk before its bytes go to the agent. Without it the journal
-    /// still survives the death of hub and holder, but not that of the machine.
+    /// True to force a delivery's journal entry to disk before its bytes go to the agent. Otherwise the
+    /// journal survives the death of hub and holder, but not that of the machine.
     pub journal_sync: bool,
 }
 
@@ -107,7 +109,7 @@ impl HolderLimits {
     }
 }
 
-/// What to start. It may hold secrets in `env`, so its file is readable by its owner only.
+/// The process to start. `env` may hold secrets, so only its owner can read the file.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HolderSpec {

@@ -1,9 +1,10 @@
-//! Lines of the agent on disk: what memory may not keep, in files that the next hub or a reader of a dead holder finds.
+//! Lines of the agent on disk: what memory may not keep, in files that the next hub or a reader of a dead
+//! holder finds.
 //!
-//! In: runs of frames that follow each other, and the last line that may go. Out: the same frames, from any line that is
-//! still here. A segment is a file that is a run of `Line` and `Oversized` frames, named by its first line. The holder
-//! removes it when the hub has acknowledged all of it. Segments are not forced to disk: they have to outlive the hub and
-//! the holder, and without the machine there is no agent either.
+//! In: runs of frames that follow each other, and the last line that may go. Out: the same frames, from any
+//! line that is still here. A segment is a file that is a run of `Line` and `Oversized` frames, named by its
+//! first line. The holder removes it when the hub has acknowledged all of it. Segments are not forced to
+//! disk: they have to outlive the hub and the holder, and without the machine there is no agent either.
 
 use std::{
     collections::VecDeque,
@@ -15,7 +16,7 @@ use std::{
 
 use super::protocol::{HEADER_BYTES, line_number, split_frame};
 
-/// A segment is this part of the whole, so that acknowledgements free space in steps.
+/// The part of a buffer in one segment, so that acknowledgements free space in steps.
 const SEGMENTS_PER_BACKLOG: u64 = 8;
 /// The writer begins a new segment past this length: finding a line in a segment is a scan.
 const MAX_SEGMENT_BYTES: u64 = 4 * 1024 * 1024;
@@ -40,7 +41,7 @@ pub(super) struct Spill {
     bytes: u64,
 }
 
-/// A segment that a reader has open, and the place of its next frame.
+/// A reader's open segment, and the position of its next frame.
 #[derive(Debug)]
 pub(super) struct OpenSegment {
     first: u64,
@@ -60,7 +61,8 @@ impl Spill {
         }
     }
 
-    /// Appends the frames of the lines from `first` up to, not with, `end`. After an error nothing of them is in a file.
+    /// Appends the frames of the lines from `first` up to, not with, `end`. After an error nothing of them is
+    /// in a file.
     pub(super) fn append(&mut self, first: u64, end: u64, frames: &[u8]) -> io::Result<()> {
         if self.segments.back().is_none_or(|segment| segment.bytes >= self.segment_bytes) {
             self.writer = None;
@@ -85,7 +87,7 @@ impl Spill {
         Ok(())
     }
 
-    /// Removes the segments whose lines are all at or before `line`.
+    /// Removes the segments up to `line`.
     pub(super) fn remove_through(&mut self, line: u64) -> io::Result<()> {
         while let Some(segment) = self.segments.front().filter(|segment| segment.end <= line + 1) {
             let path = segment_path(&self.folder, segment.first);
@@ -99,7 +101,8 @@ impl Spill {
         Ok(())
     }
 
-    /// Appends whole frames from `line` on to `out` by one read, and moves `line` behind them. `false`: no segment has it.
+    /// Appends whole frames from `line` on to `out` by one read, and moves `line` behind them. `false`: no
+    /// segment has it.
     pub(super) fn read(
         &self,
         line: &mut u64,
@@ -169,7 +172,7 @@ fn segment_path(folder: &Path, first: u64) -> PathBuf {
     folder.join(format!("{first:020}.seg"))
 }
 
-/// The segments that a dead holder has left, oldest first.
+/// The segments of a dead holder, oldest first.
 pub(super) fn segments_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder)? {

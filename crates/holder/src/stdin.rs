@@ -1,5 +1,6 @@
-//! The queue in front of the agent's stdin. In: writes, in order. Out: their bytes, as far as the agent reads, and
-//! what became of each. It never waits: an agent that does not read fills the queue, and the next write is told so.
+//! The queue in front of the agent's stdin. In: writes, in order. Out: their bytes, as far as the agent
+//! reads, and what became of each. It never waits: an agent that does not read fills the queue, and the next
+//! write is told so.
 
 use std::{
     collections::VecDeque,
@@ -10,25 +11,25 @@ use bytes::{Buf as _, Bytes};
 
 use super::protocol::MAX_WRITE_BYTES;
 
-/// What may wait for an agent that does not read: two of the longest writes.
+/// Bytes that wait for an agent that does not read: two of the longest writes.
 pub(super) const WRITE_QUEUE_BYTES: usize = 2 * MAX_WRITE_BYTES;
 /// Small writes have a cost too.
 pub(super) const WRITE_QUEUE_LENGTH: usize = 4096;
 
-/// Writes that the agent gets at once.
+/// Writes in one system call.
 const PARTS: usize = 64;
 
 /// A write on its way.
 #[derive(Debug)]
 pub(super) struct Pending {
-    /// Which connection sent it; its tag means something to that one only.
+    /// The connection that sent it, which alone knows its tag.
     pub(super) connection: u64,
     pub(super) tag: u64,
     pub(super) delivery: Option<String>,
     pub(super) bytes: Bytes,
 }
 
-/// A write that has ended; `failure` says why if not well.
+/// A finished write; `failure` is the reason if it failed.
 #[derive(Debug)]
 pub(super) struct Finished {
     pub(super) write: Pending,

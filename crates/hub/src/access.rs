@@ -1,7 +1,7 @@
-//! The service `Access`: who may do what. Tokens, and the log-in of browsers.
+//! The service `Access`: rights, tokens, and the log-in of browsers.
 //!
-//! In: bearer tokens, rights and names. Out: whose token it is; new tokens, shown once and kept as hashes; codes that a browser
-//! exchanges for a token, once.
+//! In: bearer tokens, rights and names. Out: the record of a token; new tokens, shown once and stored as
+//! hashes; codes that a browser exchanges for a token, once.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ impl Access {
         &*self.inner.store
     }
 
-    /// Whose token this is. The first use of a log-in's token stores it.
+    /// The record of a token. The first use of a log-in's token stores it.
     pub async fn authenticate(&self, token: &str) -> Option<TokenRecord> {
         let hash = hash(token);
         if let Some(known) = self.store().token_by_hash(&hash) {
@@ -71,7 +71,8 @@ impl Access {
         Some(record)
     }
 
-    /// Whether the caller's token is still good: what lasts looks again, because a token can be revoked meanwhile.
+    /// True while the caller's token is valid. Streams and waits check again, because a token can be revoked
+    /// meanwhile.
     pub fn still_valid(&self, caller: &Caller) -> bool {
         self.store().token_by_hash(&caller.token.hash).is_some()
     }
@@ -110,19 +111,19 @@ impl Access {
 
     pub async fn revoke(&self, caller: &Caller, id: &TokenId) -> Result<(), EngineError> {
         caller.needs(Right::Manage)?;
-        // A first use that is under way is stored before, or refused after.
+        // A first use that runs now is stored before the revocation, or refused after it.
         let _storing = self.inner.codes.storing.lock().await;
         let known = self.store().revoke_token(id).await?;
         self.inner.codes.revoke(id);
         if known { Ok(()) } else { Err(EngineError::NotFound("token")) }
     }
 
-    /// A code that a browser can exchange, once, for a token with all rights: for the hub's own user.
+    /// A code for one token with all rights, for the hub's own user.
     pub fn owner_login_code(&self) -> Result<LoginCode, EngineError> {
         self.inner.codes.make(Grant { rights: Rights::all(), maker: None }, CODE_LIFE)
     }
 
-    /// A code that a browser can exchange, once, for a token with the caller's rights.
+    /// A code for one token with the caller's rights.
     pub fn login_code(&self, caller: &Caller) -> Result<LoginCode, EngineError> {
         let maker = Some(caller.token.id.clone());
         self.inner.codes.make(Grant { rights: caller.token.rights.clone(), maker }, CODE_LIFE)
@@ -133,7 +134,7 @@ impl Access {
         let Some(grant) = self.inner.codes.take(code) else { return Ok(None) };
         self.check_room()?;
         let is_known = |maker: &TokenId| self.store().tokens().iter().any(|token| token.id == *maker);
-        // Also a code that was made or taken while its maker was being revoked.
+        // This covers a code that was made or used while its maker was being revoked.
         if !grant.maker.as_ref().is_none_or(is_known) {
             return Ok(None);
         }
@@ -143,7 +144,7 @@ impl Access {
     }
 }
 
-/// A text that nobody can guess.
+/// A random text that cannot be guessed.
 pub(super) fn random_text() -> Result<String, EngineError> {
     let mut bytes = [0; 24];
     getrandom::fill(&mut bytes).map_err(|error| StoreError::Unavailable(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! Who calls: a token, and the surface that it is used from.
+//! The caller: a token, and the surface that uses it.
 
 use askd_core::{By, Right, Surface};
 use askd_store::{Idempotency, Record, TokenRecord};
@@ -24,7 +24,7 @@ impl Caller {
         self.token.rights.allows(Right::Ask) && record.asker.as_ref() == Some(&self.token.id)
     }
 
-    /// What makes a request that is sent again the same request.
+    /// The parts of a request that make a repetition the same request.
     pub(super) fn idempotency(
         &self,
         key: Option<String>,
@@ -32,7 +32,7 @@ impl Caller {
     ) -> Option<Idempotency> {
         key.map(|key| {
             let mut hasher = blake3::Hasher::new();
-            // A request that cannot be written down cannot have been read either.
+            // Serialising a request that was parsed cannot fail.
             drop(serde_json::to_writer(&mut hasher, request));
             Idempotency { token: self.token.id.clone(), key, digest: *hasher.finalize().as_bytes() }
         })

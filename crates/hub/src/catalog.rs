@@ -1,7 +1,7 @@
 //! The service `AgentCatalog`: the agents that askd knows, and what of them is on this machine.
 //!
-//! In: the registry of adapters, and the programs that are found. Out: the list for `GET /v1/agents`, an adapter by its agent's name,
-//! the version of a program, and how a person goes on with a conversation.
+//! In: the registry of adapters, and the programs that are found. Out: the list for `GET /v1/agents`, an
+//! adapter by its agent's name, the version of a program, and how a person goes on with a conversation.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -11,16 +11,16 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use askd_agents::{Adapter, AgentListing, Registry};
-use askd_core::{Right, Session};
+use askd_core::{Right, Session, near};
 
 use super::versions::Versions;
 use super::{Caller, EngineError, StartError};
 
 /// How long a list waits for the versions of programs: a later list has them.
 const AT_ONCE: Duration = Duration::from_secs(3);
-/// Programs of one agent that are asked; the rest is listed without a version.
+/// Programs of one agent that are asked for a version; the list shows the others without one.
 const MAX_ASKED: usize = 4;
-/// What makes a program say its version.
+/// The argument that prints a version.
 const SAY_VERSION: &str = "--version";
 
 #[derive(Clone)]
@@ -51,7 +51,7 @@ impl AgentCatalog {
         Ok(list)
     }
 
-    /// Asks every program that something is claimed of; the user's own commands are not run for a list.
+    /// Asks each program that has a claim. The user's own commands never run for a list.
     async fn ask_versions(&self, list: &mut [AgentListing], path: &OsStr) {
         let until = Instant::now() + AT_ONCE;
         let mut asked = Vec::new();
@@ -60,7 +60,7 @@ impl AgentCatalog {
             let by_acp = acp.iter_mut().flat_map(|acp| acp.found.iter_mut().take(MAX_ASKED));
             for found in own.chain(by_acp).filter(|found| found.version.is_none()) {
                 let (catalog, program, path) = (self.clone(), found.path.clone(), path.to_owned());
-                // It is asked to the end, also where this list does not wait for it.
+                // The question for the version finishes in its task, even if this list stops waiting.
                 let asking =
                     tokio::spawn(
                         async move { catalog.inner.versions.of(&program, SAY_VERSION, &path).await },
@@ -94,11 +94,13 @@ impl AgentCatalog {
     }
 
     pub(super) fn unknown_agent(&self, name: &str) -> StartError {
-        let known = self.registry().names().join(", ");
-        StartError::UnknownAgent { name: name.to_owned(), known }
+        let names = self.registry().names();
+        let near = near::name(name, &names);
+        let near = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
+        StartError::UnknownAgent { name: name.to_owned(), near, known: names.join(", ") }
     }
 
-    /// What a person types to go on with the conversation of a session whose process is gone.
+    /// The command that continues the conversation of an ended session.
     pub(super) fn resume_command(&self, session: &Session) -> Option<String> {
         let adapter = self.registry().get(&session.agent)?;
         adapter.resume_command(&session.native_id).filter(|_| session.native_id != session.id.as_str())

@@ -1,4 +1,4 @@
-//! The one place that reads the clock and the system's randomness for ids.
+//! The one place that reads the clock and the system's randomness.
 
 use std::pin::Pin;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -11,7 +11,7 @@ pub fn now() -> Timestamp {
     Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// 128 bits for a new id: time first, so that ids sort by it.
+/// 128 bits for a new id, time first, so that ids sort by time.
 pub fn new_bits() -> u128 {
     uuid::Uuid::now_v7().as_u128()
 }
@@ -24,8 +24,8 @@ pub async fn at(time: Option<Instant>) {
     }
 }
 
-/// Comes at times that follow each other closely. It is set anew only when it has come: setting the next timer of all wakes the thread
-/// that waits for it.
+/// A timer for times that follow each other closely. It is set again only after it fired: to set the earliest
+/// timer of all wakes the thread that waits for it.
 pub struct Alarm {
     timer: Pin<Box<Sleep>>,
     is_set: bool,
@@ -36,7 +36,7 @@ impl Alarm {
         Self { timer: Box::pin(tokio::time::sleep_until(Instant::now())), is_set: false }
     }
 
-    /// Comes at this time, which is not before one that was given earlier, or never.
+    /// Fires at `time`, which is not before an earlier `time`. Never fires for `None`.
     pub async fn at(&mut self, time: Option<Instant>) {
         let Some(time) = time else { return std::future::pending().await };
         loop {

@@ -1,8 +1,7 @@
-//! The task `Deadlines`: ends questions whose askers set a deadline, when it is over. No other clock ends a question, and this one
-//! only as `expired`.
+//! The task `Deadlines`: expires questions after their asker's deadline. No other clock ends a question.
 //!
-//! In: the store's next deadline, and a sign that an earlier one may have come. Out: expired questions, and the word to their
-//! delivery targets that nothing will come.
+//! In: the store's next deadline, and a sign of an earlier one. Out: expired questions, and the message to
+//! their delivery targets that no answer will come.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,7 +42,7 @@ impl Deadlines {
         }
     }
 
-    /// Ends the questions that are due, and says how long no other will be.
+    /// Expires due questions and returns the time until the next deadline.
     async fn expire_and_look_ahead(&self) -> Result<Duration, StoreError> {
         let Some(next) = self.store.next_deadline().await? else { return Ok(LONGEST_SLEEP) };
         let left = next.millis() - now().millis();

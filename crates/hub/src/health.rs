@@ -1,11 +1,12 @@
-//! The service `Health`: whether the store can write. The store is tried at most once a second, however many ask.
+//! The service `Health`: whether the store can write. The store is tried at most once a second, however many
+//! ask.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use askd_store::{Store, StoreError, StoreResult};
 
-/// A probe is a write with an fsync, and anybody may ask for health.
+/// A probe writes with an fsync, and every client may ask for health.
 const PROBE_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Clone)]
@@ -28,7 +29,7 @@ impl Health {
             let mut last = self.inner.last.lock().unwrap_or_else(PoisonError::into_inner);
             match &mut *last {
                 Some((at, result)) if at.elapsed() < PROBE_EVERY => return result.clone(),
-                // Others are told the old result until the new one is known.
+                // Other callers receive the old result until this probe ends.
                 Some((at, _)) => *at = Instant::now(),
                 None => {
                     *last = Some((Instant::now(), Err(StoreError::Unavailable("not yet known".to_owned()))))

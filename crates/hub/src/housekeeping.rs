@@ -1,5 +1,5 @@
-//! The task `Housekeeping`: deletes read secrets, old idempotency keys, sources that came and went and, if the user wished it, old
-//! history. No service calls it.
+//! The task `Housekeeping`: deletes read secrets, old idempotency keys, sources that came and went and, if
+//! the user wished it, old history. No service calls it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,16 +9,18 @@ use askd_store::{Retention, SECRET_RETRY_MS, Store};
 use super::now;
 
 const EVERY: Duration = Duration::from_secs(300);
-/// How long an idempotency key is remembered after its first use and after the end of its question: the asker that was away when its
-/// question was answered asks with the same key again, and must get the answer and no second question.
+/// How long an idempotency key is remembered after its first use and after the end of its question: the asker
+/// that was away when its question was answered asks with the same key again, and must get the answer and no
+/// second question.
 const KEY_MEMORY_MS: i64 = 7 * DAY_MS;
-/// How long a source is shown that ended and was never heard to ask: every terminal that is opened with a plugin is one.
+/// The time for which an ended source without a question is still listed: each terminal with a plugin makes
+/// one.
 const SOURCE_MEMORY_MS: i64 = DAY_MS;
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
 pub(super) struct Housekeeping {
     store: Arc<dyn Store>,
-    /// Days that settled questions are kept; everything for ever unless given.
+    /// Days that settled questions are kept; unless given, for ever.
     keep_days: Option<u32>,
 }
 

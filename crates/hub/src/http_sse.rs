@@ -1,6 +1,7 @@
-//! A stream of server-sent events over HTTP that never gives up. In: a request to make, again whenever it ends, and a token
-//! to stop it. Out: its events in order, and every change of the connection, so that a source can be shown as lost. It goes on
-//! after the last event's id (`Last-Event-ID`); whether the server honours that is the adapter's knowledge.
+//! A stream of server-sent events over HTTP that never gives up. In: a request, made again whenever it ends,
+//! and a token to stop it. Out: its events in order, and every change of the connection, so that a source can
+//! be shown as lost. It continues after the last event's id (`Last-Event-ID`); the adapter knows whether the
+//! server supports that.
 
 use std::{
     collections::hash_map::RandomState,
@@ -27,9 +28,9 @@ pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 pub const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
 /// Without a byte for this long the connection counts as dead. OpenCode's heartbeat comes every 10 to 30 s.
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(75);
-/// The first wait after a connection that failed or ended.
+/// The first pause after a connection that failed or ended.
 pub const FIRST_BACK_OFF: Duration = Duration::from_millis(200);
-/// The longest: a server that comes back is found within this.
+/// The longest pause: a server that returns is found within it.
 pub const MAX_BACK_OFF: Duration = Duration::from_secs(15);
 /// Events that wait for the adapter. When it is full the socket is not read, and the server waits.
 pub const EVENT_QUEUE: usize = 256;
@@ -56,11 +57,11 @@ impl Default for SseLimits {
     }
 }
 
-/// What a stream tells.
+/// A message of the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SseSignal {
-    /// Connected; `after` is the id that was asked to go on from, empty for none. What happened in between may have to be
-    /// fetched by other means.
+    /// Connected; `after` is the requested `Last-Event-ID`, empty for none. The caller may have to fetch the
+    /// events in between by other means.
     Connected {
         after: String,
     },
@@ -95,8 +96,8 @@ pub enum LostWhy {
     Failed(String),
 }
 
-/// Starts to listen; `request` makes the request of each connection (URL, credentials). Ends when `stop` is cancelled or the
-/// receiver is dropped.
+/// Starts to listen; `request` makes the request of each connection (URL, credentials). Ends when `stop` is
+/// cancelled or the receiver is dropped.
 pub fn listen(
     request: impl Fn() -> RequestBuilder + Send + Sync + 'static,
     limits: SseLimits,
@@ -184,7 +185,7 @@ impl<R: Fn() -> RequestBuilder> Listener<R> {
                 Ok(Some(Ok(bytes))) => self.parser.push(&bytes),
             }
             while let Some(item) = self.parser.pop() {
-                // A server that speaks is alive, whatever it says.
+                // Any data shows that the server is alive.
                 self.back_off.reset();
                 match item {
                     SseItem::Event(event) => self.tell(SseSignal::Event(event)).await?,
@@ -233,7 +234,8 @@ impl BackOff {
     }
 }
 
-/// The error with its causes: reqwest's own text says only that a request failed. The URL may hold credentials.
+/// The error with its causes: reqwest's own text says only that a request failed. The URL may hold
+/// credentials.
 fn describe(error: &reqwest::Error) -> String {
     let mut text = "error sending or reading the request".to_owned();
     let mut cause = std::error::Error::source(error);

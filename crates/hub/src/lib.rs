@@ -1,12 +1,14 @@
-//! The hub: persist, wake, deliver. Everything that changes a question goes through here, and from here to the store.
+//! The hub: persist, wake, deliver. Everything that changes a question goes through here, and from here to
+//! the store.
 //!
-//! In: calls of the server and values of agents. Out: questions after they are durable, woken waiters, answers handed to sources.
-//! It is services: each is given everything that it uses in `new`, and none holds one that holds it. Who must hear of a change that
-//! another has made follows the log. The rooms `managed`, `attached`, `acp` and `observed` are still methods of [`Engine`].
+//! In: calls of the server and values of agents. Out: questions after they are durable, woken waiters,
+//! answers handed to sources. It is services: each is given everything that it uses in `new`, and none holds
+//! one that holds it. Who must hear of a change that another has made follows the log. The rooms `managed`,
+//! `attached`, `acp` and `observed` are still methods of [`Engine`].
 //!
-//! Uses `askd-core`, `askd-wire`, `askd-data`, `askd-store`, `askd-holder` and `askd-agents`; the types of the store and of agents that
-//! the server shows are given on here. Never here: HTTP routes, statuses and problems, the command line, or the meaning of a
-//! question, which `askd-core` decides.
+//! Uses `askd-core`, `askd-wire`, `askd-data`, `askd-store`, `askd-holder` and `askd-agents`; the types of
+//! the store and of agents that the server shows are given on here. Never here: HTTP routes, statuses and
+//! problems, the command line, or the meaning of a question, which `askd-core` decides.
 
 mod access;
 mod acp;
@@ -76,10 +78,10 @@ use observed::Observed;
 use outbox::Speller;
 use questions::Waiters;
 
-/// What the engine does with things that are settled.
+/// Settings for settled questions.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EngineSettings {
-    /// Days that settled questions are kept; everything for ever unless given.
+    /// Days that settled questions are kept; unless given, for ever.
     pub keep_days: Option<u32>,
 }
 
@@ -112,7 +114,7 @@ struct Inner {
 }
 
 impl Engine {
-    /// Starts the engine's tasks on a store that this process alone uses.
+    /// Starts the engine's tasks on a store that no other process uses.
     pub fn start(store: Arc<dyn Store>, settings: EngineSettings, managed: ManagedSettings) -> Self {
         let tasks = Tasks::default();
         let deadline_changed = Arc::new(Notify::new());
@@ -169,7 +171,7 @@ impl Engine {
         &self.inner.store
     }
 
-    /// Ends when the engine is told to stop.
+    /// Ends when the engine begins to stop.
     pub fn stopping(&self) -> CancellationToken {
         self.tasks.stopping()
     }

@@ -1,7 +1,7 @@
-//! The service `EventLog`: the stored log of events, and `LogFollower`, a place in it that moves on.
+//! The service `EventLog`: the stored event log, and `LogFollower`, a moving position in it.
 //!
-//! In: a cursor. Out: what comes after it, in order, as soon as it is stored. Who must hear of a change that another has made follows
-//! the log: streams, and callers who wait for the end of a question.
+//! In: a cursor. Out: the later events, in order, as soon as they are stored. Streams, and callers that wait
+//! for the end of a question, learn of other services' changes from the log.
 
 use std::sync::Arc;
 
@@ -25,17 +25,17 @@ struct Inner {
     tasks: Tasks,
 }
 
-/// A place in the log that moves on.
+/// A moving position in the event log.
 pub struct LogFollower {
     log: EventLog,
     newest: watch::Receiver<Seq>,
     stop: CancellationToken,
     cursor: Seq,
-    /// The reader knows that the retention has deleted events up to this one.
+    /// The newest deleted event that the reader knows about.
     told_trimmed: Seq,
 }
 
-/// What a follower of the log comes to next.
+/// The next thing on a follower's way.
 #[derive(Debug)]
 pub enum LogNews {
     /// At least one event.
@@ -53,7 +53,7 @@ impl EventLog {
         Self { inner: Arc::new(Inner { store, tasks }) }
     }
 
-    /// Whether a cursor is of the time that was lost when this store was opened from a copy.
+    /// True if a cursor belongs to the time that was lost when this store was opened from a copy.
     pub fn is_of_another_store(&self, cursor: Seq) -> bool {
         self.inner.store.is_of_another_store(cursor)
     }
@@ -90,17 +90,17 @@ impl EventLog {
 }
 
 impl LogFollower {
-    /// The number of the last event that the reader was given.
+    /// The number of the last event that the reader received.
     pub fn cursor(&self) -> Seq {
         self.cursor
     }
 
-    /// Leaves out what comes before an event with this number.
+    /// Skips the events before this number.
     pub(super) fn skip_to(&mut self, cursor: Seq) {
         self.cursor = self.cursor.max(cursor);
     }
 
-    /// What comes next; waits for it until a time, if one is given.
+    /// The next event; waits for it, at most until a given time.
     pub async fn next(&mut self, until: Option<Instant>) -> StoreResult<LogNews> {
         loop {
             let newest = *self.newest.borrow_and_update();
@@ -121,9 +121,9 @@ impl LogFollower {
         }
     }
 
-    /// Whether events after the cursor are missing before `first`, the next one that there is.
+    /// Reports events after the cursor that are missing before `first`, the next existing one.
     async fn trimmed(&mut self, first: Seq) -> StoreResult<Option<LogNews>> {
-        // Numbers have no hole but what the retention has deleted.
+        // Numbers have gaps only where the retention deleted events.
         if first <= self.cursor + 1 {
             return Ok(None);
         }

@@ -1,7 +1,8 @@
-//! Log-in codes, and the tokens that browsers got for them and have not used yet. Only in memory: a restart forgets them.
+//! Log-in codes, and the unused tokens that browsers received for them. They are only in memory: a restart
+//! forgets them.
 //!
-//! In: rights, and who asked for them. Out: a code that is good once, then a token that is stored when it is first used: a token whose
-//! browser never got it would be valid for ever, and nobody would know it.
+//! In: rights, and the token that asked. Out: a code for one use, then a token that is stored at its first
+//! use: a token that its browser never received would otherwise stay valid without an owner.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -17,7 +18,7 @@ use super::access::random_text;
 pub(super) const CODE_LIFE: Duration = Duration::from_secs(300);
 /// A browser uses the token of its log-in with its next request.
 pub(super) const FIRST_USE: Duration = Duration::from_secs(300);
-/// Codes, and tokens of log-ins, that wait to be used; older ones make room.
+/// Unused codes, and unused tokens of log-ins; the oldest make room.
 const MAX_CODES: usize = 64;
 
 #[derive(Debug, Clone)]
@@ -26,11 +27,11 @@ pub struct LoginCode {
     pub life: Duration,
 }
 
-/// The rights that a code is exchanged for.
+/// The rights behind a code.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Grant {
     pub(super) rights: Rights,
-    /// The token that asked for the code: its end is the end of the code too. None where the hub itself made the code.
+    /// The token that asked for the code; the code ends with it. `None` for a code of the hub itself.
     pub(super) maker: Option<TokenId>,
 }
 
@@ -43,7 +44,7 @@ struct Unused {
 pub(super) struct LoginCodes {
     /// Each with its end.
     codes: Mutex<HashMap<String, (Instant, Grant)>>,
-    /// Tokens that were given out and not used yet, by their hashes, each with its end.
+    /// Unused tokens by their hashes, each with its end.
     unused: Mutex<HashMap<[u8; 32], (Instant, Unused)>>,
     /// Of several first requests with one token, one stores it.
     pub(super) storing: tokio::sync::Mutex<()>,
@@ -65,7 +66,7 @@ impl LoginCodes {
         unused.insert(token.hash, (Instant::now() + life, Unused { token: token.clone(), maker }));
     }
 
-    /// Nothing that a token has asked for outlives it unused.
+    /// Ends every unused code and token that the revoked token made.
     pub(super) fn revoke(&self, maker: &TokenId) {
         let mut codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
         codes.retain(|_, (_, code)| code.maker.as_ref() != Some(maker));
@@ -88,7 +89,7 @@ impl LoginCodes {
     }
 }
 
-/// Removes what is too old, and the oldest if there are still too many.
+/// Removes expired entries, then the oldest while there are too many.
 fn make_room<K: Clone + Eq + std::hash::Hash, V>(waiting: &mut HashMap<K, (Instant, V)>) {
     let now = Instant::now();
     waiting.retain(|_, (end, _)| now < *end);

@@ -1,5 +1,5 @@
-//! Which sessions are meant by a name: askd's id, the agent's own, a tmux session, or the name of a Panopticon agent whose `state.json`
-//! says where it works.
+//! The sessions behind a name: askd's id, the native id, a tmux session, or a Panopticon agent whose
+//! `state.json` names its folder.
 
 use std::path::PathBuf;
 
@@ -9,18 +9,18 @@ use askd_core::{Right, Session, SessionId};
 use super::sessions::Sessions;
 use super::{Caller, EngineError};
 
-/// Sessions that are looked through for the agent's own name, the newest first.
+/// The newest sessions that are searched for a native id.
 const LOOK_BACK: usize = 10_000;
-/// Living sessions that are looked through.
+/// Live sessions that are searched.
 const LOOKED_THROUGH: usize = 1000;
 /// Bytes of a `state.json`; they have a few hundred.
 const MAX_STATE: u64 = 1 << 20;
 
-/// The newest sessions, which are looked through for the conversation that an agent is started to go on with.
+/// The newest sessions that are searched for a continuation of a conversation.
 const CONVERSATIONS: usize = 1000;
 
 impl Sessions {
-    /// The session that is meant by an id of askd or by the name that its agent has for it.
+    /// The session with this id of askd, or this native id.
     pub async fn find(&self, name: &str) -> Result<Session, EngineError> {
         let (live, ended) = self.named(name).await?;
         if live.len() > 1 {
@@ -29,8 +29,8 @@ impl Sessions {
         live.into_iter().chain(ended).next().ok_or(EngineError::NotFound("session"))
     }
 
-    /// The session with an id of askd, or those that their agents call so, the newest first: those that live, which are meant if there
-    /// are any, because agents number their sessions; and those that have ended.
+    /// The session with this id of askd, or the sessions with this native id, newest first: the live ones,
+    /// which are meant if there are any because agents number their sessions, and the ended ones.
     pub(super) async fn named(&self, name: &str) -> Result<(Vec<Session>, Vec<Session>), EngineError> {
         let named = match name.parse::<SessionId>() {
             Ok(id) => self.store().session(&id).await?.into_iter().collect(),
@@ -44,7 +44,7 @@ impl Sessions {
         Ok(named.partition(|session| session.live))
     }
 
-    /// The sessions that this agent calls by this name.
+    /// The sessions of this agent with this native id.
     pub(super) async fn of_conversation(
         &self,
         agent: &str,
@@ -81,14 +81,14 @@ impl Sessions {
     }
 }
 
-/// A name that is one word in a path and for tmux.
+/// True for a name that is one word in a path and for tmux.
 fn is_plain(name: &str) -> bool {
     !name.starts_with(['.', '-'])
         && name.len() <= 200
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
 }
 
-/// Where a Panopticon agent works, by its own word.
+/// A Panopticon agent's folder, by its own report.
 fn workspace(name: &str) -> Option<String> {
     let home = PathBuf::from(std::env::var_os("HOME")?);
     let path = home.join(".panopticon/agents").join(name).join("state.json");

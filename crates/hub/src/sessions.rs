@@ -1,7 +1,7 @@
-//! The service `Sessions`: the conversations of agents that were seen.
+//! The service `Sessions`: the conversations of agents.
 //!
-//! In: sessions as adapters see them, and what local agents do now. Out: lists, one session, whether it lives. Ending the process of a
-//! session is for the connections.
+//! In: sessions from adapters, and the activities of local agents. Out: lists, single sessions, and whether
+//! they live. Connections end the processes of sessions.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,7 +22,7 @@ struct Inner {
     activities: Mutex<Option<Activities>>,
 }
 
-/// What the agents of one source do now, by the agents' own names of their sessions.
+/// The activities of one source's agents, by native id of the session.
 struct Activities {
     source: SourceId,
     by_native_id: HashMap<String, Activity>,
@@ -56,7 +56,7 @@ impl Sessions {
         Ok(session)
     }
 
-    /// Whether more may come of a session.
+    /// True if a session can continue.
     pub async fn is_live(&self, id: &SessionId) -> Result<bool, EngineError> {
         Ok(self.store().session(id).await?.is_some_and(|session| session.live))
     }
@@ -71,7 +71,7 @@ impl Sessions {
         Ok(self.store().end_session(id, cause, now()).await?)
     }
 
-    /// Lets answers be typed into the terminal of a session where its hook is gone, or no longer.
+    /// Allows or forbids keys in the terminal of a session whose hook has gone.
     pub async fn set_tmux(
         &self,
         caller: &Caller,
@@ -82,13 +82,13 @@ impl Sessions {
         self.store().set_tmux(id, tmux).await?.ok_or(EngineError::NotFound("session"))
     }
 
-    /// What the agents of a source do now, by their own names of their sessions.
+    /// Replaces the activities of one source's agents, by native id of the session.
     pub(super) fn set_activities(&self, source: SourceId, by_native_id: HashMap<String, Activity>) {
         let mut activities = self.inner.activities.lock().unwrap_or_else(PoisonError::into_inner);
         *activities = Some(Activities { source, by_native_id });
     }
 
-    /// Fills in what the agents of sessions do now.
+    /// Fills in the activity of agents' sessions.
     fn with_activities(&self, sessions: &mut [Session]) {
         let activities = self.inner.activities.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(Activities { source, by_native_id }) = &*activities else { return };

@@ -1,7 +1,8 @@
 //! The service `Sources`: the places that questions come from.
 //!
-//! In: sources that come, change and go. Out: their records in the store; when a source ends, its open questions end with the cause,
-//! the connection to it is told to stop, and nothing is delivered there any more.
+//! In: sources that come, change and go. Out: their records in the store; when a source ends, its open
+//! questions end with the cause, the connection to it is told to stop, and nothing is delivered there any
+//! more.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,16 +16,16 @@ use super::attached::QuestionOwners;
 use super::outbox::DeliveryTargets;
 use super::{Caller, EngineError, new_bits, now};
 
-/// The kind of source that a managed agent is.
+/// The source kind of a managed agent.
 pub(super) const MANAGED: &str = "managed";
-/// The kind of source that an ACP server is.
+/// The source kind of an ACP server.
 pub(super) const ACP: &str = "acp";
-/// The kind of source that a plugin is, and the channel of its questions.
+/// The source kind of a plugin, and the channel of its questions.
 pub(super) const PLUGIN: &str = "plugin";
-/// The kind of the source that stands for the hooks and transcripts of this machine.
+/// The source kind for the hooks and transcripts of this machine.
 pub(super) const HOOK: &str = "hook";
 
-/// A source that is about to be connected.
+/// A source before its connection.
 #[derive(Debug, Clone)]
 pub struct NewSource {
     pub kind: String,
@@ -43,7 +44,7 @@ struct Inner {
     store: Arc<dyn Store>,
     targets: DeliveryTargets,
     owners: QuestionOwners,
-    /// What is cancelled when a source ends.
+    /// The tokens to cancel at the end of a source.
     stops: Mutex<HashMap<SourceId, CancellationToken>>,
 }
 
@@ -95,7 +96,7 @@ impl Sources {
         self.end_telling(id, cause, None).await
     }
 
-    /// The same, and the last that is told of it in its transcript.
+    /// The same, with a last entry for the transcript.
     pub(super) async fn end_telling(
         &self,
         id: &SourceId,

@@ -1,6 +1,6 @@
-//! The tasks of one hub, and the word that ends them.
+//! The tasks of one hub, and the signal that ends them.
 //!
-//! In: work of the services. Out: tasks that end with the hub; and changes, for whose end a hub that stops waits a while.
+//! In: work of the services. Out: tasks that end with the hub; and changes that a stopping hub waits for.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// How long a stopping hub waits for answers that are just being written, and for changes that clients asked for.
+/// The time that a stopping hub gives to answers that are being written, and to running changes.
 const STOP_PATIENCE: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Clone, Default)]
@@ -26,7 +26,7 @@ impl Tasks {
         });
     }
 
-    /// Runs a change that a client asked for to its end, whatever becomes of the client. A hub that stops waits for it.
+    /// Runs a client's change to its end, even if the client disconnects. A stopping hub waits for it.
     pub fn run_change<T: Send + 'static>(
         &self,
         change: impl Future<Output = T> + Send + 'static,
@@ -39,7 +39,7 @@ impl Tasks {
         self.stop.clone()
     }
 
-    /// Tells all tasks to end, and waits for those that do not end at once.
+    /// Ends all tasks, and waits for those that need a moment.
     pub(super) async fn stop(&self) {
         self.stop.cancel();
         self.running.close();

@@ -1,7 +1,7 @@
 //! The service `Transcripts`: the words of sessions.
 //!
-//! In: a session. Out: where its words are (in a transcript of its own, or in the stream of the ACP server that it belongs to), and
-//! pages of them after a cursor.
+//! In: a session. Out: where its words are (in a transcript of its own, or in the stream of the ACP server
+//! that it belongs to), and pages of them after a cursor.
 
 use std::sync::Arc;
 
@@ -22,16 +22,16 @@ struct Inner {
     store: Arc<dyn Store>,
 }
 
-/// Where the words of one session, or of all sessions of one ACP server, are.
+/// The place of the words of one session, or of all sessions of one ACP server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transcript {
     id: SessionId,
-    /// The session, where several share the transcript.
+    /// The session, if several share the transcript.
     about: Option<SessionId>,
 }
 
 impl Transcript {
-    /// All that is in the stream of an ACP server.
+    /// The whole stream of an ACP server.
     pub(super) fn whole(stream: SessionId) -> Self {
         Self { id: stream, about: None }
     }
@@ -42,7 +42,7 @@ impl Transcripts {
         Self { inner: Arc::new(Inner { store }) }
     }
 
-    /// Where the words of a session are.
+    /// The place of a session's words.
     pub async fn of(&self, session: &Session) -> Result<Transcript, EngineError> {
         let source = self.inner.store.source(&session.source_id).await?;
         let held = source.and_then(|source| serde_json::from_str::<HeldSettings>(&source.settings).ok());

@@ -1,6 +1,7 @@
-//! What programs say of their versions.
+//! Versions of programs.
 //!
-//! In: a program, and what makes it say its version. Out: its first line. A program is run once, as long as its file is the same.
+//! In: a program, and the argument that prints its version. Out: its first line. A program runs once while
+//! its file is unchanged.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -13,7 +14,7 @@ use tokio::sync::OnceCell;
 
 /// How long a program may take to say its version.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Characters of what a program says.
+/// Characters of a version that are kept.
 const MAX_VERSION: usize = 100;
 
 #[derive(Default)]
@@ -26,20 +27,20 @@ impl Versions {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a program says of its version, with the search path that its own interpreter is found by. Each file is asked once.
+    /// The version that a program prints, with the search path for its interpreter. Each file is asked once.
     pub(super) async fn of(&self, program: &Path, argument: &str, path: &OsStr) -> Option<String> {
         let changed = std::fs::metadata(program).and_then(|meta| meta.modified()).ok()?;
         let cell = Arc::clone(self.known().entry((program.to_owned(), changed)).or_default());
         cell.get_or_init(|| ask(program, argument, path)).await.clone()
     }
 
-    /// Forgets what a program said: what a wrapper runs can change without the wrapper.
+    /// Forgets a version: the program behind a wrapper can change while the wrapper does not.
     pub(super) fn forget(&self, program: &Path) {
         self.known().retain(|(known, _), _| known != program);
     }
 }
 
-/// The first line that a program prints; it gets nothing of askd's own.
+/// The first line that a program prints. Its environment has nothing of askd's.
 async fn ask(program: &Path, argument: &str, path: &OsStr) -> Option<String> {
     let mut command = tokio::process::Command::new(program);
     command.arg(argument).stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);

@@ -1,4 +1,5 @@
-//! The reconnecting stream against a server that breaks in every way. The server is a listening socket and a script.
+//! The reconnecting stream against a server that breaks in every way. The server is a listening socket and a
+//! script.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
@@ -19,7 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const OK: &str =
     "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\nconnection: close\r\n\r\n";
 
-/// Answers the n-th connection with the n-th text and closes it, unless the text ends in "...": then it stays open.
+/// Answers the n-th connection with the n-th text and closes it, unless the text ends in "...": then it stays
+/// open.
 async fn serve(answers: Vec<String>) -> (String, mpsc::UnboundedReceiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/event", listener.local_addr().unwrap());

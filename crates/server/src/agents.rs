@@ -1,4 +1,4 @@
-//! `/v1/agents`: what askd claims about each agent, and where its programs are on this machine.
+//! `/v1/agents`: the claims about each agent, and its programs on this machine.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -23,10 +23,10 @@ struct AgentList {
     agents: Vec<AgentListing>,
 }
 
-/// The agents that askd knows, and what may be claimed of their programs on this machine.
+/// The agents that askd knows, and the claims that hold for their programs on this machine.
 ///
-/// `proven` was seen working with the version that is here, `declared` was seen with another one or is what the program says of itself,
-/// `no` has its reason; also that the program is not here, with how to get it.
+/// `proven`: seen working with the version found here. `declared`: seen with another version, or the
+/// program's own claim. `no` has its reason; if the program is missing, with how to get it.
 #[utoipa::path(get, path = "/v1/agents", operation_id = "listAgents", tag = "agents", responses((status = 200, body = AgentList)))]
 async fn agents(State(agents): State<AgentCatalog>, caller: Caller) -> Result<Response, Problem> {
     Ok(json(StatusCode::OK, &AgentList { agents: agents.list(&caller).await? }))

@@ -20,8 +20,8 @@ pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(backup))
 }
 
-/// A consistent copy of the store as one SQLite file, with the passwords of attached sources and the sealed secret answers, and without
-/// the key that opens them.
+/// A consistent copy of the store as one SQLite file, with the passwords of attached sources and the sealed
+/// secret answers, and without the key that opens them.
 #[utoipa::path(get, path = "/v1/backup", operation_id = "getBackup", tag = "hub",
     responses((status = 200, content_type = "application/vnd.sqlite3", body = Vec<u8>)))]
 async fn backup(State(backups): State<Backups>, caller: Caller) -> Result<Response, Problem> {

@@ -1,11 +1,9 @@
-//! A change does not depend on the client that asked for it: hyper drops a handler whose client goes away,
-//! wherever it stands.
+//! A change does not depend on its client: hyper drops a handler at any point when its client disconnects.
 //!
-//! In: every request, before its handler. Out: its response. A request whose method may change something runs in
-//! a task of the hub, to its end; when its client goes, only the response is lost. Nothing on the way here waits:
-//! `server` polls each request once as soon as it is read, and with that poll the task has begun. The task keeps
-//! the client's place at the door, so there are never more such tasks than places. What a response still waits
-//! for after the change belongs to the client and ends with it, see [`wait`](super::wait).
+//! In: every request, before its handler. Out: its response. A request whose method may change something runs
+//! to its end in a task of the hub; a lost client loses only the response. The task keeps the client's place
+//! among the connections, so there are never more such tasks than places. A wait after the change belongs to
+//! the client and ends with it, see [`wait`](super::wait).
 
 use axum::extract::{Request, State};
 use axum::middleware::Next;

@@ -29,7 +29,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
 struct EventsQuery {
     /// Go on after this event; without it (and without `Last-Event-ID`) the stream starts now.
     after: Option<u64>,
-    /// Only events of questions that stood like this.
+    /// Only events of questions with this status.
     status: Option<Status>,
     /// Only events of this agent.
     agent: Option<String>,
@@ -71,7 +71,7 @@ async fn events(
     Ok(respond(place, gap, reader))
 }
 
-/// Tells a reader that the retention has deleted some of what it asks for.
+/// Tells a reader that the retention has deleted some of the requested events.
 fn trimmed_notice(after: Seq, trimmed: Seq) -> Bytes {
     Bytes::from(format!(
         "event: log.trimmed\ndata: {{\"type\":\"log.trimmed\",\"after\":{after},\"through\":{trimmed}}}\n\n"

@@ -1,4 +1,4 @@
-//! From bytes to types at the border: bodies, query strings, ids and who calls. Each refusal names the field.
+//! From bytes to types: bodies, query strings, ids and callers. Each refusal names the field.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -50,7 +50,7 @@ fn must_be_json(request: &Request) -> Result<(), Problem> {
     Err(Problem::new(Code::UnsupportedMediaType, "send the body with Content-Type: application/json"))
 }
 
-/// A JSON body as the text that was sent, for what is passed on byte for byte.
+/// A JSON body as its original text, to be forwarded byte for byte.
 pub async fn json_text(request: Request, limit: usize) -> Result<String, Problem> {
     must_be_json(&request)?;
     let bytes = read_body(request.into_body(), limit).await?;
@@ -62,7 +62,7 @@ fn is_json(content_type: &str) -> bool {
     essence.eq_ignore_ascii_case("application/json")
 }
 
-/// A JSON body that may be left out.
+/// An optional JSON body.
 pub struct OptionalJson<T>(pub T);
 
 impl<T: DeserializeOwned + Default> FromRequest<AppState> for OptionalJson<T> {
@@ -87,7 +87,7 @@ async fn read_body(body: Body, limit: usize) -> Result<bytes::Bytes, Problem> {
 
 async fn read_body_within(body: Body, limit: usize, patience: Duration) -> Result<bytes::Bytes, Problem> {
     let too_large = || Problem::new(Code::BodyTooLarge, format!("a body may have at most {limit} bytes"));
-    // A size that is claimed beforehand is refused without waiting for it.
+    // A declared size over the limit is refused before the body arrives.
     if axum::body::HttpBody::size_hint(&body).lower() > limit as u64 {
         return Err(too_large());
     }
@@ -138,7 +138,8 @@ impl<T: DeserializeOwned> FromRequestParts<AppState> for Query<T> {
     }
 }
 
-/// Names the parameter: the path where the reader of the query string keeps one, else the name in its message.
+/// Names the parameter: the path where the reader of the query string keeps one, else the name in its
+/// message.
 fn query_problem(error: &axum::extract::rejection::QueryRejection) -> Problem {
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {
@@ -168,7 +169,7 @@ impl<T: FromStr> FromRequestParts<AppState> for Id<T> {
     }
 }
 
-/// Names in the path that others gave. Whatever is not text cannot be found.
+/// Path parts with foreign names. A part that is no text cannot be found.
 pub struct Names<T>(pub T);
 
 impl<T: DeserializeOwned + Send> FromRequestParts<AppState> for Names<T> {

@@ -1,6 +1,8 @@
-//! Who may knock at all: Host (against DNS rebinding), Origin (against other pages), sizes of header and address.
+//! The first checks of a request: Host (against DNS rebinding), Origin (against other pages), sizes of header
+//! and address.
 //!
-//! In: every request, before its handler. Out: the request, or a problem; CORS headers for origins that the user allowed.
+//! In: every request, before its handler. Out: the request, or a problem; CORS headers for origins that the
+//! user allowed.
 
 use axum::extract::{Request, State};
 use axum::middleware::Next;
@@ -84,7 +86,7 @@ fn text_of<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Option<&'a 
 }
 
 impl Doors {
-    /// Loopback names on any port (the port was already reached), and what the user allowed.
+    /// Loopback names on any port (the client has reached the port already), and names that the user allowed.
     fn lets_in_host(&self, host: &str) -> bool {
         let name = without_port(host);
         let loopback = matches!(name, "localhost" | "127.0.0.1" | "[::1]");

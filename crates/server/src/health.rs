@@ -21,7 +21,7 @@ struct Health {
     version: &'static str,
 }
 
-/// Whether the hub works: it answers, and its store can write.
+/// Health: the hub answers, and its store can write.
 #[utoipa::path(get, path = "/v1/health", operation_id = "getHealth", tag = "hub", security(()), responses((status = 200, body = Health)))]
 async fn health(State(service): State<askd_hub::Health>) -> Result<Response, Problem> {
     service.check().await?;

@@ -1,5 +1,5 @@
-//! `/v1/hooks`: what an agent's own hooks report, and what they are told. With the right `ask` only: a hook can ask and take the
-//! decision of the question that it asked; it can answer nothing.
+//! `/v1/hooks`: reports of an agent's own hooks, and the replies. The right `ask` is enough: a hook can ask,
+//! and fetch the decision of its own question; it can answer nothing.
 
 use std::time::Duration;
 
@@ -27,13 +27,13 @@ pub fn routes() -> OpenApiRouter<AppState> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct HookQuery {
-    /// Seconds to wait for the word that ends the hook's waiting.
+    /// Seconds to wait for the reply.
     #[param(minimum = 0, maximum = 86400)]
     wait: Option<u64>,
 }
 
-/// A hook of Claude Code reports what it was given. The question is stored before this is answered. The same report again, after
-/// a lost connection or a restart of the hub, is the same question.
+/// A hook of Claude Code reports what it was given. The question is stored before this is answered. The same
+/// report again, after a lost connection or a restart of the hub, is the same question.
 #[utoipa::path(post, path = "/v1/hooks/claude", operation_id = "reportClaudeHook", params(HookQuery), tag = "hooks", request_body = HookReport,
     responses((status = 200, body = HookWord)))]
 async fn report_hook(
@@ -77,7 +77,7 @@ async fn report_hook(
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Took {
-    /// The hook process that printed the decision.
+    /// The id of the hook process that printed the decision.
     hook: String,
 }
 

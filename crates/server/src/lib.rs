@@ -1,11 +1,11 @@
 //! The only public door: HTTP and server-sent events.
 //!
-//! In: connections at a port and at the socket of the data folder. Out: the routes of `/v1`, those of other systems (sandbox-agent,
-//! Panopticon, OpenCode), the inbox page, the OpenAPI document; refusals as problem+json. Every connection, body, stream and wait has
-//! a named limit.
+//! In: connections at a port and at the socket of the data folder. Out: the routes of `/v1`, those of other
+//! systems (sandbox-agent, Panopticon, OpenCode), the inbox page, the OpenAPI document; refusals as
+//! problem+json. Every connection, body, stream and wait has a named limit.
 //!
-//! Uses `askd-core`, `askd-wire`, `askd-data` and `askd-hub`. Never here: a rule about questions, SQL, an adapter or the name of
-//! an agent. What is asked and what is read comes from the hub.
+//! Uses `askd-core`, `askd-wire`, `askd-data` and `askd-hub`. Never here: a rule about questions, SQL, an
+//! adapter or the name of an agent. What is asked and what is read comes from the hub.
 
 mod acp;
 mod agents;
@@ -33,6 +33,7 @@ mod sessions;
 mod state;
 mod stream;
 mod tokens;
+mod trace;
 mod wait;
 
 use axum::Router;
@@ -75,6 +76,7 @@ pub fn router(state: AppState) -> Router {
         .merge(opencode::routes())
         .fallback(async || Problem::new(Code::NotFound, "there is no such address; docs/api.md lists them"))
         .method_not_allowed_fallback(async || Problem::new(Code::MethodNotAllowed, "see the Allow header"))
+        .layer(middleware::from_fn(trace::in_span))
         .layer(middleware::from_fn_with_state(state.clone(), change::run_to_its_end))
         .layer(middleware::from_fn_with_state(state.clone(), guard::guard))
         .with_state(state)

@@ -1,4 +1,4 @@
-//! Managed sessions: start an agent, talk to it, read what it says, end it.
+//! Managed sessions: start an agent, prompt it, read its output, end it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -37,7 +37,8 @@ pub fn routes() -> OpenApiRouter<AppState> {
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct SessionInput {
-    /// The id of the new session, for a client that wants to name it before the agent has started; a new one unless given.
+    /// The id of the new session, for a client that wants to name it before the agent has started; a new one
+    /// unless given.
     #[serde(default)]
     id: Option<SessionId>,
     /// The agent's name, as `GET /v1/agents` lists it.
@@ -51,7 +52,7 @@ struct SessionInput {
     /// Passed on to the agent's command.
     #[serde(default)]
     args: Vec<String>,
-    /// Added to the hub's environment; names that begin with `ASKD_` are refused.
+    /// Variables to add to the hub's environment; names that begin with `ASKD_` are refused.
     #[serde(default)]
     env: BTreeMap<String, String>,
 }
@@ -120,7 +121,7 @@ struct HolderList {
     holders: Vec<HeldAgent>,
 }
 
-/// The managed agents whose processes are held.
+/// The managed agents with a holder.
 #[utoipa::path(get, path = "/v1/holders", operation_id = "listHolders", tag = "sessions", responses((status = 200, body = HolderList)))]
 async fn holders(State(state): State<AppState>, caller: Caller) -> Result<Response, Problem> {
     caller.needs(Right::Manage)?;
@@ -133,11 +134,12 @@ async fn holders(State(state): State<AppState>, caller: Caller) -> Result<Respon
 struct TranscriptQuery {
     /// Go on after this entry; the stream starts at the beginning unless given.
     after: Option<u64>,
-    /// Whether each entry carries the agent's own line.
+    /// Include the agent's own line in each entry.
     raw: Option<bool>,
 }
 
-/// What a managed agent said and says, live. `id:` grows from entry to entry; sessions of one ACP server share the count.
+/// The transcript of a managed agent, live. `id:` grows from entry to entry; sessions of one ACP server share
+/// the count.
 #[utoipa::path(get, path = "/v1/sessions/{id}/transcript", operation_id = "streamTranscript", tag = "sessions",
     params(("id" = SessionId, Path, description = "The id of the session."), TranscriptQuery, ("Last-Event-ID" = Option<u64>, Header, description = "As the browser's EventSource sends it; goes before `after`.")),
     responses((status = 200, content_type = "text/event-stream", body = String)))]

@@ -1,4 +1,4 @@
-//! The API document: made from the routes, completed with what every route can answer.
+//! The API document: made from the routes, with the responses that all routes share.
 
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::schema::{SchemaType, Type};
@@ -39,10 +39,10 @@ const PROBLEMS: [(&str, &str); 12] = [
     ("503", "The store cannot be used now, or the hub is stopping."),
 ];
 
-/// What every operation may be refused with.
+/// Refusals of every operation.
 const ALWAYS: [&str; 6] = ["400", "403", "405", "414", "431", "503"];
 
-/// What only some operations may be refused with, beside what follows from their form.
+/// Refusals of some operations, beside those that follow from their form.
 const SOMETIMES: [(&str, &[&str]); 20] = [
     ("askQuestion", &["409", "429"]),
     ("getQuestion", &["429"]),
@@ -66,7 +66,7 @@ const SOMETIMES: [(&str, &[&str]); 20] = [
     ("answerQuestionOfAgent", &["409"]),
 ];
 
-/// What a success says where its route does not.
+/// Descriptions of successes for routes without one.
 const SUCCESSES: [(&str, &str); 4] = [
     ("200", "What was asked for."),
     ("201", "It was made."),

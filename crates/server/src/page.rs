@@ -1,7 +1,7 @@
 //! The inbox page, embedded in the binary, with a strict Content-Security-Policy.
 //!
-//! In: the built files of `web/`, checked in under `web/dist`, so that no Node is needed to build askd. Out: a route for each.
-//! `npm test` in `web/` keeps the built files and their sources in step.
+//! In: the built files of `web/`, checked in under `web/dist`, so that no Node is needed to build askd. Out:
+//! a route for each. `npm test` in `web/` keeps the built files and their sources in step.
 
 use axum::Router;
 use axum::response::{IntoResponse, Response};
@@ -11,7 +11,7 @@ use rust_embed::{EmbeddedFile, RustEmbed};
 
 use super::state::AppState;
 
-/// Nothing from elsewhere, nothing inline, in nobody's frame. Agents' text is shown on this page.
+/// Nothing from elsewhere, nothing inline, no frames: this page shows agents' text.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
      manifest-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 /// Names under this folder carry a hash of their content, so they never change.

@@ -1,8 +1,9 @@
 //! Panopticon's two routes: the pending questions of an agent, and an answer as a flat list of labels.
 //!
-//! In: an agent's name (askd's session id, the agent's own, a tmux session, a Panopticon agent). Out: Panopticon's shapes. Flat
-//! labels are given to the items left to right; where that can be done in more than one way, nothing is guessed. A client that knows
-//! which answer belongs to which item says so, by a list for each item or by the text of each question.
+//! In: an agent's name (askd's session id, the agent's own, a tmux session, a Panopticon agent). Out:
+//! Panopticon's shapes. Flat labels are given to the items left to right; where that can be done in more than
+//! one way, nothing is guessed. A client that knows which answer belongs to which item says so, by a list for
+//! each item or by the text of each question.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -35,7 +36,7 @@ struct PendingList {
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct PendingQuestion {
-    /// The tool call, or askd's id where the call has no name.
+    /// The tool call's id, or askd's id for a call without one.
     tool_id: String,
     session_id: String,
     timestamp: Timestamp,
@@ -107,7 +108,7 @@ struct AgentAnswer {
     answers: Answers,
     #[serde(default)]
     tool_id: Option<String>,
-    /// Whether items without an answer are skipped. Unless given, each item must have one.
+    /// True to skip items without an answer. Unless given, each item needs one.
     #[serde(default)]
     skip: bool,
 }
@@ -138,7 +139,7 @@ enum Texts {
 }
 
 impl Answers {
-    /// A list for each item; an item that is left out has an empty one.
+    /// A list for each item; an omitted item has an empty one.
     fn by_item(self, items: &[Item]) -> Result<Vec<Vec<String>>, Problem> {
         let ambiguous = |why: &str| Problem::new(Code::AmbiguousAnswer, why);
         match self {
@@ -176,7 +177,7 @@ fn has_twins(items: &[Item]) -> bool {
     !items.iter().all(|item| seen.insert(&item.question))
 }
 
-/// Nothing is skipped that the client does not say it skips: a dialog in which nothing is ticked yet is no answer.
+/// Refuses skips that the client does not declare: a dialog without a tick is no answer.
 fn refuse_silent_skips(answers: &[Vec<String>], items: &[Item]) -> Result<(), Problem> {
     let pairs = answers.iter().zip(items);
     let skipped: Vec<&str> =
@@ -188,7 +189,7 @@ fn refuse_silent_skips(answers: &[Vec<String>], items: &[Item]) -> Result<(), Pr
     Err(Problem::field("answers", "required", why))
 }
 
-/// That the answer was taken.
+/// The acceptance of an answer.
 #[derive(Serialize, utoipa::ToSchema)]
 struct Taken {
     success: bool,
@@ -232,7 +233,7 @@ async fn answer_question(
     });
     let answers = match (answers, &settled) {
         (Ok(answers), _) => answers,
-        // What the answer would mean does not count any more.
+        // The meaning of the answer no longer matters.
         (Err(_), Some(settled)) => return Err(EngineError::Conflict(Box::new(settled.clone())).into()),
         (Err(problem), None) => return Err(problem),
     };
@@ -241,8 +242,9 @@ async fn answer_question(
     Ok(answer(StatusCode::OK, &Taken { success: true }))
 }
 
-/// Gives flat labels to the items left to right, if there is one way to do it: every item answered, else some skipped; each by labels,
-/// else some by own words, one text each. The label of an option is no own words, for whatever item.
+/// Gives flat labels to the items left to right, if there is one way to do it: every item answered, else some
+/// skipped; each by labels, else some by own words, one text each. The label of an option is no own words,
+/// for whatever item.
 fn assign(labels: &[String], items: &[Item]) -> Option<Vec<Vec<String>>> {
     let known: HashSet<&str> =
         items.iter().flat_map(|item| &item.options).map(|option| option.label.as_str()).collect();
@@ -261,17 +263,18 @@ fn assign(labels: &[String], items: &[Item]) -> Option<Vec<Vec<String>>> {
 
 /// Looks for ways to give labels to items. Two are as bad as many: it stops there.
 struct Search<'a> {
-    /// Whether an item may get nothing.
+    /// True if an item may stay without an answer.
     skips: bool,
-    /// All labels of all items, where what is none of them may be own words.
+    /// All labels of all items, if other texts may be own words.
     known: Option<&'a HashSet<&'a str>>,
-    /// How many labels and items were left where no way led on; without this, many items make a search without end.
+    /// How many labels and items were left where no way led on; without this, many items make a search
+    /// without end.
     dead: HashSet<(usize, usize)>,
     ways: Vec<Vec<Vec<String>>>,
 }
 
 impl Search<'_> {
-    /// Whether a text can be the next answer to an item that has these.
+    /// True if a text can be the next answer to an item that has `before`.
     fn fits(&self, text: &String, before: &[String], item: &Item) -> bool {
         let is_option = |text: &String| item.options.iter().any(|option| option.label == *text);
         if before.contains(text) {

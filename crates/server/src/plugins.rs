@@ -1,5 +1,5 @@
-//! `/v1/plugins`: what an agent's own process says where it has no port. With the right `ask` only: a plugin tells what happens in its
-//! agent and makes the calls that carry answers to it; it can answer nothing.
+//! `/v1/plugins`: messages of an agent's own process without a port. The right `ask` is enough: a plugin
+//! reports the events of its agent and makes the calls that carry answers to it; it can answer nothing.
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -23,8 +23,9 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(disconnect_plugin))
 }
 
-/// A plugin connects. The stream brings the calls that it has to make of its agent, each a `data:` line with a `PluginCall`; as long as it
-/// is open, the plugin is there. The same link again, after a lost connection or a restart of the hub, is the same source.
+/// A plugin connects. The stream brings the calls that it has to make of its agent, each a `data:` line with
+/// a `PluginCall`; as long as it is open, the plugin is there. The same link again, after a lost connection
+/// or a restart of the hub, is the same source.
 #[utoipa::path(post, path = "/v1/plugins/{agent}", operation_id = "connectPlugin", tag = "plugins", request_body = PluginHello,
     params(("agent" = String, Path, description = "The agent whose plugin it is, `opencode`.")),
     responses((status = 200, content_type = "text/event-stream", body = askd_hub::PluginCall)))]
@@ -58,7 +59,7 @@ impl Reader for CallReader {
     }
 }
 
-/// What a plugin has to say: events of its agent and replies to calls, in their order.
+/// A plugin's messages: events of its agent and replies to calls, in order.
 #[utoipa::path(post, path = "/v1/plugins/{agent}/{link}", operation_id = "hearPlugin", tag = "plugins", request_body = PluginMessages,
     params(("agent" = String, Path, description = "The agent whose plugin it is, `opencode`."),
         ("link" = String, Path, description = "The link that the plugin has connected with.")),
@@ -73,7 +74,7 @@ async fn hear_plugin(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// A plugin says that its agent is about to end. Its open questions are cancelled.
+/// A plugin reports that its agent is about to end. Its open questions are cancelled.
 #[utoipa::path(delete, path = "/v1/plugins/{agent}/{link}", operation_id = "disconnectPlugin", tag = "plugins",
     params(("agent" = String, Path, description = "The agent whose plugin it is, `opencode`."),
         ("link" = String, Path, description = "The link that the plugin has connected with.")),

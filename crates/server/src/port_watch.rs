@@ -20,7 +20,7 @@ use askd_data::{OnThePort, note_on_the_port, read_on_the_port};
 /// How often the note is brought up to date while such requests come.
 const NOTE_EVERY: Duration = Duration::from_secs(3600);
 
-/// Watches nothing unless it is told whose requests count.
+/// Counts nothing without the tokens to watch.
 #[derive(Debug, Clone, Default)]
 pub struct PortWatch(Option<Arc<Watch>>);
 
@@ -92,7 +92,7 @@ impl Watch {
         tokio::task::spawn_blocking(move || watch.write());
     }
 
-    /// What an earlier hub saw of the other kind stays.
+    /// An earlier hub's record of the other kind stays.
     fn write(&self) {
         // Requests do not wait for the disk.
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -1,4 +1,4 @@
-//! `application/problem+json` with stable codes: the one way in which this API says no.
+//! `application/problem+json` with stable codes: the one form of refusals in this API.
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderName, HeaderValue, StatusCode, header};
@@ -129,9 +129,9 @@ pub struct ProblemBody {
     status: u16,
     /// Stable, for programs.
     code: String,
-    /// What is wrong and what to do, for people.
+    /// The cause and the remedy, for people.
     detail: String,
-    /// What is wrong with which field.
+    /// The errors of single fields.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<FieldError>,
     /// With `already_settled`: the question and the outcome that won.
@@ -139,7 +139,7 @@ pub struct ProblemBody {
     question: Option<Box<Question>>,
 }
 
-/// What a client may try again, and when.
+/// The delay before a client may try again.
 const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("1");
 
 impl Problem {
@@ -161,12 +161,12 @@ impl Problem {
         self
     }
 
-    /// A single field that does not fit.
+    /// One invalid field.
     pub fn field(field: &str, code: &str, message: impl Into<String>) -> Self {
         Self::named(Code::InvalidRequest, field, code, message)
     }
 
-    /// A single field that does not fit, with a code of its own.
+    /// One invalid field, with a code of its own.
     pub fn named(problem: Code, field: &str, code: &str, message: impl Into<String>) -> Self {
         let message = message.into();
         let error = FieldError {

@@ -37,7 +37,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ListQuery {
-    /// Only questions that stand like this.
+    /// Only questions with this status.
     status: Option<Status>,
     /// Only questions of this agent.
     agent: Option<String>,
@@ -47,9 +47,9 @@ struct ListQuery {
     call_id: Option<String>,
     /// Ended in whatever way (`true`), or still open.
     settled: Option<bool>,
-    /// The folder that the question came from, exactly.
+    /// The exact folder of the question.
     project: Option<String>,
-    /// Words that stand in what was asked or answered, in upper or lower case.
+    /// Words in the question or its answer, without regard to case.
     #[param(max_length = 256)]
     text: Option<String>,
     /// Asked at or after this moment.
@@ -169,7 +169,8 @@ async fn settled(
     Ok(answer_when_ready(status, work))
 }
 
-/// Ask. Any program with the right `ask` may; the question is stored before the answer to this request is sent.
+/// Ask. Any program with the right `ask` may; the question is stored before the answer to this request is
+/// sent.
 #[utoipa::path(post, path = "/v1/questions", operation_id = "askQuestion", params(WaitQuery, IdempotencyHeader), tag = "questions",
     request_body = AskInput, responses((status = 201, body = Question)))]
 async fn ask(
@@ -180,7 +181,7 @@ async fn ask(
     Key(key): Key,
     Json(input): Json<AskInput>,
 ) -> Result<Response, Problem> {
-    // The place to wait comes first: whoever is told to come back must not have asked.
+    // The place to wait comes first: a client that must come back must not have asked.
     let wait = query.turn(&waits)?;
     let question = questions.ask(&caller, input, key).await?;
     if wait.is_none() {
@@ -189,22 +190,22 @@ async fn ask(
     settled(questions, caller, question.id, StatusCode::CREATED, wait).await
 }
 
-/// Names a request, so that sending it again does nothing again.
+/// Names a request, so that a repetition has no further effect.
 #[derive(utoipa::IntoParams)]
 #[into_params(parameter_in = Header)]
 #[expect(dead_code, reason = "only its description is used; the header is read by extract::Key")]
 struct IdempotencyHeader {
-    /// Names this request, so that sending it again does it once.
+    /// Names this request, so that a repetition has no further effect.
     #[param(rename = "Idempotency-Key", min_length = 1, max_length = 255)]
     idempotency_key: Option<String>,
 }
 
-/// From which surface a person speaks, for the outcome.
+/// The person's surface, for the outcome.
 #[derive(utoipa::IntoParams)]
 #[into_params(parameter_in = Header)]
 #[expect(dead_code, reason = "only its description is used; the header is read with the token")]
 struct SurfaceHeader {
-    /// `web`, `terminal`, `cli`, `notification` or `api`, which it is unless given.
+    /// `web`, `terminal`, `cli`, `notification` or `api`; unless given, `api`.
     #[param(rename = "Askd-Surface", pattern = "^(web|terminal|cli|notification|api)$")]
     surface: Option<String>,
 }
@@ -238,7 +239,8 @@ async fn native(
     raw.map(|raw| json(StatusCode::OK, &raw)).map_err(|error| Problem::new(Code::Internal, error.to_string()))
 }
 
-/// Answer. The first valid answer wins; the same one again succeeds again; another one gets 409 with the winner.
+/// Answer. The first valid answer wins; the same one again succeeds again; another one gets 409 with the
+/// winner.
 #[utoipa::path(post, path = "/v1/questions/{id}/reply", operation_id = "replyToQuestion", params(("id" = QuestionId, Path, description = "The id of the question."), IdempotencyHeader, SurfaceHeader), tag = "questions",
     request_body = Reply, responses((status = 200, body = Question)))]
 async fn reply(
@@ -251,7 +253,7 @@ async fn reply(
     Ok(json(StatusCode::OK, &questions.reply(&caller, &id, reply, key).await?))
 }
 
-/// Reject. `rejectModes` of the question says what the agent can be told.
+/// Reject. `rejectModes` of the question lists the modes.
 #[utoipa::path(post, path = "/v1/questions/{id}/reject", operation_id = "rejectQuestion", params(("id" = QuestionId, Path, description = "The id of the question."), IdempotencyHeader, SurfaceHeader), tag = "questions",
     request_body = Option<Rejection>, responses((status = 200, body = Question)))]
 async fn reject(
@@ -264,9 +266,10 @@ async fn reject(
     Ok(json(StatusCode::OK, &questions.reject(&caller, &id, rejection, key).await?))
 }
 
-/// Send an answer that did not reach its agent as the next message of its conversation: the call that asked is gone, and askd leads its
-/// session, or the one session that it started to go on with the conversation. Otherwise 409, with the answer as a text to send by hand;
-/// 409 too where the agent could not be told, and then it can be sent again.
+/// Send an answer that did not reach its agent as the next message of its conversation: the call that asked
+/// is gone, and askd leads its session, or the one session that it started to go on with the conversation.
+/// Otherwise 409, with the answer as a text to send by hand; 409 too where the agent could not be told, and
+/// then it can be sent again.
 #[utoipa::path(post, path = "/v1/questions/{id}/send-as-message", operation_id = "sendAnswerAsMessage", params(("id" = QuestionId, Path, description = "The id of the question.")), tag = "questions",
     responses((status = 202, description = "The session that got the message.", body = Session)))]
 async fn send_as_message(

@@ -1,7 +1,8 @@
-//! The question routes of sandbox-agent v1, for clients that were written for it: reply, reject, and the events of a session.
+//! The question routes of sandbox-agent v1, for clients that were written for it: reply, reject, and the
+//! events of a session.
 //!
-//! In: askd's ids or the agent's own. Out: its shapes, in snake case. What askd knows and they do not (several items, more ends
-//! than two) is in added fields; cancelled and expired are shown as rejected.
+//! In: askd's ids or the agent's own. Out: its shapes, in snake case. What askd knows and they do not
+//! (several items, more ends than two) is in added fields; cancelled and expired are shown as rejected.
 
 use std::sync::Arc;
 
@@ -31,7 +32,8 @@ pub fn routes() -> OpenApiRouter<AppState> {
 
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
 struct QuestionReplyRequest {
-    /// One array per item, in order: labels of options (a label comes before another option's value), or own words.
+    /// One array per item, in order: labels of options (a label comes before another option's value), or own
+    /// words.
     answers: Vec<Vec<String>>,
 }
 
@@ -86,7 +88,7 @@ struct QuestionEventData<'a> {
     prompt: &'a str,
     /// The labels of the first item's options.
     options: Vec<&'a str>,
-    /// What was answered first: a label, or own words.
+    /// The first item's answer: a label, or own words.
     response: Option<String>,
     status: &'static str,
     /// All items.

@@ -24,7 +24,7 @@ use super::limits::{
     CONNECTION_BUFFER_BYTES, HEADER_PATIENCE, MAX_CONNECTIONS, MAX_LOCAL_CONNECTIONS, SHUTDOWN_PATIENCE,
 };
 
-/// By which door a request came; every request has one in its extensions.
+/// The listener that accepted a request; every request has it in its extensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
     Port {
@@ -35,14 +35,14 @@ pub enum Arrival {
     Socket,
 }
 
-/// Where connections come from.
+/// A listener for connections.
 pub trait Door: Send + Sync + 'static {
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
     /// Connections at one time. Each door has its own places: a flood at the port shuts out no program of
     /// this user.
     const PLACES: usize;
 
-    /// The next connection; `None` where it was turned away.
+    /// The next connection; `None` if it was refused.
     fn accept(&self) -> impl Future<Output = io::Result<Option<(Self::Stream, Arrival)>>> + Send;
 }
 
@@ -82,9 +82,9 @@ impl Door for UnixListener {
     }
 }
 
-/// That a connection has one of its door's places; every request has it in its extensions. A change that
-/// outlives its client keeps it, so that clients which send a change and go cannot make more tasks than the
-/// door has places.
+/// A connection's place at its listener; every request has it in its extensions. A change that outlives its
+/// client keeps the place, so that clients which send a change and disconnect cannot make more tasks than
+/// there are places.
 #[derive(Clone)]
 pub struct Place {
     _permit: Arc<OwnedSemaphorePermit>,
@@ -105,7 +105,7 @@ async fn serve_in<D: Door>(
     let graceful = GracefulShutdown::new();
     let cut = CancellationToken::new();
     loop {
-        // Also for a place: a door whose places are all taken must close too.
+        // This select also covers the wait for a place: a full listener must close too.
         let next = async { (Arc::clone(&places).acquire_owned().await, door.accept().await) };
         let (permit, accepted) = tokio::select! {
             next = next => next,
@@ -116,7 +116,7 @@ async fn serve_in<D: Door>(
             Ok(Some(accepted)) => accepted,
             Ok(None) => continue,
             Err(error) => {
-                // Out of file descriptors, most likely: the connections that end make room.
+                // Probably out of file descriptors: ending connections make room.
                 tracing::warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
@@ -146,7 +146,7 @@ async fn serve_in<D: Door>(
         let connection = graceful.watch(connection);
         let cut = cut.clone();
         tokio::spawn(async move {
-            // A client that goes away or speaks nonsense is its own affair.
+            // A client that disconnects or sends nonsense harms only itself.
             if let Some(Err(error)) = cut.run_until_cancelled(connection).await {
                 tracing::debug!(%error, "a connection ended badly");
             }

@@ -1,4 +1,4 @@
-//! `/v1/sessions` and `/v1/sources`: what askd sees and is connected to.
+//! `/v1/sessions` and `/v1/sources`: conversations, and the places that questions come from.
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -29,7 +29,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct SessionsQuery {
-    /// Only those that can still take an answer, or only those that cannot.
+    /// Only sessions that can take an answer, or only those that cannot.
     live: Option<bool>,
     /// Sessions of one list; 50 unless given.
     #[param(minimum = 1, maximum = 500)]
@@ -69,11 +69,11 @@ async fn show_session(
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 struct SessionChange {
-    /// Whether answers may be typed into its terminal (tmux) where the hook that should bring them is gone.
+    /// True if the owner allows keys in the session's terminal (tmux) after its hook has gone.
     tmux: bool,
 }
 
-/// Change what askd may do with a session that it did not start.
+/// Change the permissions of askd in a session that it did not start.
 #[utoipa::path(patch, path = "/v1/sessions/{id}", operation_id = "changeSession", params(("id" = SessionId, Path, description = "The id of the session.")), tag = "sessions",
     request_body = SessionChange, responses((status = 200, body = Session)))]
 async fn change_session(
@@ -90,20 +90,20 @@ struct SourceList {
     sources: Vec<Source>,
 }
 
-/// What askd is or was connected to.
+/// All sources, present and past.
 #[utoipa::path(get, path = "/v1/sources", operation_id = "listSources", tag = "sources", responses((status = 200, body = SourceList)))]
 async fn list_sources(State(sources): State<Sources>, caller: Caller) -> Result<Response, Problem> {
     let sources = sources.list(&caller).await?;
     Ok(json(StatusCode::OK, &SourceList { sources }))
 }
 
-/// What to attach to. It has no `Debug`, so that the password cannot be logged by accident.
+/// The server to attach. It has no `Debug`, so that no log shows the password by accident.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct SourceInput {
-    /// The agent whose server it is, such as `opencode`.
+    /// The agent of the server, such as `opencode`.
     kind: String,
-    /// Where it listens; the agent's usual place unless given.
+    /// Its address; unless given, the agent's usual one.
     #[serde(default)]
     url: Option<String>,
     #[serde(default)]
@@ -113,7 +113,7 @@ struct SourceInput {
     password: Option<String>,
 }
 
-/// Attach to a running server of an agent. Its `state` tells whether it could be reached.
+/// Attach to a running server of an agent. `state` shows whether it could be reached.
 #[utoipa::path(post, path = "/v1/sources", operation_id = "attachSource", tag = "sources", request_body = SourceInput, responses((status = 201, body = Source)))]
 async fn attach(
     State(state): State<AppState>,

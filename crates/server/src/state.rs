@@ -1,4 +1,4 @@
-//! What the handlers are given: each names the services that it uses, and so shows what it can touch.
+//! The state of the handlers: each names the services that it uses, and so shows what it can touch.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use askd_hub::{
 pub struct AppState {
     pub engine: Engine,
     pub doors: Arc<Doors>,
-    /// Where people reach this hub, for log-in links.
+    /// The address of this hub for people, for log-in links.
     pub public_url: Arc<str>,
     pub streams: Arc<Semaphore>,
     pub waits: Arc<Semaphore>,
     pub port_watch: PortWatch,
 }
 
-/// Which names and origins are let in.
+/// The allowed names and origins.
 #[derive(Debug, Clone, Default)]
 pub struct Doors {
     /// Host names, with or without port.

@@ -1,8 +1,8 @@
-//! What all streams of events share: a place among the streams, the cursor that a client brings, the way along the log, and the
-//! response.
+//! The common parts of all event streams: a place among the streams, the client's cursor, the walk along the
+//! log, and the response.
 //!
-//! In: a reader that knows its place in what is stored. Out: `text/event-stream`, with its first bytes at once, until the reader, the
-//! hub or the client's token comes to its end.
+//! In: a reader with a position in the store. Out: `text/event-stream`, with its first bytes at once, until
+//! the end of the reader, the hub or the client's token.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -27,18 +27,18 @@ use askd_hub::{Access, Caller, EventLog, LogFollower, LogNews};
 pub const HEARTBEAT: Bytes = Bytes::from_static(b": still here\n\n");
 const CONNECTED: Bytes = Bytes::from_static(b": connected\n\n");
 
-/// One reader's place in what is stored.
+/// One reader's position in the store.
 pub trait Reader: Send + 'static {
     /// The next bytes to send; `None` ends the stream.
     fn next(&mut self) -> impl Future<Output = Option<Bytes>> + Send;
 }
 
-/// The event that tells of what is not kept any more.
+/// The event that reports deleted entries.
 pub fn trimmed(after: u64, through: u64) -> String {
     format!("event: trimmed\ndata: {{\"after\":{after},\"through\":{through}}}\n\n")
 }
 
-/// A place among the streams, kept as long as the stream lasts, and who has it.
+/// A place among the streams for the life of a stream, with its caller.
 pub struct Place {
     access: Access,
     caller: Caller,
@@ -74,7 +74,7 @@ impl Streams {
 /// The log as a reader is sent it.
 pub struct LogStream(LogFollower);
 
-/// What a reader of the log is sent next.
+/// The next data for a reader of the event log.
 pub enum LogFrames {
     Bytes(Bytes),
     /// The retention has overtaken the reader: some of what came after `after` is deleted, up to `through`.
@@ -96,9 +96,9 @@ impl LogStream {
         self.0.cursor()
     }
 
-    /// What comes next for this reader, whose `frames` say what it is sent of a page. What others are sent does not put off the sign of
-    /// life: without one, clients take a hub for lost, and a revoked token would keep its stream. `None` when the hub stops or the log
-    /// cannot be read.
+    /// The next data for this reader; `frames` selects its part of a page. Data for other readers does not
+    /// delay the heartbeat: without one, clients take a hub for lost, and a revoked token would keep its
+    /// stream. `None` when the hub stops or the log cannot be read.
     pub async fn next(&mut self, frames: impl Fn(&[Arc<LoggedEvent>]) -> Bytes + Send) -> Option<LogFrames> {
         // The reader asks again as soon as the bytes before are taken.
         let quiet = Instant::now() + KEEP_ALIVE;
@@ -127,7 +127,7 @@ impl LogStream {
     }
 }
 
-/// The number that a reconnecting client brings.
+/// The number in a reconnecting client's header.
 pub fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     let Some(value) = headers.get("last-event-id") else { return Ok(None) };
     let number = value.to_str().ok().and_then(|text| text.trim().parse().ok());
@@ -135,7 +135,7 @@ pub fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     number.map(Some).ok_or_else(misfit)
 }
 
-/// Where a reader of the log begins: after the event that its header or the parameter names, else after `unless`.
+/// The start of a reader: after the event in its header or parameter, else after `unless`.
 pub fn log_cursor(
     headers: &HeaderMap,
     (name, given): (&str, Option<u64>),

@@ -1,4 +1,5 @@
-//! `/v1/tokens`, and the log-in of a browser: a one-time code in a link's fragment, exchanged for a token. No cookie.
+//! `/v1/tokens`, and the log-in of a browser: a one-time code in a link's fragment, exchanged for a token. No
+//! cookie.
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -69,7 +70,7 @@ struct CreatedToken {
     token: String,
 }
 
-/// Create a token. Nobody can hand out a right that he lacks.
+/// Create a token. A token can hand out only rights that it has.
 #[utoipa::path(post, path = "/v1/tokens", operation_id = "createToken", tag = "tokens", request_body = TokenInput, responses((status = 201, body = CreatedToken)))]
 async fn create(
     State(access): State<Access>,
@@ -95,7 +96,7 @@ async fn revoke(
 #[serde(rename_all = "camelCase")]
 struct CreatedCode {
     code: String,
-    /// The link to open; the code is in its fragment, which browsers do not send.
+    /// The link to open. Its fragment has the code, and browsers do not send fragments.
     url: String,
     expires_at: Timestamp,
 }
@@ -103,7 +104,7 @@ struct CreatedCode {
 /// A one-time code that a browser exchanges for a token with the rights of this one.
 #[utoipa::path(post, path = "/v1/login-codes", operation_id = "createLoginCode", tag = "tokens", responses((status = 201, body = CreatedCode)))]
 async fn login_code(State(state): State<AppState>, caller: Caller) -> Result<Response, Problem> {
-    // Whoever may not read has nothing to look at, and must not push out a person's code.
+    // A token without `read` needs no page, and must not replace a person's code.
     caller.needs(Right::Read)?;
     let made = state.engine.access.login_code(&caller)?;
     let url = format!("{}/#login={}", state.public_url, made.code);
@@ -122,7 +123,8 @@ struct LoggedIn {
     token: String,
 }
 
-/// Exchange a log-in code for a token. Needs no token. The token lasts from its first use on, which must come within five minutes.
+/// Exchange a log-in code for a token. Needs no token. The token lasts from its first use on, which must come
+/// within five minutes.
 #[utoipa::path(post, path = "/v1/login", operation_id = "logIn", tag = "tokens", security(()), request_body = LoginInput, responses((status = 200, body = LoggedIn)))]
 async fn log_in(State(access): State<Access>, Json(input): Json<LoginInput>) -> Result<Response, Problem> {
     match access.log_in(&input.code)? {

@@ -1,10 +1,11 @@
 //! Requests that wait for a human: the header after ten seconds, then white space, then the JSON.
 //!
-//! In: a future that ends with the answer. Out: an ordinary response if it is quick; else a body that keeps the connection
-//! alive and ends with the same JSON. An error that comes late is in the body, because the status has gone out.
+//! In: a future that ends with the answer. Out: an ordinary response if it is quick; else a body that keeps
+//! the connection alive and ends with the same JSON. A late error is in the body, because the status has been
+//! sent.
 //!
-//! A handler that changes something runs in a task of the hub, whatever becomes of its client. Waiting must not: so a handler only
-//! says what its response waits for, and the connection waits. A client that goes away takes the waiting with it.
+//! A handler that changes something runs in a task of the hub, with or without its client. A wait must not:
+//! so a handler returns the future of its response, and the connection waits. A lost client ends the wait.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -32,7 +33,7 @@ pub fn json<T: Serialize>(status: StatusCode, value: &T) -> Response {
     }
 }
 
-/// The places for requests that wait.
+/// The places for waiting requests.
 #[derive(Clone)]
 pub struct Waits {
     stop: CancellationToken,
@@ -55,7 +56,7 @@ impl Waits {
     }
 }
 
-/// What a response waits for, as an extension of it; extensions can be cloned, and this is taken once.
+/// The future of a response, as an extension. Extensions can be cloned, and this is taken once.
 #[derive(Clone)]
 struct Waiting(Arc<Mutex<Option<Rest>>>);
 
@@ -72,7 +73,7 @@ where
     response
 }
 
-/// Waits for what a handler's response waits for.
+/// Waits for the future of a handler's response.
 pub async fn wait_out(mut response: Response) -> Response {
     let Some(Waiting(waiting)) = response.extensions_mut().remove() else { return response };
     let waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner).take();

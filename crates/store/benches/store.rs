@@ -1,6 +1,8 @@
-//! The store alone against the same disk without it, back to back in one run: `cargo bench -p askd-store`, or `./bench store`.
+//! The store alone against the same disk without it, back to back in one run: `cargo bench -p askd-store`, or
+//! `./bench store`.
 //!
-//! A machine's disk and its other load change from minute to minute, so each number is a ratio, and the two sides alternate.
+//! A machine's disk and its other load change from minute to minute, so each number is a ratio, and the two
+//! sides alternate.
 
 use std::fs::File;
 use std::io::Write;
@@ -58,7 +60,8 @@ fn fsyncs(folder: &Path, samples: &mut Vec<f64>) -> Result<()> {
     Ok(())
 }
 
-/// Durable one-row transactions a second with [`ASKERS`] threads at once, grouped into as few commits as they allow.
+/// Durable one-row transactions a second with [`ASKERS`] threads at once, grouped into as few commits as they
+/// allow.
 fn group_commits(folder: &Path) -> Result<f64> {
     #[expect(clippy::disallowed_methods, reason = "the bare disk is measured without the store")]
     let conn = rusqlite::Connection::open(folder.join("raw.db"))?;

@@ -1,6 +1,6 @@
-//! Changes that one caller gives to the store one after the other, without waiting for each.
+//! A sequence of changes that one caller gives to the store without waiting for each.
 //!
-//! In: work that writes. Out: the same work, of which nothing is stored after something before it could not be.
+//! In: work that writes. Out: the same work; after a failed change, no later one is stored.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// What `work` changes belongs to this chain.
+    /// Runs `work`; its changes belong to this chain.
     pub fn with<F: Future>(&self, work: F) -> impl Future<Output = F::Output> + use<F> {
         CURRENT.scope(self.clone(), work)
     }

@@ -1,4 +1,5 @@
-//! Deliveries: the outbox. A row is claimed by one worker; a claim that no worker holds is found, so a crash loses nothing.
+//! Deliveries: the outbox. A row is claimed by one worker; a claim that no worker holds is found, so a crash
+//! loses nothing.
 
 use async_trait::async_trait;
 
@@ -17,7 +18,7 @@ pub struct ClaimedDelivery {
     pub settlement: Settlement,
 }
 
-/// Who claims, for whom, and for how long.
+/// The worker, the deliveries and the time of a claim.
 #[derive(Debug, Clone)]
 pub struct Claim {
     /// The hub process; a claim by another owner is lost, and so is one that no task of this one holds.
@@ -33,22 +34,23 @@ pub trait Deliveries: Send + Sync {
     /// Takes queued deliveries of connected sources, oldest first.
     async fn claim(&self, claim: Claim) -> StoreResult<Vec<ClaimedDelivery>>;
 
-    /// The delivery of a question, whoever has claimed it.
+    /// The delivery of a question, with any claim.
     async fn delivery(&self, question: &QuestionId) -> StoreResult<Option<ClaimedDelivery>>;
 
-    /// Deliveries that are claimed and not written, but not those of the questions `held` that `owner` has claimed: their worker is gone.
+    /// Claimed and unwritten deliveries, except those of the questions `held` that `owner` has claimed: their
+    /// worker has stopped.
     async fn lost_claims(&self, owner: &str, held: &[QuestionId]) -> StoreResult<Vec<ClaimedDelivery>>;
 
     /// When the next of these sources' deliveries may be claimed, or the claim of one is over.
     async fn next_delivery(&self, sources: &[SourceId]) -> StoreResult<Option<Timestamp>>;
 
-    /// Deliveries of a source that are not yet written, claimed or not, oldest first.
+    /// Unwritten deliveries of a source, claimed or not, oldest first.
     async fn queued(&self, source: &SourceId) -> StoreResult<Vec<ClaimedDelivery>>;
 
-    /// Deliveries of a source that were written and wait for evidence.
+    /// Written deliveries of a source that wait for evidence.
     async fn awaiting_evidence(&self, source: &SourceId) -> StoreResult<Vec<ClaimedDelivery>>;
 
-    /// Moves a delivery by core's rules; `None` if that changed nothing.
+    /// Moves a delivery by core's rules; `None` if nothing changed.
     async fn step(
         &self,
         question: &QuestionId,
@@ -56,8 +58,8 @@ pub trait Deliveries: Send + Sync {
         at: Timestamp,
     ) -> StoreResult<Option<Question>>;
 
-    /// The same by the worker that has claimed it: a question that was opened and answered again since then has another delivery, which
-    /// this changes nothing about.
+    /// The same for the worker of the claim: a question that was opened and answered again since has another
+    /// delivery, which stays unchanged.
     async fn step_claimed(
         &self,
         claimed: &ClaimedDelivery,

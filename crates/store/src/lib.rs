@@ -1,8 +1,9 @@
 //! Memory: where questions, outcomes, deliveries, sessions and the log of events are kept.
 //!
-//! In: values of `askd_core` and the current time. Out: values of `askd_core`, after they are durable.
-//! One trait, [`Store`], in parts by noun; `sqlite` is the embedded store. Every decision about a question's life is made by
-//! `askd_core` inside the store's transaction, so two stores cannot disagree. The store knows no agent and no HTTP.
+//! In: values of `askd_core` and the current time. Out: values of `askd_core`, after they are durable. One
+//! trait, [`Store`], in parts by noun; `sqlite` is the embedded store. Every decision about a question's life
+//! is made by `askd_core` inside the store's transaction, so two stores cannot disagree. The store knows no
+//! agent and no HTTP.
 
 mod chain;
 mod deliveries;
@@ -32,7 +33,11 @@ pub use transcripts::{
     TRANSCRIPT_PAGE_BYTES, TURN, TranscriptPage, Transcripts,
 };
 
-/// Everything that the engine asks of its memory.
+/// The whole store, as the engine uses it.
+///
+/// A new noun is a trait of its own in a file of its own, beside [`Questions`], [`Deliveries`], [`Sessions`],
+/// [`Transcripts`], [`Tokens`] and [`Log`]; a file of the same name in `sqlite/` implements it; a numbered
+/// file in `migrations/` has its table; `tests/story` tells its life, for every store.
 pub trait Store: Questions + Deliveries + Sessions + Transcripts + Tokens + EventLog + Maintenance {}
 
 impl<T: Questions + Deliveries + Sessions + Transcripts + Tokens + EventLog + Maintenance> Store for T {}

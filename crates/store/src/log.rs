@@ -1,7 +1,8 @@
-//! The log of events, and the tail of it that is kept in memory.
+//! The event log, and its tail in memory.
 //!
-//! In: events that are durable, in order, from the store's writer. Out: a number to watch, and pages of events after a cursor.
-//! The tail is a cache of what is stored, never a channel: a reader that falls behind it reads from the store.
+//! In: durable events, in order, from the store's writer. Out: a number to watch, and pages of events after a
+//! cursor. The tail is a cache of the store, never a channel: a reader that falls behind it reads from the
+//! store.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -16,14 +17,14 @@ use crate::{StoreError, StoreResult};
 
 /// Events of one page: small enough to interleave readers, large enough to amortise a read.
 pub const LOG_PAGE: usize = 256;
-/// Bytes after which a page is full: what a reader that does not read costs the hub.
+/// Bytes of a full page: the cost of a reader that does not read.
 pub const LOG_PAGE_BYTES: usize = 64 << 10;
-/// Events kept in memory for readers that are nearly up to date.
+/// Events in memory for readers that are nearly up to date.
 const TAIL_EVENTS: usize = 4096;
-/// Bytes kept in memory, so that large plans do not make a large hub.
+/// Bytes in memory, so that large plans do not make a large hub.
 const TAIL_BYTES: usize = 4 << 20;
 
-/// An event with what filters look at, and its JSON made once for all readers.
+/// An event with its filter values, and its JSON, made once for all readers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoggedEvent {
     pub seq: Seq,
@@ -36,7 +37,7 @@ pub struct LoggedEvent {
     pub json: String,
 }
 
-/// What every event begins with.
+/// The first members of every event.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct EventHead {
     pub seq: Seq,
@@ -45,8 +46,8 @@ pub struct EventHead {
     pub at: Timestamp,
 }
 
-/// A question as an event tells of it: the texts as they are stored, and what filters look at. A member that is added to the
-/// question later must be one that readers can do without, or be written into the old texts by a migration.
+/// A question in an event: the stored texts and the filter values. A new member of the question must be one
+/// that readers can do without, or a migration must write it into the old texts.
 #[derive(Debug)]
 pub struct QuestionTold<'a> {
     pub id: QuestionId,
@@ -56,14 +57,15 @@ pub struct QuestionTold<'a> {
     pub agent: String,
     pub call_id: Option<String>,
     pub status: Status,
-    /// JSON of what was asked.
+    /// The ask as JSON.
     pub ask: &'a str,
     /// JSON of status, outcome and delivery.
     pub detail: &'a str,
 }
 
 impl LoggedEvent {
-    /// Put together from texts: an event is the same as [`Event`] written down, and nothing is read to be written again.
+    /// Put together from texts: an event is the same as [`Event`] written down, and nothing is read to be
+    /// written again.
     pub fn of_question(head: EventHead, told: QuestionTold<'_>) -> StoreResult<Self> {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
@@ -104,7 +106,7 @@ fn to_json(value: &impl Serialize) -> StoreResult<String> {
     serde_json::to_string(value).map_err(|error| StoreError::Corrupt(error.to_string()))
 }
 
-/// What is between the braces of a JSON object.
+/// The text between the braces of a JSON object.
 fn members(object: &str) -> StoreResult<&str> {
     let inner = object.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
     inner.ok_or_else(|| StoreError::Corrupt("a stored text is not an object".to_owned()))
@@ -115,7 +117,7 @@ pub trait EventLog: Send + Sync {
     /// The identity of this store: a cursor of another one is refused.
     fn identity(&self) -> &str;
 
-    /// Whether this number was given, if at all, by a store of which this one is an older copy.
+    /// True if only a store whose older copy this one is can have given this number.
     fn is_of_another_store(&self, cursor: Seq) -> bool;
 
     fn newest(&self) -> Seq;
@@ -159,7 +161,7 @@ impl Tail {
         self.newest.subscribe()
     }
 
-    /// Adds what was just committed, in order, and wakes the readers.
+    /// Appends committed events, in order, and wakes the readers.
     pub fn publish(&self, events: Vec<LoggedEvent>) {
         let Some(newest) = events.last().map(|event| event.seq) else { return };
         {
@@ -175,7 +177,7 @@ impl Tail {
         self.newest.send_replace(newest);
     }
 
-    /// Waits until everything up to `seq`, which is stored already, can be read here.
+    /// Waits until the tail contains all stored events up to `seq`.
     pub async fn published(&self, seq: Seq) {
         // The sender lives in `self`, so this cannot fail.
         drop(self.watch().wait_for(|newest| *newest >= seq).await);

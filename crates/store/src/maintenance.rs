@@ -1,4 +1,4 @@
-//! What keeps a store for years: copies of it.
+//! Copies of a store.
 
 use std::fs::File;
 
@@ -8,7 +8,7 @@ use crate::StoreResult;
 
 #[async_trait]
 pub trait Maintenance: Send + Sync {
-    /// A copy of everything that was acknowledged before, made in one step beside those who read and write. The file has no name: it
-    /// goes with its last reader.
+    /// A copy of everything that was acknowledged before, made in one step beside readers and the writer. The
+    /// file has no name: it ends with its last reader.
     async fn backup(&self) -> StoreResult<File>;
 }

@@ -14,10 +14,11 @@ use crate::{ClaimedDelivery, NewEntry, StoreResult};
 /// Open questions at one time: more than a company of agents can ask, few enough to list.
 pub const MAX_OPEN_QUESTIONS: i64 = 100_000;
 
-/// What is looked through after a crash for ends that were stored and perhaps not said: as many as one agent may have open.
+/// The most ends without a sure message to the agent that a restart looks at: as many questions as one agent
+/// may have open.
 pub const MAX_ENDED_LAST: usize = 4096;
 
-/// Where a question came from, and so how its outcome gets back.
+/// The origin of a question, which decides how its outcome gets back.
 #[derive(Debug, Clone)]
 pub enum Origin {
     /// A program asked through the API and reads the outcome itself.
@@ -27,9 +28,9 @@ pub enum Origin {
         source: SourceId,
         /// Its name in the agent's own protocol, unique within its session.
         native_id: String,
-        /// Whether the session certainly has no question of this name: then nobody looks for one.
+        /// True if the session certainly has no question of this name, which saves a search.
         is_new: bool,
-        /// By which road it was sighted.
+        /// The channel of the sighting.
         road: String,
         /// The agent's own words, byte for byte.
         native: String,
@@ -41,7 +42,7 @@ pub enum Origin {
 pub struct Idempotency {
     pub token: TokenId,
     pub key: String,
-    /// Digest of the request that the key was first used with: its route, the question that it is about, and its body.
+    /// Digest of the first request with the key: its route, its question, and its body.
     pub digest: [u8; 32],
 }
 
@@ -72,11 +73,12 @@ pub struct Resolve {
     pub by: By,
     pub at: Timestamp,
     pub idempotency: Option<Idempotency>,
-    /// Who delivers the outcome at once, if somebody can: the delivery is then claimed in the same transaction.
+    /// The worker that delivers the outcome at once, if there is one: the same transaction then claims the
+    /// delivery.
     pub claim: Option<ClaimHolder>,
 }
 
-/// A worker that takes a delivery for itself until a moment.
+/// A worker that claims a delivery until a moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimHolder {
     pub owner: String,
@@ -92,24 +94,24 @@ pub enum Resolved {
     Settled(Question, Option<Box<ClaimedDelivery>>),
     /// It had been settled in just this way.
     Same(Question),
-    /// It had been settled in another way, which the question tells.
+    /// It was already settled in another way, as the question shows.
     Conflict(Question),
     /// The agent's evidence changed the delivery, not the outcome.
     Noted(Question),
-    /// Its deadline had passed: it expired now, and of what was wanted nothing was done.
+    /// Its deadline had passed: it expired now, and nothing else was done.
     Expired(Expired),
     NotFound,
     KeyReused,
 }
 
-/// A question that has just expired, and whose agent is to be told, if it has one.
+/// A question that has just expired, with the need to tell its agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expired {
     pub question: Question,
     pub source: Option<SourceId>,
 }
 
-/// A question with what only the hub may know about it.
+/// A question with the data that only the hub may see.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
     pub question: Question,
@@ -135,9 +137,10 @@ pub struct QuestionFilter {
     pub call_id: Option<String>,
     /// Ended in whatever way, or still open.
     pub settled: Option<bool>,
-    /// The folder that the question came from, exactly.
+    /// The exact folder of the question.
     pub project: Option<String>,
-    /// Words that people see in what was asked or answered, in capitals or small letters; secret answers are never searched.
+    /// Words in the visible texts of a question or its answer, without regard to case; secret answers are
+    /// never searched.
     pub text: Option<String>,
     /// Asked at or after this moment.
     pub since: Option<Timestamp>,
@@ -148,22 +151,25 @@ pub struct QuestionFilter {
 #[derive(Debug, Clone, PartialEq)]
 pub struct QuestionPage {
     pub questions: Vec<Question>,
-    /// Where the next page begins, if there is one.
+    /// The beginning of the next page, if there is one.
     pub next: Option<Seq>,
-    /// The newest event that this list has seen: a stream from here on has no gap.
+    /// The newest event in this list: a stream from here on has no gap.
     pub seq: Seq,
 }
 
 /// How long settled things are kept. `None` keeps everything.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Retention {
+    /// Questions that were settled before this moment, sessions that ended before it and have no question that is kept, and what was said
+    /// in them.
     pub settled_before: Option<Timestamp>,
-    /// Sealed answers that their asker first read before this moment are deleted. They cannot be read after [`SECRET_RETRY_MS`] anyway.
+    /// Sealed answers that their asker first read before this moment are deleted. They cannot be read after
+    /// [`SECRET_RETRY_MS`] anyway.
     pub secrets_read_before: Option<Timestamp>,
-    /// Idempotency keys first used before this moment are forgotten, where the question had ended by then, too; using one again does
-    /// not keep it longer.
+    /// Idempotency keys first used before this moment are forgotten, where the question had ended by then,
+    /// too; using one again does not keep it longer.
     pub keys_before: Option<Timestamp>,
-    /// Sources that ended before this moment, and through which no session was ever seen, are forgotten.
+    /// Sources that ended before this moment, and of which no session is kept, are deleted.
     pub sources_ended_before: Option<Timestamp>,
 }
 
@@ -171,7 +177,8 @@ pub struct Retention {
 pub trait Questions: Send + Sync {
     async fn ask(&self, new: NewQuestion) -> StoreResult<Asked>;
 
-    /// The same; what was said with the question goes into a transcript in the same transaction, whatever becomes of it.
+    /// The same; what was said with the question goes into a transcript in the same transaction, whatever
+    /// becomes of it.
     async fn ask_in(
         &self,
         new: NewQuestion,
@@ -181,7 +188,8 @@ pub trait Questions: Send + Sync {
 
     async fn resolve(&self, resolve: Resolve) -> StoreResult<Resolved>;
 
-    /// Another road saw the same question: joins `native_id` to it. An id that is known already stays where it is.
+    /// Adds another channel's sighting of the question: joins `native_id` to it. A known id keeps its
+    /// question.
     async fn sight(
         &self,
         session: &SessionId,
@@ -190,8 +198,8 @@ pub trait Questions: Send + Sync {
         question: &QuestionId,
     ) -> StoreResult<()>;
 
-    /// Two questions of one session are exchanged in what the agent calls them: each is the other's call from now on, with its call id.
-    /// Names that begin with `kept` stay where they are, because whoever has such a name waits for the question and not for the call.
+    /// Exchanges the native ids and call ids of two questions of one session. Names that begin with `kept`
+    /// stay, because their owner waits for the question and not for the call.
     async fn exchange_calls(
         &self,
         one: &QuestionId,
@@ -200,30 +208,30 @@ pub trait Questions: Send + Sync {
         at: Timestamp,
     ) -> StoreResult<()>;
 
-    /// Those of the questions that a road has seen.
+    /// The questions that a channel has seen.
     async fn sighted(&self, questions: &[QuestionId], road: &str) -> StoreResult<HashSet<QuestionId>>;
 
-    /// Whether a road has seen it.
+    /// True if a channel has seen it.
     async fn is_sighted(&self, question: &QuestionId, road: &str) -> StoreResult<bool> {
         Ok(!self.sighted(std::slice::from_ref(question), road).await?.is_empty())
     }
 
     async fn question(&self, id: &QuestionId) -> StoreResult<Option<Record>>;
 
-    /// The question that a session knows by `native_id`, by whichever road.
+    /// The question with this native id in a session, from any channel.
     async fn question_by_native(&self, session: &SessionId, native_id: &str) -> StoreResult<Option<Record>>;
 
-    /// Questions of a source that ended without a delivery, or whose delivery has failed, in so much time before the last end that was
-    /// stored when this store was opened; the newest, at most [`MAX_ENDED_LAST`].
+    /// Questions of a source that ended without a delivery, or whose delivery failed, within `within` before
+    /// the last end that was stored when this store was opened; the newest, at most [`MAX_ENDED_LAST`].
     async fn ended_last(&self, source: &SourceId, within: Duration) -> StoreResult<Vec<Question>>;
 
-    /// The open questions that came through a source, oldest first.
+    /// The open questions of a source, oldest first.
     async fn open_of_source(&self, source: &SourceId) -> StoreResult<Vec<Record>>;
 
     /// The agent's own words for it.
     async fn native(&self, id: &QuestionId) -> StoreResult<Option<String>>;
 
-    /// The outcome with its secret answers, for the asker alone; notes that they were read.
+    /// The outcome with its secret answers, for the asker alone; records the read.
     async fn reveal(&self, id: &QuestionId, at: Timestamp) -> StoreResult<Option<Outcome>>;
 
     /// A page of questions after `after` in the wanted order.
@@ -237,15 +245,15 @@ pub trait Questions: Send + Sync {
 
     async fn next_deadline(&self) -> StoreResult<Option<Timestamp>>;
 
-    /// Ends every question whose deadline has passed.
+    /// Expires every question whose deadline has passed.
     async fn expire_due(&self, now: Timestamp) -> StoreResult<Vec<Expired>>;
 
-    /// Deletes what the retention no longer keeps; open questions and unfinished deliveries are never touched.
+    /// Deletes data beyond the retention, but never open questions or unfinished deliveries.
     async fn prune(&self, retention: Retention) -> StoreResult<u64>;
 
-    /// Whether the store can write, tried now.
+    /// Checks with a write that the store can write.
     async fn probe(&self) -> StoreResult<()>;
 
-    /// Waits for what is under way and closes.
+    /// Waits for running work and closes.
     async fn close(&self);
 }

@@ -1,6 +1,7 @@
 //! Secret answers: encrypted where they are kept, compared by a keyed hash.
 //!
-//! In: 32 bytes of key (a file of the hub, 0600) and plain bytes. Out: sealed bytes bound to their question, and hashes.
+//! In: 32 bytes of key (a file of the hub, 0600) and plain bytes. Out: sealed bytes bound to their question,
+//! and hashes.
 
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
@@ -27,7 +28,7 @@ impl Sealer {
         Self { cipher: XChaCha20Poly1305::new(&cipher_key.into()), mac_key }
     }
 
-    /// Encrypts `plain` so that it opens for the question `bound_to` only.
+    /// Encrypts `plain` for the question `bound_to` only.
     pub fn seal(&self, bound_to: &str, plain: &[u8]) -> Result<Vec<u8>, SealError> {
         let mut nonce = [0; NONCE_BYTES];
         getrandom::fill(&mut nonce).map_err(|_| SealError::NoRandomness)?;
@@ -42,7 +43,7 @@ impl Sealer {
         self.cipher.decrypt(&XNonce::from(*nonce), payload).map_err(|_| SealError::Foreign)
     }
 
-    /// A hash that tells whether two answers are the same, and nothing else to who lacks the key.
+    /// A hash for comparing answers, which is useless without the key.
     pub fn mac(&self, bound_to: &str, plain: &[u8]) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_keyed(&self.mac_key);
         hasher.update(&(bound_to.len() as u64).to_le_bytes());

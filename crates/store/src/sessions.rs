@@ -6,7 +6,7 @@ use askd_core::{Cause, Session, SessionId, Source, SourceId, SourceState, Timest
 
 use crate::{NewEntry, StoreResult};
 
-/// A source with what is needed to connect to it again after a restart.
+/// A source with everything for a new connection after a restart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SourceRecord {
     pub source: Source,
@@ -42,7 +42,7 @@ pub trait Sessions: Send + Sync {
         at: Timestamp,
     ) -> StoreResult<Option<Source>>;
 
-    /// The adapter has learnt what it needs to connect again.
+    /// Stores the adapter's data for a new connection.
     async fn set_source_settings(&self, id: &SourceId, settings: String) -> StoreResult<()>;
 
     async fn source(&self, id: &SourceId) -> StoreResult<Option<SourceRecord>>;
@@ -50,18 +50,19 @@ pub trait Sessions: Send + Sync {
     /// All sources, newest first; ended ones too.
     async fn sources(&self) -> StoreResult<Vec<SourceRecord>>;
 
-    /// Stores a conversation, or what is newly known of one; a new or revived one is told by `session.started`.
+    /// Stores a conversation, or what is newly known of one; a new or revived one is told by
+    /// `session.started`.
     async fn see_session(&self, seen: SessionSeen) -> StoreResult<Session>;
 
-    /// A session that askd started has learnt its name in the agent's own protocol.
+    /// Stores the native id of a session that askd started.
     async fn name_session(&self, id: &SessionId, native_id: &str) -> StoreResult<Option<Session>>;
 
-    /// Whether answers may be typed into its terminal where a better road fails.
+    /// Allows or forbids keys in its terminal when a better channel fails.
     async fn set_tmux(&self, id: &SessionId, tmux: bool) -> StoreResult<Option<Session>>;
 
     async fn session(&self, id: &SessionId) -> StoreResult<Option<Session>>;
 
-    /// The conversations that an agent calls so, through whichever source, oldest first; ended ones too.
+    /// The conversations with this native id from every source, oldest first, ended ones included.
     async fn sessions_called(&self, native_id: &str) -> StoreResult<Vec<Session>>;
 
     /// The sessions of a source, oldest first.
@@ -70,11 +71,12 @@ pub trait Sessions: Send + Sync {
     /// The newest sessions first.
     async fn sessions(&self, live: Option<bool>, limit: usize) -> StoreResult<Vec<Session>>;
 
-    /// Ends a session, cancels its open questions and fails its unfinished deliveries, each told by its event.
+    /// Ends a session, cancels its open questions and fails its unfinished deliveries, each told by its
+    /// event.
     async fn end_session(&self, id: &SessionId, cause: Cause, at: Timestamp) -> StoreResult<Option<Session>>;
 
-    /// Ends a source and every session of it. What is to be told of it comes last in its transcript, in the same transaction: what
-    /// has ended is not looked at again.
+    /// Ends a source and all its sessions, with a last entry for its transcript in the same transaction: an
+    /// ended source is not looked at again.
     async fn end_source(
         &self,
         id: &SourceId,

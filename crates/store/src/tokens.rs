@@ -1,4 +1,4 @@
-//! Tokens are stored as hashes: who holds the database cannot use them.
+//! Tokens, stored as hashes: the database alone gives access to nothing.
 
 use async_trait::async_trait;
 
@@ -25,6 +25,6 @@ pub trait Tokens: Send + Sync {
     /// All tokens, oldest first.
     fn tokens(&self) -> Vec<TokenRecord>;
 
-    /// Whether there was one.
+    /// True if there was one.
     async fn revoke_token(&self, id: &TokenId) -> StoreResult<bool>;
 }

@@ -1,8 +1,9 @@
-//! What managed agents say. Stored in batches with a numbering of its own for each transcript, trimmed by a stated retention.
+//! Transcripts of managed agents, stored in batches, numbered for each transcript, and trimmed by a stated
+//! retention.
 //!
-//! A transcript is called by the session that it was begun for. The sessions of one ACP server share one; then each entry says
-//! which of them it is about. An entry that asks a question is kept while the question is open, and when the question ends, in
-//! whatever way, the transcript tells it in the same transaction, by an entry of the voice [`RESOLVED`].
+//! A transcript is named after its first session. The sessions of one ACP server share one; then each entry
+//! names its session. The entry of a question is kept while the question is open, and the transaction of the
+//! question's end, of any kind, appends an entry with the voice [`RESOLVED`].
 
 use async_trait::async_trait;
 use tokio::sync::watch;
@@ -15,26 +16,26 @@ use crate::StoreResult;
 pub const MAX_TRANSCRIPT_BYTES: u64 = 64 << 20;
 /// Entries of one page.
 pub const TRANSCRIPT_PAGE: usize = 256;
-/// Bytes after which a page is full: what a reader that does not read costs the hub. A page of ordinary talk is smaller.
+/// Bytes of a full page: the cost of a reader that does not read. A page of ordinary talk is smaller.
 pub const TRANSCRIPT_PAGE_BYTES: usize = 256 << 10;
 /// The voice of the end of a question; `raw` is `{"requestId","questionId","status","outcome"}`.
 pub const RESOLVED: &str = "resolved";
-/// The voice of the end of a turn; `raw` is what the agent said.
+/// The voice of a turn's end; `raw` has the agent's line.
 pub const TURN: &str = "turn";
 
-/// One thing that was said, before it has a number.
+/// One entry without a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewEntry {
-    /// The line of the agent that it came from, counted from 1: one that an earlier call stored is not stored again.
+    /// The agent's line of this entry, counted from 1; a stored line is not stored again.
     pub line: Option<u64>,
     pub at: Timestamp,
-    /// Who: `agent`, `thought`, `tool`, `user`, `question`, `turn`, `error` or `other`.
+    /// The speaker: `agent`, `thought`, `tool`, `user`, `question`, `turn`, `error` or `other`.
     pub voice: &'static str,
-    /// What, for showing.
+    /// The text for people.
     pub text: Option<String>,
-    /// What, byte for byte.
+    /// The original bytes.
     pub raw: Option<String>,
-    /// The session, where several share the transcript.
+    /// The session, if several share the transcript.
     pub about: Option<SessionId>,
     pub asks: Option<AsksHere>,
 }
@@ -50,19 +51,19 @@ impl NewEntry {
     }
 }
 
-/// A question of the session that an entry is about.
+/// A question of the session in an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AsksHere {
     /// The agent's own name of the question.
     pub native_id: String,
-    /// The id of the request, as JSON, by which readers of the transcript know it.
+    /// The id of the request, as JSON, by which the transcript's readers know it.
     pub request: String,
 }
 
-/// A question that a transcript asks.
+/// A question in a transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AskedIn {
-    /// The entry that asks it.
+    /// The entry with the question.
     pub number: u64,
     /// The id of the request, as JSON.
     pub request: String,
@@ -98,7 +99,7 @@ pub struct TranscriptPage {
 /// A part of a transcript as a reader meets it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
-    /// What was said between these two numbers, the second included, is not kept any more.
+    /// The entries between these two numbers, the second included, are deleted.
     Gap {
         after: u64,
         through: u64,
@@ -107,13 +108,13 @@ pub enum Piece {
 }
 
 impl TranscriptPage {
-    /// Whether there may be more after it.
+    /// True if more may follow.
     fn is_full(&self) -> bool {
         let bytes: usize = self.entries.iter().map(Entry::bytes).sum();
         self.entries.len() >= TRANSCRIPT_PAGE || bytes >= TRANSCRIPT_PAGE_BYTES
     }
 
-    /// The page for a reader that knows everything up to `cursor`, which then stands at the end of the page.
+    /// The page for a reader that knows everything up to `cursor`; moves `cursor` to the end of the page.
     pub fn pieces(self, cursor: &mut u64) -> Vec<Piece> {
         let trimmed = self.trimmed_through;
         let mut pieces = Vec::with_capacity(self.entries.len());
@@ -130,7 +131,7 @@ impl TranscriptPage {
         }
         if whole {
             gap(&mut pieces, *cursor, trimmed);
-            // What is about other sessions need not be looked through again.
+            // Entries of other sessions need no second look.
             *cursor = self.newest.max(*cursor);
         }
         pieces
@@ -139,14 +140,14 @@ impl TranscriptPage {
 
 #[async_trait]
 pub trait Transcripts: Send + Sync {
-    /// The newest line that is stored; 0 if there is none.
+    /// The newest stored line; 0 if there is none.
     async fn last_line(&self, transcript: &SessionId) -> StoreResult<u64>;
 
-    /// Stores what was said; lines that are stored already are left out. All that one line says comes in one call.
+    /// Appends entries; stored lines are skipped. All entries of one line come in one call.
     async fn append(&self, transcript: &SessionId, entries: Vec<NewEntry>) -> StoreResult<()>;
 
-    /// At most [`TRANSCRIPT_PAGE`] entries after `after`, in order, and none after [`TRANSCRIPT_PAGE_BYTES`]: all, or those about
-    /// one session.
+    /// At most [`TRANSCRIPT_PAGE`] entries after `after`, in order, and none after [`TRANSCRIPT_PAGE_BYTES`]:
+    /// all, or those about one session.
     async fn entries_after(
         &self,
         transcript: &SessionId,
@@ -154,10 +155,10 @@ pub trait Transcripts: Send + Sync {
         after: u64,
     ) -> StoreResult<TranscriptPage>;
 
-    /// What ended the last turns, as the agent said it, the newest first, at most [`TRANSCRIPT_PAGE`].
+    /// The agent's lines that ended its last turns, newest first, at most [`TRANSCRIPT_PAGE`].
     async fn turns_ended(&self, transcript: &SessionId) -> StoreResult<Vec<String>>;
 
-    /// The questions that a transcript asks before the entry `before`, the newest first, at most [`TRANSCRIPT_PAGE`].
+    /// The questions in a transcript before the entry `before`, newest first, at most [`TRANSCRIPT_PAGE`].
     async fn asked_in(&self, transcript: &SessionId, before: u64) -> StoreResult<Vec<AskedIn>>;
 
     /// Changes whenever this transcript grew.

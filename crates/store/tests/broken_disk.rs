@@ -1,8 +1,10 @@
-//! The store on a disk that loses its power at any moment, and on one whose syncs fail: nothing that was acknowledged is missing.
+//! The store on a disk that loses its power at any moment, and on one whose syncs fail: nothing that was
+//! acknowledged is missing.
 //!
-//! A child of each test runs the store over `broken_disk/shim.c`, which records every write and sync. The test rebuilds the files as a
-//! disk may have them at a random place of the record: what was synced is there; of the rest nothing, all, some writes, or some sectors.
-//! `ASKD_DISK_SEED=N` repeats the choices of an earlier run.
+//! A child of each test runs the store over `broken_disk/shim.c`, which records every write and sync. The
+//! test rebuilds the files as a disk may have them at a random place of the record: what was synced is there;
+//! of the rest nothing, all, some writes, or some sectors. `ASKD_DISK_SEED=N` repeats the choices of an
+//! earlier run.
 
 #[cfg(target_os = "linux")]
 #[cfg(test)]
@@ -54,7 +56,8 @@ mod tests {
         Ok(())
     }
 
-    /// What the child does: asks and answers, and notes what was acknowledged in a file that the shim records too.
+    /// What the child does: asks and answers, and notes what was acknowledged in a file that the shim records
+    /// too.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn the_child_on_a_broken_disk() {
         let Some(folder) = std::env::var_os(CHILD) else { return };

@@ -1,4 +1,5 @@
-//! Copies of a store: a backup has everything, and a store that was opened from a copy says that it is another one.
+//! Copies of a store: a backup has everything, and a store that was opened from a copy says that it is
+//! another one.
 
 #[cfg(test)]
 mod tests {

@@ -14,7 +14,8 @@ mod tests {
     };
     use askd_store::sqlite::SqliteStore;
     use askd_store::{
-        Asked, Claim, Deliveries, EventLog, NewQuestion, Origin, Questions, Resolve, Resolved, StoreError,
+        Asked, Claim, Deliveries, EventLog, NewQuestion, Origin, Questions, Resolve, Resolved, Retention,
+        StoreError,
     };
     use rusqlite::Connection;
     use tempfile::TempDir;
@@ -247,7 +248,8 @@ mod tests {
         assert!(!log.exists());
     }
 
-    /// A fault of askd's own, a row that SQLite refuses: the questions beside it in the same commit are stored, and the store goes on.
+    /// A fault of askd's own, a row that SQLite refuses: the questions beside it in the same commit are
+    /// stored, and the store goes on.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_statement_that_is_refused_fails_its_own_job_alone() {
         let folder = folder();
@@ -293,8 +295,9 @@ mod tests {
         assert!(!contains(folder.path(), &sealed[24..56]));
     }
 
-    /// A crash leaves the files as they are at some moment. A reader keeps SQLite's log from being begun anew, so the log only grows: a
-    /// copy of the database and then of the log has all that was told before the copy was begun.
+    /// A crash leaves the files as they are at some moment. A reader keeps SQLite's log from being begun
+    /// anew, so the log only grows: a copy of the database and then of the log has all that was told before
+    /// the copy was begun.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn after_a_crash_every_acknowledged_write_is_there() {
         const WRITERS: u128 = 8;
@@ -350,7 +353,8 @@ mod tests {
         }
     }
 
-    /// Backups by another program, while the store is busy: each has everything that was acknowledged before it began.
+    /// Backups by another program, while the store is busy: each has everything that was acknowledged before
+    /// it began.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_backup_by_sqlite_beside_a_busy_store_has_every_acknowledged_question() {
         const BACKUPS: usize = 12;
@@ -397,6 +401,34 @@ mod tests {
         stop.store(true, Ordering::Relaxed);
         for asking in asking {
             asking.await.unwrap();
+        }
+    }
+
+    /// What the retention deletes is the disk's again, in a new store and in one of before.
+    #[tokio::test]
+    async fn the_retention_gives_the_disk_back() {
+        const QUESTIONS: u128 = 60;
+        for is_old in [false, true] {
+            let folder = folder();
+            if is_old {
+                beside(folder.path()).execute_batch(include_str!("../migrations/0001_start.sql")).unwrap();
+                beside(folder.path()).execute_batch("PRAGMA user_version = 1").unwrap();
+            }
+            let store = open(folder.path()).unwrap();
+            let long = format!(r#"{{"questions":[{{"question":"{}"}}]}}"#, "x".repeat(100_000));
+            for n in 0..QUESTIONS {
+                let origin = Origin::Api { asker: TokenId::from_bits(1) };
+                store.ask(asking(n, origin, &long)).await.unwrap();
+                answer(&store, &QuestionId::from_bits(n), "x").await.unwrap();
+            }
+            let size = || std::fs::metadata(folder.path().join("askd.db")).unwrap().len();
+            store.close().await;
+            let before = size();
+            let store = open(folder.path()).unwrap();
+            let retention = Retention { settled_before: Some(at(1000)), ..Retention::default() };
+            assert_eq!(store.prune(retention).await.unwrap(), QUESTIONS as u64);
+            store.close().await;
+            assert!(size() < 2 << 20 && before > 5 << 20, "{before} -> {} bytes, old: {is_old}", size());
         }
     }
 

@@ -1,7 +1,8 @@
 //! The story that every store must be able to tell, generic over the trait [`askd_store::Store`].
 //!
-//! In: a [`story::stage::Stage`] that makes a fresh store and opens the same one again. Out: one test per scene and stage.
-//! A chapter is a noun, a scene is a promise. To add a store: implement `Stage`, add one `tell!` line at the end.
+//! In: a [`story::stage::Stage`] that makes a fresh store and opens the same one again. Out: one test per
+//! scene and stage. A chapter is a noun, a scene is a promise. To add a store: implement `Stage`, add one
+//! `tell!` line at the end.
 
 #[cfg(test)]
 mod story {
@@ -137,6 +138,7 @@ macro_rules! tell {
                     only_what_is_settled_and_finished_is_removed
                     forgotten_keys_can_be_used_again
                     sources_that_came_and_went_are_forgotten
+                    sessions_that_ended_long_ago_go_with_their_words
                 }
                 log {
                     events_read_the_same_from_memory_and_from_the_store

@@ -1,8 +1,9 @@
 //! A real hub for tests: the binary under test, started on a data folder of its own and ended with the test.
 //!
-//! In: the path of the binary (`env!("CARGO_BIN_EXE_askd")`). Out: its address, its tokens, its log, small HTTP requests and
-//! runs of the command line against it. It can be killed without warning and started again on the same data and port.
-//! Everything has an end: what takes longer than [`PATIENCE`] fails with what was seen so far.
+//! In: the path of the binary (`env!("CARGO_BIN_EXE_askd")`). Out: its address, its tokens, its log, small
+//! HTTP requests and runs of the command line against it. It can be killed without warning and started again
+//! on the same data and port. Everything has an end: what takes longer than [`PATIENCE`] fails with what was
+//! seen so far.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -98,7 +99,8 @@ pub struct Hub {
     _temporary: TempDir,
 }
 
-/// A port that the system gives to nobody else. A socket that is bound and does not listen stands in nobody's way who names it.
+/// A port that the system gives to nobody else. A socket that is bound and does not listen stands in nobody's
+/// way who names it.
 fn reserved_port() -> anyhow::Result<TcpSocket> {
     let socket = TcpSocket::new_v4()?;
     socket.set_reuseaddr(true)?;
@@ -138,7 +140,8 @@ impl Hub {
         self.child.as_ref().map(Child::id)
     }
 
-    /// The holders of the agents that this hub has started: they outlive a killed hub on purpose, but not the test.
+    /// The holders of the agents that this hub has started: they outlive a killed hub on purpose, but not the
+    /// test.
     pub fn holders(&self) -> Vec<u32> {
         let Ok(data) = self.data.canonicalize() else { return Vec::new() };
         let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
@@ -245,7 +248,8 @@ impl Hub {
         }
     }
 
-    /// One request with the all-rights token: the status, and the JSON of the answer (`null` where there is none).
+    /// One request with the all-rights token: the status, and the JSON of the answer (`null` where there is
+    /// none).
     pub fn http(&self, method: &str, path: &str, body: Option<&Value>) -> anyhow::Result<(u16, Value)> {
         self.http_as(&self.token()?, method, path, body)
     }

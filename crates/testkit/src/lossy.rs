@@ -1,6 +1,7 @@
 //! A way to a hub on which the responses to some requests are lost after the hub has done what they ask for.
 //!
-//! In: a running hub, and the beginnings of the requests whose responses are lost. Out: an address that stands for the hub's.
+//! In: a running hub, and the beginnings of the requests whose responses are lost. Out: an address that
+//! stands for the hub's.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};

@@ -1,4 +1,5 @@
-//! A real terminal for programs that draw on one: a tmux server of its own, which ends with everything in it when it is dropped.
+//! A real terminal for programs that draw on one: a tmux server of its own, which ends with everything in it
+//! when it is dropped.
 //!
 //! In: a program with its arguments and environment, keys. Out: what the screen shows.
 

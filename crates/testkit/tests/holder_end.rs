@@ -1,4 +1,5 @@
-//! Ends: of the agent by itself, by the hub, by the holder's own end, by nobody coming. Nothing of the agent is left.
+//! Ends: of the agent by itself, by the hub, by the holder's own end, by nobody coming. Nothing of the agent
+//! is left.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
@@ -79,7 +80,8 @@ async fn the_holder_waits_until_the_last_lines_are_acknowledged() {
 
 #[tokio::test]
 async fn an_agent_that_ignores_term_is_killed_with_all_that_it_started() {
-    // A child in the group that ignores TERM too, one that has left the group, and a grandchild whose parent is dead.
+    // A child in the group that ignores TERM too, one that has left the group, and a grandchild whose parent
+    // is dead.
     let script = "trap '' TERM
         sleep 600 & echo $! >> pids
         setsid sh -c 'trap \"\" TERM; echo $$ >> pids; while :; do sleep 600; done' &
@@ -157,7 +159,8 @@ async fn without_hub_and_question_the_holder_goes_after_its_time() {
     vanished(held.handle.agent_pid).await;
     assert_eq!(held.folder().read_exit().unwrap().unwrap().why, ExitWhy::Linger);
 
-    // An open question keeps it: the agent is still there when another one, started later, has gone. Whoever attaches needs time.
+    // An open question keeps it: the agent is still there when another one, started later, has gone. Whoever
+    // attaches needs time.
     let asking = Held::start_with("echo hi; sleep 600", lingering(5)).await;
     let mut hub = asking.attach(0).await;
     hub.connection.set_open_questions(1);

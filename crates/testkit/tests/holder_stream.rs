@@ -131,7 +131,8 @@ async fn a_full_buffer_makes_the_agent_wait_and_loses_nothing() {
 
 #[tokio::test]
 async fn a_hub_that_does_not_read_holds_nobody_up() {
-    // More than all the buffers between agent and hub: the hub takes nothing, and still its commands get through.
+    // More than all the buffers between agent and hub: the hub takes nothing, and still its commands get
+    // through.
     let held = Held::start("seq 1 1000000 & read -r l; echo \"$l\" > heard; wait; sleep 600").await;
     let mut hub = held.attach(0).await;
     hub.connection.write(7, Some("d1"), "hello\n".into()).await.unwrap();

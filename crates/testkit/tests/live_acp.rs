@@ -1,5 +1,5 @@
-//! Real ACP agents, `claude-agent-acp` and `codex-acp`, with the scripted model behind them: a question of the model
-//! reaches the client as `elicitation/create`, and the client's answer reaches the model.
+//! Real ACP agents, `claude-agent-acp` and `codex-acp`, with the scripted model behind them: a question of
+//! the model reaches the client as `elicitation/create`, and the client's answer reaches the model.
 
 use std::process::ExitCode;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! Real Claude Code, three versions, headless, with the test as its permission host and the scripted model as its model.
+//! Real Claude Code, three versions, headless, with the test as its permission host and the scripted model as
+//! its model.
 
 use std::process::ExitCode;
 use std::time::Duration;

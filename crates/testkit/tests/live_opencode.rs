@@ -101,7 +101,8 @@ impl Server {
     async fn idle(&self, session: &str) -> Result<Value> {
         let look = async {
             loop {
-                // First the state, then the messages: the other way round, the last message can come in between.
+                // First the state, then the messages: the other way round, the last message can come in
+                // between.
                 let (_, states) = self.call(Method::GET, "/session/status", None).await?;
                 if states.get(session).is_none_or(|state| state["type"] == "idle") {
                     let messages = format!("/session/{session}/message");

@@ -1,4 +1,5 @@
-//! The scripted model over plain HTTP: one script, played by a hand-made agent in each of the three protocols.
+//! The scripted model over plain HTTP: one script, played by a hand-made agent in each of the three
+//! protocols.
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise, its helpers too")]
 

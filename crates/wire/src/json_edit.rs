@@ -1,8 +1,8 @@
 //! Finds and changes values inside a JSON text and leaves every other byte as it was.
 //!
-//! In: the text of an object, the names on the way to a value, the value's text. Out: the changed text, or a tree that says where
-//! each value stands. Key order, spaces, unknown members and the spelling of numbers survive, because nothing else is read and
-//! written again.
+//! In: the text of an object, the names on the way to a value, the value's text. Out: the changed text, or a
+//! tree that says where each value stands. Key order, spaces, unknown members and the spelling of numbers
+//! survive, because nothing else is read and written again.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,7 +12,7 @@ use serde::Deserializer;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// Where the value of a member stands in the text of an object; of several with the same name, the last.
+/// The position of a member's value in the text of an object; the last, if several have the same name.
 fn place(object: &str, key: &str) -> Option<Range<usize>> {
     let mut reader = serde_json::Deserializer::from_str(object);
     let value = reader.deserialize_map(Member(key)).ok()?;
@@ -43,7 +43,7 @@ impl<'de> Visitor<'de> for Member<'_> {
     }
 }
 
-/// Whether a name is this one.
+/// Compares a name while it is parsed.
 struct IsName<'k>(&'k str);
 
 impl<'de> DeserializeSeed<'de> for IsName<'_> {
@@ -66,7 +66,7 @@ impl Visitor<'_> for IsName<'_> {
     }
 }
 
-/// The value of a member, as the text that stands there.
+/// The value of a member, as its source text.
 pub fn member<'a>(object: &'a str, key: &str) -> Option<&'a str> {
     place(object, key).and_then(|range| object.get(range))
 }

@@ -1,12 +1,12 @@
 //! Framing of text streams into lines, without IO.
 //!
-//! In: bytes in pieces of any size. Out: complete lines as borrowed bytes, or the fact that a line was longer than
-//! the limit. A line ends with `\n`; one `\r` before it belongs to the ending. Bytes need not be UTF-8. After each
-//! `push` pop until `None`: the memory held is then at most the limit and what was pushed since.
+//! In: bytes in pieces of any size. Out: complete lines as borrowed bytes, or the fact that a line was longer
+//! than the limit. A line ends with `\n`; one `\r` before it belongs to the ending. Bytes need not be UTF-8.
+//! After each `push` pop until `None`: the memory held is then at most the limit and what was pushed since.
 
 /// Longest line taken by default. Agents put images (base64) and whole files into one JSON line.
 pub const DEFAULT_MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
-/// How much of a line beyond the limit is kept, so that a human can see what it was.
+/// Bytes of an oversized line that are kept, so that a human can recognise it.
 pub const OVERSIZED_PREFIX_BYTES: usize = 4 * 1024;
 /// Capacity kept for the next lines once all is popped; a rare long line must not hold memory for ever.
 const KEPT_CAPACITY_BYTES: usize = 256 * 1024;
@@ -20,7 +20,7 @@ pub enum Framed<'a> {
     Oversized { prefix: &'a [u8], total_bytes: u64 },
 }
 
-/// An oversized line whose earlier bytes are already let go.
+/// An oversized line whose earlier bytes are already dropped.
 #[derive(Debug)]
 struct Skipped {
     total_bytes: u64,
@@ -31,7 +31,7 @@ struct Skipped {
 pub struct LineSplitter {
     max_line: usize,
     buf: Vec<u8>,
-    /// Where the first byte that is not popped yet lies in `buf`.
+    /// The index in `buf` of the first byte that was not popped.
     start: usize,
     /// Up to here `buf` is known to have no `\n`.
     scanned: usize,
@@ -71,7 +71,7 @@ impl LineSplitter {
         Some(self.frame(from, end, true))
     }
 
-    /// The stream has ended: what was left without a `\n`, if anything. Pop until `None` before.
+    /// Ends the stream: returns the rest without a `\n`, if there is one. Pop until `None` before.
     pub fn finish(&mut self) -> Option<Framed<'_>> {
         let (from, end) = (self.start, self.buf.len());
         if from == end && self.skipped.is_none() {
@@ -217,7 +217,8 @@ mod tests {
                 pieces.push(&stream[from..cut]);
                 from = cut;
             }
-            // The beginning that is kept depends on where the stream was cut; its length and content do not lie.
+            // The beginning that is kept depends on where the stream was cut; its length and content do not
+            // lie.
             let got = split(max, &pieces);
             let expected = by_definition(max, &stream);
             prop_assert_eq!(got.len(), expected.len());

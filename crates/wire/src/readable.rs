@@ -1,16 +1,16 @@
 //! Bytes of an agent as text that JSON readers take.
 //!
-//! In: bytes, which may have been cut anywhere. Out: text in which bytes that are no UTF-8, and escapes of one half of a surrogate
-//! pair, are U+FFFD: a text that was cut inside an emoji is read like any other.
+//! In: bytes, which may have been cut anywhere. Out: text in which bytes that are no UTF-8, and escapes of
+//! one half of a surrogate pair, are U+FFFD: a text that was cut inside an emoji is read like any other.
 
 use std::borrow::Cow;
 
 use memchr::memmem;
 
-/// How half of a surrogate pair is read. It is as long as what it replaces.
+/// The replacement for half of a surrogate pair, which has the same length.
 const REPLACEMENT: &str = "\\ufffd";
 
-/// The text that JSON readers take for these bytes.
+/// The text that JSON readers accept for these bytes.
 pub fn readable(bytes: &[u8]) -> Cow<'_, str> {
     let text = String::from_utf8_lossy(bytes);
     let halves = halves(&text);
@@ -24,7 +24,7 @@ pub fn readable(bytes: &[u8]) -> Cow<'_, str> {
     copy.into()
 }
 
-/// Where escapes stand that are one half of a surrogate pair without the other.
+/// The positions of escapes that are one half of a surrogate pair without the other.
 fn halves(text: &str) -> Vec<usize> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();

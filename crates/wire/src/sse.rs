@@ -1,5 +1,6 @@
-//! Server-sent events, without IO. In: bytes of a response body in pieces of any size. Out: events with id, type and data as
-//! the WHATWG standard reads them, or the fact that one was too long. The last id is kept for the reconnect.
+//! Server-sent events, without IO. In: bytes of a response body in pieces of any size. Out: events with id,
+//! type and data as the WHATWG standard reads them, or the fact that one was too long. The last id is kept
+//! for the reconnect.
 
 use std::mem;
 
@@ -11,14 +12,14 @@ const KEPT_CAPACITY_BYTES: usize = 256 * 1024;
 /// One event, dispatched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SseEvent {
-    /// The last id that the stream has given, here or earlier; empty for none.
+    /// The last id of the stream, from here or earlier; empty for none.
     pub id: String,
     /// `message` when the stream gives none.
     pub event: String,
     pub data: String,
 }
 
-/// What a stream has said.
+/// An item of the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SseItem {
     Event(SseEvent),
@@ -39,7 +40,7 @@ pub enum SseItem {
 pub struct SseParser {
     max_event: usize,
     line: Vec<u8>,
-    /// Bytes of the current line that were let go because the event is too long already.
+    /// Bytes of the current line that were dropped because the event is too long already.
     skipped: u64,
     /// The last byte was `\r`: a `\n` now belongs to it.
     after_cr: bool,
@@ -80,12 +81,12 @@ impl SseParser {
         }
     }
 
-    /// A stream that goes on after an earlier one has its last id.
+    /// Continues after an earlier stream with this last id.
     pub fn resume(&mut self, last_id: String) {
         *self = Self { last_id, ..Self::new(self.max_event) };
     }
 
-    /// What to send as `Last-Event-ID`; empty for nothing.
+    /// The value of `Last-Event-ID`; empty for none.
     pub fn last_id(&self) -> &str {
         &self.last_id
     }

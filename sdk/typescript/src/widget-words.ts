@@ -80,7 +80,7 @@ const ENGLISH = {
   unsentFeedback: "You wrote feedback. Send it back, or delete it to approve.",
   unsentReason: "You wrote a reason for not answering. Send that, or delete it to answer.",
   ways: {
-    decline: ["Decline", "The agent is told that you declined, with your reason, and goes on by itself."],
+    decline: ["Decline", "The agent is told that you declined, with your reason, and goes on."],
     cancel: ["Cancel the call", "The call that asked is aborted; the agent gets an error instead of an answer."],
     interrupt: ["Stop the turn", "The agent stops what it is doing now and waits for your next message."],
   } as Record<RejectMode, [verb: string, effect: string]>,

@@ -125,7 +125,9 @@ export function rejectWords(mode: RejectMode, question: Question): { verb: strin
   const name = question.sessionId == null && question.agent === "api" ? "The program" : agentName(question.agent);
   switch (mode) {
     case "decline":
-      return { verb: "Decline", effect: `${name} is told that you declined, with your reason, and goes on by itself.` };
+      if (question.kind === "plan")
+        return { verb: "Send back", effect: `The plan goes back to ${name} with your feedback.` };
+      return { verb: "Decline", effect: `${name} is told that you declined, with your reason, and goes on.` };
     case "cancel":
       return {
         verb: "Cancel the call",

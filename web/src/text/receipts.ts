@@ -21,7 +21,11 @@ export function receipts(question: Question): Receipt[] {
   }
   const accepted: Receipt = { state: "done", title: "Accepted", detail: `stored by the hub at ${moment(outcome.at)}` };
   if (!delivery) {
-    const ready: Receipt = { state: "done", title: "Ready", detail: "the program that asked reads it from the hub" };
+    const ready: Receipt = {
+      state: "done",
+      title: "Ready to read",
+      detail: "the program that asked fetches the answer from the hub",
+    };
     return question.sessionId == null ? [accepted, ready] : [accepted];
   }
   const at = moment(delivery.at);
@@ -43,7 +47,21 @@ export function receipts(question: Question): Receipt[] {
         { state: "done", title: "Confirmed", detail: `${name} went on with it at ${at}` },
       ];
     case "failed":
-      return [accepted, { state: "bad", title: "Not delivered", detail: failure(question, name) }];
+      return [accepted, { state: "bad", title: failedTitle(question), detail: failure(question, name) }];
+  }
+}
+
+/** How a delivery failed, in two or three words: an answer that was written is not called undelivered. */
+export function failedTitle({ delivery }: Question): string {
+  switch (delivery?.error?.reason) {
+    case "unconfirmed":
+      return "Sent, not confirmed";
+    case "unknown":
+      return "Delivery unknown";
+    case "sentAsMessage":
+      return "Sent as a message";
+    default:
+      return "Not delivered";
   }
 }
 
@@ -51,15 +69,15 @@ function failure({ delivery }: Question, name: string): string {
   const detail = delivery?.error?.detail ? ` (${clean(delivery.error.detail)})` : "";
   switch (delivery?.error?.reason) {
     case "overtaken":
-      return `${name} had taken another answer before this one came${detail}`;
+      return `${name} took another answer before this one arrived${detail}`;
     case "unknown":
-      return `whether ${name} got it cannot be known, and askd will not risk a second answer${detail}`;
+      return `askd cannot know whether ${name} received it, and does not risk to send it twice${detail}`;
     case "unconfirmed":
-      return `it was written, but ${name} was gone before it showed that it went on${detail}`;
+      return `it was written to ${name}, which ended before it showed that it had read it${detail}`;
     case "agentGone":
-      return `${name} was gone before it could be written${detail}`;
+      return `${name} ended before the answer could be written${detail}`;
     case "sentAsMessage":
-      return `the call that asked was gone; it was said as a message instead${detail}`;
+      return `the call that asked had ended; the answer was sent as a message instead${detail}`;
     default:
       return `${name} refused it${detail}`;
   }

@@ -16,7 +16,7 @@ async function outcome(id) {
 
 test("a question appears live and is answered by mouse; the answer is shown as accepted", async () => {
   const page = await someone();
-  await page.getByText("Nobody is waiting for you").waitFor();
+  await page.getByText("No open questions").waitFor();
   const { id } = await hub.ask(AUTH);
   await page.getByRole("heading", { name: "Claude Code asks" }).waitFor();
   await becomes(() => page.title(), "(1) askd");

@@ -201,7 +201,7 @@ test("words typed for a session's question are rescued when it is answered elsew
   await hub.reply(asked, [["Option A"]]);
   await page.getByText("What you had typed is kept:").waitFor();
   await page.getByText("a third way").waitFor();
-  await page.getByRole("button", { name: "Let it go" }).click();
+  await page.getByRole("button", { name: "Discard it" }).click();
   await page.getByRole("article").waitFor({ state: "detached" });
   await page.getByRole("log").getByText("Option A").first().waitFor();
 });

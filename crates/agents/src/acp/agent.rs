@@ -1,4 +1,4 @@
-//! An ACP agent that the user registered: a name and a command line.
+//! An ACP agent of the user: a name and a command line.
 
 use std::ffi::OsStr;
 
@@ -14,7 +14,7 @@ use crate::descriptor::{Claim, ClaimState, Descriptor, Road};
 #[derive(Debug)]
 pub struct AcpAgent {
     pub(super) descriptor: Descriptor,
-    /// Arguments that belong to the command.
+    /// Arguments of the command itself.
     pub(super) args: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ impl AcpAgent {
     }
 }
 
-/// What holds for every agent behind the ACP codec.
+/// The descriptor of every agent behind the ACP codec.
 pub(crate) fn descriptor(name: &str, title: &str, questions: Claim, state: ClaimState) -> Descriptor {
     use Capability::{AgentExit, AnsweredElsewhere, HubKilledLive, Oversized, PlanEdits, SlowReader};
     let not_judged = "needs a hub and a holder; not judged yet";

@@ -18,16 +18,16 @@ pub(super) struct Read {
     pub(super) open: Open,
 }
 
-/// What a request asks, beside where it belongs.
+/// The question in a request, without its place.
 #[derive(Default)]
 struct Draft {
     patience: Option<Duration>,
-    /// Whether the agent works on while it is open.
+    /// True if the agent continues while it is open.
     meanwhile: bool,
 }
 
-/// Reads a request that asks; one that no form can show is shown as it is. The error is why not even that, for the agent and for
-/// `askd doctor`.
+/// Reads a request that asks; one that no form can show becomes a raw item. The error, for the agent and for
+/// `askd doctor`, says why not even that is possible.
 pub(super) fn read(
     codec: &AcpCodec,
     line: &str,
@@ -40,7 +40,7 @@ pub(super) fn read(
     let call_id = scope.call_id();
     let belongs = |mut ask: Ask| {
         if scope.session_id.is_none() {
-            // An interrupt names the session whose turn it ends.
+            // An interrupt needs the session whose turn it ends.
             ask.reject_modes.retain(|mode| *mode != RejectMode::Interrupt);
         }
         if let Some(session) = session {
@@ -87,7 +87,7 @@ pub(super) fn read(
     Ok(Read { asked, open })
 }
 
-/// What a request asks, if a form can show it.
+/// The question of a request, if a form can show it.
 fn understand(
     agent: &str,
     way: Way,
@@ -120,8 +120,8 @@ fn understand(
     Ok((ask, draft))
 }
 
-/// The agent's own id of the question where it has one, else that of the request and its tool call. A name that another open
-/// request uses is told apart by the request, because each request waits for its own response.
+/// The agent's own id of the question, else that of the request and its tool call. If another open request
+/// uses the name, the request's id is added, because each request waits for its own response.
 fn native_id(codec: &AcpCodec, id: &RpcId, own: Option<&str>, call_id: Option<&str>) -> String {
     let mut name = match (own.filter(|own| !own.is_empty()), call_id) {
         (Some(own), _) => own.to_owned(),

@@ -1,7 +1,8 @@
 //! The ACP codec: one connection, any number of sessions, questions by three ways.
 //!
-//! In: lines of the agent. Out: [`Heard`], and lines for the agent. This file is the conversation as the engine leads it:
-//! greeting, prompts, interrupts, answers. What the agent's messages mean is in `hearing`, and each way to ask has its room.
+//! In: lines of the agent. Out: [`Heard`], and lines for the agent. This file is the conversation as the
+//! engine leads it: greeting, prompts, interrupts, answers. What the agent's messages mean is in `hearing`,
+//! and each way to ask has its room.
 
 use std::collections::VecDeque;
 
@@ -20,7 +21,7 @@ use crate::codec::{Begin, ClientSays, Codec, Settlement, Start, Unspeakable};
 use crate::heard::{Heard, Speech};
 use crate::recent::Recent;
 
-/// The protocol version that askd speaks.
+/// The protocol version of askd.
 pub(super) const PROTOCOL_VERSION: u64 = 1;
 const CANCEL: &str = "session/cancel";
 /// Prompts that wait for a session.
@@ -35,17 +36,17 @@ pub struct AcpCodec {
     pub(super) sessions: Sessions,
     pub(super) open: OpenQuestions,
     pub(super) overheard: Overheard,
-    /// What the agent was started for, until it has a session.
+    /// The agent's first prompt, until it has a session.
     pub(super) first_prompt: Option<String>,
-    /// Prompts for the main session, which does not exist yet.
+    /// Prompts for the main session before it exists.
     pub(super) queued: VecDeque<String>,
-    /// Whether the agent can close a session.
+    /// True if the agent can close a session.
     pub(super) closes: bool,
-    /// Whether what is heard next was surely never heard before.
+    /// True if the next message is certainly new.
     pub(super) first_time: bool,
-    /// Our requests that have their response: a second one ends nothing.
+    /// askd's requests with a response: a second response ends nothing.
     pub(super) answered: Recent,
-    /// Those whose response an earlier hub heard.
+    /// Requests whose response an earlier hub read.
     pub(super) answered_before: Recent,
 }
 
@@ -107,7 +108,7 @@ impl AcpCodec {
         wire::request(&self.ids.next(&Ours::Prompt(session.to_owned())), "session/prompt", params)
     }
 
-    /// A session is mentioned; if it is new, that is news.
+    /// Reports a session, if it is new.
     pub(super) fn meet(&mut self, native_id: &str, cwd: Option<String>, heard: &mut Vec<Heard>) {
         if self.sessions.add(native_id, cwd.clone()) {
             let (native_id, title, parent) = (native_id.to_owned(), None, None);
@@ -145,7 +146,7 @@ impl Codec for AcpCodec {
                 self.first_prompt = prompt;
                 vec![self.greet()]
             }
-            // Whether the earlier hub came to say it is not known here; the holder gives it to the agent once.
+            // The earlier hub may have sent it; the holder writes it once.
             (Start::Resumed, Some(main), Some(prompt)) => vec![self.first_prompt(&main, &prompt)],
             (Start::Resumed, None, prompt) if !has_asked => {
                 self.first_prompt = prompt;
@@ -325,7 +326,7 @@ impl Codec for AcpCodec {
     }
 }
 
-/// The session whose turn a client cancels with this message, if it does.
+/// The session whose turn this message of a client cancels.
 pub(crate) fn cancelled_turn(message: &[u8]) -> Option<String> {
     match Message::read(std::str::from_utf8(message).ok()?.trim()) {
         Ok(Message::Notification { method, params }) if method == CANCEL => {

@@ -1,8 +1,8 @@
-//! Companion fields: the field of a form that takes own words and notes for the field beside it.
+//! Companion fields: fields of a form that take own words and notes for the field beside them.
 //!
-//! In: the properties of a form's schema. Out: which of them accompanies which. A field is taken for a companion by the mark of
-//! codex-acp (`_meta.codex.role`), or where both have just the form that claude-agent-acp gives them; one that the form requires is
-//! a field of its own, and so is whatever would otherwise not be shown at all.
+//! In: the properties of a form's schema. Out: the pairs. A field is a companion by the mark of codex-acp
+//! (`_meta.codex.role`), or if both fields have exactly the form that claude-agent-acp gives them. A required
+//! field is a field of its own, and so is every field that would otherwise be invisible.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::form::{has_options, size, text, type_of};
 
-/// The title that claude-agent-acp gives to the field for own words.
+/// claude-agent-acp's title for the field of own words.
 const CLAUDE_OTHER: &str = "Other";
 
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ impl Companion {
     }
 }
 
-/// The companions of a form by the field that they accompany, one for each.
+/// The companions of a form by their base field, one for each.
 pub(super) fn companions<'a>(
     properties: &'a Map<String, Value>,
     required: &[&str],
@@ -44,7 +44,7 @@ pub(super) fn companions<'a>(
     companions
 }
 
-/// The field that `key` accompanies.
+/// The base field of `key`.
 fn base<'a>(key: &'a str, schema: &'a Value, properties: &'a Map<String, Value>) -> Option<&'a str> {
     if type_of(schema) != Some("string") || has_options(schema) {
         return None;

@@ -1,4 +1,4 @@
-//! What the three ways of asking have in common when an [`Ask`] is made of them.
+//! The common parts of the three request types when they become an [`Ask`].
 
 use askd_core::question::{Choice, Item};
 use askd_core::{Ask, Kind, RejectMode};
@@ -42,7 +42,7 @@ pub(crate) fn choice(value: &str, label: &str) -> Choice {
     Choice { label: label.to_owned(), value: value.to_owned(), description: None, preview: None }
 }
 
-/// A result with the reason that it has no place of its own for.
+/// A result with a reason, in the place for results that have none of their own.
 pub(crate) fn with_reason(mut result: Value, reason: Option<&str>) -> Value {
     if let (Some(reason), Some(result)) = (reason, result.as_object_mut()) {
         result.insert("_meta".to_owned(), json!({ "askd": { "reason": reason } }));
@@ -50,8 +50,8 @@ pub(crate) fn with_reason(mut result: Value, reason: Option<&str>) -> Value {
     result
 }
 
-/// No label empty, and an option that is listed twice once. Two options with one value cannot be told apart by an answer: the
-/// request is then shown as it came.
+/// No label empty, and an option that is listed twice once. Two options with one value cannot be told apart
+/// by an answer: the request is then shown as it came.
 pub(crate) fn distinct(options: Vec<Choice>) -> Result<Vec<Choice>, String> {
     let mut kept: Vec<Choice> = Vec::with_capacity(options.len());
     for mut option in options {

@@ -1,8 +1,8 @@
 //! `elicitation/create`: forms and links, translated both ways.
 //!
-//! In: the parameters of the request. Out: an [`Ask`], and `accept` with content, `decline` or `cancel`, which are three
-//! different things. Notes and reasons that the form has no field for travel in `_meta.askd`. A mode that askd does not know
-//! is shown raw and can be accepted, declined or cancelled.
+//! In: the parameters of the request. Out: an [`Ask`], and `accept` with content, `decline` or `cancel`,
+//! which are three different things. Notes and reasons that the form has no field for travel in `_meta.askd`.
+//! A mode that askd does not know is shown raw and can be accepted, declined or cancelled.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub(crate) const METHOD: &str = "elicitation/create";
 pub(crate) const COMPLETE: &str = "elicitation/complete";
 
 const MODES: [RejectMode; 3] = [RejectMode::Decline, RejectMode::Cancel, RejectMode::Interrupt];
-/// The pick that accepts a form without fields or a mode that askd does not know.
+/// The pick that accepts a form without fields, or an unknown mode.
 const ACCEPT: &str = "accept";
 
 #[derive(Deserialize)]
@@ -42,7 +42,7 @@ pub(crate) struct Params {
 }
 
 impl Params {
-    /// Whether the agent goes on with its work while this is open.
+    /// True if the agent continues while this is open.
     pub(crate) fn is_async(&self) -> bool {
         self.codex("delivery").and_then(Value::as_str) == Some("async")
     }
@@ -52,12 +52,12 @@ impl Params {
         self.codex("autoResolutionMs").and_then(Value::as_u64).map(Duration::from_millis)
     }
 
-    /// Why its fields are not all that it asks for, if so.
+    /// The reason why its fields cannot be trusted to be complete, if there is one.
     pub(crate) fn check(&self) -> Result<(), String> {
         if self.is_form() { form::check(self.requested_schema.as_ref()) } else { Ok(()) }
     }
 
-    /// Why what it offers cannot be answered as it was meant, if so.
+    /// The reason why its offers are ambiguous, if there is one.
     pub(crate) fn check_offers(&self) -> Result<(), String> {
         if self.is_form() { form::check_offers(self.requested_schema.as_ref()) } else { Ok(()) }
     }
@@ -78,7 +78,8 @@ impl Params {
         form::fields(self.requested_schema.as_ref(), self.message())
     }
 
-    /// What stands above the fields: the message where no field shows it, and the schema's own title and description.
+    /// The text above the fields: the message unless a field shows it, and the schema's title and
+    /// description.
     fn preface(&self, fields: &[Field]) -> Option<Body> {
         let message = self.message();
         let shown = fields.iter().any(|field| field.item.question == message);
@@ -90,7 +91,7 @@ impl Params {
     }
 }
 
-/// The id by which the agent says later that it is complete.
+/// The id with which the agent later reports completion.
 pub(crate) fn id_of(params: Option<&RawValue>) -> Option<String> {
     wire::text_at(params, &["elicitationId"])
 }
@@ -114,7 +115,7 @@ pub(crate) fn ask(agent: &str, params: &Params, raw: &RawValue) -> Ask {
     }
 }
 
-/// The item of a request whose only answer is consent: it must be picked, because a skip is none.
+/// The item of a request whose only answer is consent: it needs a pick, because a skip is no consent.
 fn consent_item(params: &Params, consent: Choice) -> Item {
     let mut item = draft::item(params.message().to_owned());
     item.options = vec![consent];
@@ -136,7 +137,7 @@ fn ask_form(agent: &str, params: &Params) -> Ask {
     ask
 }
 
-/// The result that carries an outcome.
+/// The result for an outcome.
 pub(crate) fn outcome(params: &Params, settled: &Settlement) -> Result<Value, Unspeakable> {
     let (mut result, meta) = match settled {
         Settlement::Rejected { mode, reason } => return Ok(rejected(*mode, reason.as_deref())),
@@ -162,7 +163,7 @@ pub(crate) fn rejected(mode: RejectMode, reason: Option<&str>) -> Value {
     draft::with_reason(json!({ "action": action }), reason)
 }
 
-/// A skip is no consent, also where an earlier askd stored the item as one that may be skipped.
+/// Refuses a skip as consent, even for an item that an earlier askd stored as optional.
 fn needs_consent(answer: &Answer, consent: &str) -> Result<(), Unspeakable> {
     let given = matches!(answer.answers.as_slice(), [only] if only.only_pick() == Some(consent));
     given.then_some(()).ok_or(Unspeakable::CannotCarry("anything but consent or a rejection here"))
@@ -172,7 +173,7 @@ fn notes_meta(notes: &[Option<String>]) -> Option<Value> {
     notes.iter().any(Option::is_some).then(|| json!({ "notes": notes }))
 }
 
-/// The content of an accepted form, and the notes that no field could take.
+/// The content of an accepted form, and the notes without a field.
 fn content(fields: &[Field], answer: &Answer) -> Result<(Map<String, Value>, Option<Value>), Unspeakable> {
     let mut content = Map::new();
     let mut left = answer.notes.clone();
@@ -196,7 +197,7 @@ fn content(fields: &[Field], answer: &Answer) -> Result<(Map<String, Value>, Opt
         if !companion.takes(&words) {
             return Err(Unspeakable::CannotCarry("own words that are longer together than the form allows"));
         }
-        // A note that has no room in the form stays beside it.
+        // A note without room in the form stays beside it.
         if let Some(note) = left.get_mut(i) {
             let with =
                 |note: &String| if words.is_empty() { note.clone() } else { format!("{words}\n{note}") };
@@ -212,7 +213,7 @@ fn content(fields: &[Field], answer: &Answer) -> Result<(Map<String, Value>, Opt
     Ok((content, notes_meta(&left)))
 }
 
-/// What the field itself takes of an answer, and the own words that belong to its companion.
+/// Splits an answer into the field's part and the own words for its companion.
 fn told_apart<'a>(field: &Field, given: &'a ItemAnswer) -> (Vec<String>, Vec<&'a str>) {
     if field.companion.is_none() || !field.offers() {
         return (given.to_texts(), Vec::new());
@@ -221,7 +222,7 @@ fn told_apart<'a>(field: &Field, given: &'a ItemAnswer) -> (Vec<String>, Vec<&'a
     let mut own: Vec<&str> = given.words.iter().map(String::as_str).collect();
     if let Some(none) = field.none_of_these.as_ref().filter(|_| chosen.is_empty() && !own.is_empty()) {
         chosen.push(none.clone());
-        // Somebody may type the words of the option that stands for own words.
+        // A person may type the label of the option that stands for own words.
         if own == [none.as_str()] {
             own.clear();
         }
@@ -252,7 +253,7 @@ pub(crate) fn answers(params: &Params, mut content: Map<String, Value>) -> Resul
             None => Vec::new(),
             Some(value) => picks(field, value)?,
         };
-        // Own words have a field of their own; this one takes what it offers.
+        // Own words have a field of their own; this one takes its offers.
         let offered = |pick: &&String| {
             field.none_of_these.as_ref() == Some(*pick)
                 || field.item.options.iter().any(|option| option.value == **pick)
@@ -286,7 +287,7 @@ pub(crate) fn answers(params: &Params, mut content: Map<String, Value>) -> Resul
     Ok((answers, notes))
 }
 
-/// What a client's content has in the field beside another one.
+/// The own words in a companion field of a client's content.
 fn own_words(companion: &Companion, content: &mut Map<String, Value>) -> Result<Option<String>, String> {
     match content.remove(&companion.key) {
         None => Ok(None),

@@ -1,7 +1,9 @@
-//! The schema of an elicitation form, read into fields: each becomes one item, and each knows how its answer is written back.
+//! The schema of an elicitation form, read into fields: each becomes one item, and each knows how its answer
+//! is written back.
 //!
-//! In: `requestedSchema` as JSON. Out: [`Field`]s in the order of the schema. A companion (see `companion`) is folded into the
-//! field that it accompanies, so that a person sees one question with "own words" and a note, and is unfolded again in the answer.
+//! In: `requestedSchema` as JSON. Out: [`Field`]s in the order of the schema. A companion (see `companion`)
+//! is folded into the field that it accompanies, so that a person sees one question with "own words" and a
+//! note, and is unfolded again in the answer.
 
 use std::collections::HashSet;
 
@@ -12,7 +14,7 @@ use super::companion::{Companion, companions, is_claude_key};
 use super::draft;
 use super::value::{EXACT, Type, text_of};
 
-/// Which agent's habits a field follows. They use `title` and `description` the other way round.
+/// The agent whose conventions a field follows: they use `title` and `description` in opposite ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Plain,
@@ -26,27 +28,27 @@ pub(crate) struct Field {
     pub(crate) item: Item,
     /// The type of its value; of each of them, if it takes several.
     pub(crate) value_type: Type,
-    /// The values that it offers, as they are in the schema.
+    /// The offered values, as the schema has them.
     constants: Vec<Value>,
     pub(crate) dialect: Dialect,
-    /// Whether the content must have the key. Where that may be empty it is no duty of the human.
+    /// True if the content must have the key. If the value may be empty, the human need not fill it.
     pub(crate) needed: bool,
     pub(crate) companion: Option<Companion>,
     /// The option that stands for "see the note" (codex-acp); it is shown as own words, not as an option.
     pub(crate) none_of_these: Option<String>,
-    /// Whether the empty text is its default.
+    /// True if the empty text is its default.
     blank_by_default: bool,
-    /// What askd cannot do for whoever answers.
+    /// A remark for the person about what askd cannot check.
     remark: Option<String>,
 }
 
 impl Field {
-    /// Whether it takes only what it offers, so that own words belong to its companion.
+    /// True if it takes only its offers, so that own words belong to its companion.
     pub(crate) fn offers(&self) -> bool {
         !self.item.options.is_empty() || self.none_of_these.is_some()
     }
 
-    /// The value that an answer stands for: where the type does not say it, just what the schema offers.
+    /// The value of an answer; if the type leaves it open, exactly the schema's.
     pub(crate) fn value(&self, text: &str) -> Option<Value> {
         let offered = self.constants.iter().find(|value| text_of(value) == text);
         match self.value_type {
@@ -55,25 +57,25 @@ impl Field {
         }
     }
 
-    /// The answer that a value stands for.
+    /// The answer for a value.
     pub(crate) fn pick(&self, value: &Value) -> Option<String> {
         let text = self.value_type.pick(value)?;
         let differs = |offered: &&Value| text_of(offered) == text && offered.is_string() != value.is_string();
         self.constants.iter().find(differs).is_none().then_some(text)
     }
 
-    /// How long own words may be; those of the option that stands for them always fit.
+    /// The longest own words; those of the option that stands for them always fit.
     fn longest_words(&self) -> Option<usize> {
         let max = self.companion.as_ref().and_then(|companion| companion.max_length)?;
         Some(max.max(self.none_of_these.as_ref().map_or(0, |none| none.chars().count())))
     }
 
-    /// Whether an empty list is an answer.
+    /// True if an empty list is an answer.
     pub(crate) fn takes_none(&self) -> bool {
         self.item.multiple && self.item.bounds.min_items.is_none_or(|min| min == 0)
     }
 
-    /// What stands for no answer in the content, where the form itself has an empty value for that.
+    /// The form's own empty value for "no answer", if it has one.
     pub(crate) fn nothing(&self) -> Option<Value> {
         if self.takes_none() {
             return Some(Value::Array(Vec::new()));
@@ -81,7 +83,7 @@ impl Field {
         (self.blank_by_default && self.takes_blank()).then(|| Value::from(""))
     }
 
-    /// Whether an empty text fits the schema; to a human that is a field that he left out.
+    /// True if an empty text fits the schema; for a human that is an omitted field.
     pub(crate) fn takes_blank(&self) -> bool {
         let bounds = &self.item.bounds;
         self.item.input == Some(Input::Text)
@@ -103,7 +105,7 @@ impl Field {
 const NONE_OF_THE_ABOVE: &str = "None of the above";
 const CLAUDE_OPTION_META: &str = "_claude/askUserQuestionOption";
 
-/// Why the fields of a schema are not all that it asks for, if so.
+/// The reason why a schema's fields are not everything that it asks for, if there is one.
 pub(crate) fn check(schema: Option<&Value>) -> Result<(), String> {
     let Some(schema) = schema.filter(|schema| !schema.is_null()) else { return Ok(()) };
     let schema = schema.as_object().ok_or("its schema is no object")?;
@@ -124,7 +126,7 @@ pub(crate) fn check(schema: Option<&Value>) -> Result<(), String> {
     Ok(())
 }
 
-/// A rule of a field that no item can have: an answer that breaks it would be sent.
+/// A rule of a field that no item can enforce: an answer that breaks it would be sent.
 fn unkept(schema: &Value) -> Option<&'static str> {
     let schema = but_null(schema);
     let is_list = type_of(schema) == Some("array");
@@ -147,7 +149,7 @@ fn unkept(schema: &Value) -> Option<&'static str> {
     })
 }
 
-/// The bounds of an integer that are said as the next one outside of them.
+/// Exclusive bounds of an integer, as the next inclusive ones.
 fn inner_bounds(schema: &Value, bounds: &mut Bounds) {
     if type_of(schema) != Some("integer") {
         return;
@@ -167,8 +169,8 @@ fn inner_bounds(schema: &Value, bounds: &mut Bounds) {
     }
 }
 
-/// Why what a form offers cannot be answered as it was meant, if so: two values that answers do not tell apart, such as `1` and
-/// `"1"`, one value with two titles, or a number that askd cannot repeat to the last digit.
+/// The reason why a form's offers are ambiguous, if there is one: two values that answers cannot tell apart
+/// (`1` and `"1"`), one value with two titles, or a number that askd cannot repeat to the last digit.
 pub(crate) fn check_offers(schema: Option<&Value>) -> Result<(), String> {
     let properties = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
     for (key, schema) in properties.into_iter().flatten() {
@@ -191,7 +193,7 @@ pub(crate) fn check_offers(schema: Option<&Value>) -> Result<(), String> {
     Ok(())
 }
 
-/// The part of a field's schema that says what can be picked.
+/// The part of a field's schema with the offers.
 fn offering(schema: &Value) -> &Value {
     let schema = but_null(schema);
     match type_of(schema) {
@@ -277,7 +279,7 @@ fn field(key: &str, schema: &Value, companion: Option<Companion>, message: Optio
         .flatten()
         .map(|at| item.options.remove(at).value);
     let own_words = match dialect {
-        // The note of codex-acp answers only together with the option that stands for it.
+        // codex-acp's note is an answer only together with the option that stands for it.
         Dialect::Codex => none_of_these.is_some(),
         Dialect::Claude | Dialect::Plain => companion.is_some(),
     };
@@ -330,7 +332,7 @@ fn shape(schema: &Value, item: &mut Item) -> Type {
         None if offers_only_texts(one) => Type::Text,
         _ => Type::Any,
     };
-    // What the type forbids could not be the answer, whoever offers it.
+    // The type rules over the offers.
     item.options.retain(|option| value_type.value(&option.value).is_some());
     if !item.options.is_empty() {
         return value_type;
@@ -345,7 +347,7 @@ fn shape(schema: &Value, item: &mut Item) -> Type {
     value_type
 }
 
-/// The schema that a value has unless it is null, where that is the only choice.
+/// The schema without its null alternative, if that is the only one.
 fn but_null(schema: &Value) -> &Value {
     let list = |key: &str| schema.get(key).and_then(Value::as_array);
     let others = list("anyOf").or_else(|| list("oneOf")).into_iter().flatten();
@@ -361,7 +363,7 @@ fn offers_only_texts(schema: &Value) -> bool {
     !offered.is_empty() && offered.iter().all(|value| value.is_string())
 }
 
-/// The type that a value has unless it is null, where that is the only choice.
+/// The type without its null alternative, if that is the only one.
 pub(super) fn type_of(schema: &Value) -> Option<&str> {
     let types = match schema.get("type")? {
         Value::Array(types) => types.as_slice(),
@@ -382,7 +384,7 @@ fn input(schema: &Value) -> Input {
     }
 }
 
-/// What whoever answers has to know, because askd cannot help with it.
+/// The remark for the person about what askd cannot check.
 fn remark(schema: &Value, item: &Item) -> Option<String> {
     let schema = but_null(schema);
     match type_of(schema) {
@@ -400,19 +402,19 @@ fn remark(schema: &Value, item: &Item) -> Option<String> {
     }
 }
 
-/// The format that a text must have, where askd does not know it. `password` is one that is not shown.
+/// A required format of text that askd does not know. `password` is known: such a text is not shown.
 fn unknown_format(schema: &Value) -> Option<&str> {
     let one = offering(schema);
     let format = text(one, "format").filter(|_| type_of(one) == Some("string"))?;
     (input(one) == Input::Text && format != "password").then_some(format)
 }
 
-/// The only value that a field takes, where it says one.
+/// The only allowed value, if there is one.
 fn constant(schema: &Value) -> Option<&Value> {
     schema.get("const").filter(|value| !value.is_null())
 }
 
-/// The values that a schema offers.
+/// The offered values of a schema.
 fn constants(schema: &Value) -> Vec<&Value> {
     let list = |key: &str| schema.get(key).and_then(Value::as_array);
     match list("oneOf").or_else(|| list("anyOf")) {
@@ -424,7 +426,7 @@ fn constants(schema: &Value) -> Vec<&Value> {
 
 fn options(schema: &Value) -> Vec<Choice> {
     let options = offers(schema);
-    // What is listed twice is one option; `check` has refused what looks alike and is not.
+    // Duplicates are one option; `check` has refused values that only look alike.
     let mut kept = Vec::with_capacity(options.len());
     for option in options {
         kept.extend(draft::distinct(vec![option]).unwrap_or_default());
@@ -449,7 +451,6 @@ fn offers(schema: &Value) -> Vec<Choice> {
             };
             values.iter().enumerate().map(plain).collect()
         }
-        // The only value that the field takes.
         (None, None) => constant(schema)
             .map(|value| draft::choice(&text_of(value), &text_of(value)))
             .into_iter()

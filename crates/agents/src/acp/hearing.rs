@@ -1,6 +1,7 @@
-//! What each message of the agent means to the conversation.
+//! The meaning of each message for the conversation.
 //!
-//! In: requests, notifications and responses, read by `wire`. Out: [`Heard`]. The state that they change is in `codec`.
+//! In: requests, notifications and responses, parsed by `wire`. Out: [`Heard`]. The state that they change is
+//! in `codec`.
 
 use askd_core::Cause;
 use askd_core::delivery::FailReason;
@@ -19,9 +20,9 @@ use super::{elicitation, update};
 use crate::codec::Start;
 use crate::heard::{Heard, Speech, TurnEnd, Voice};
 
-/// By which way an agent learns that a link was followed.
+/// The channel by which an agent learns that a link was opened.
 pub(super) const LINK: &str = "link";
-/// Reasons to stop that come to a turn which has gone on.
+/// Stop reasons of a turn that has continued.
 const WENT_ON: [&str; 2] = ["max_tokens", "max_turn_requests"];
 
 impl AcpCodec {
@@ -65,7 +66,8 @@ impl AcpCodec {
             heard.push(Heard::Asked(Box::new(asked.asked)));
             return heard;
         }
-        // The newest request with an id is the one that is answered. That an id is used again shows nothing about the answer before.
+        // The newest request with an id is the one to answer. The reuse of an id says nothing about the
+        // earlier answer.
         for old in self.open.take(|open| open.rpc == id) {
             heard.push(match old.delivered {
                 Some(_) => unconfirmed(
@@ -186,7 +188,8 @@ impl AcpCodec {
             });
         }
         if let Some(ours) = Ours::read(id) {
-            // A line that an earlier hub may have heard is perhaps the first response itself, and means what it meant.
+            // A line that an earlier hub may have read can be the first response itself, and keeps its
+            // meaning.
             let heard_before = self.first_time && self.answered_before.has(id.form());
             if heard_before || !self.answered.add(id.form()) {
                 heard.push(Heard::Unrecognised { why: "a second response to one request".to_owned() });
@@ -355,7 +358,7 @@ fn withdrawn(native_id: String, detail: &str) -> Heard {
     Heard::Withdrawn { native_id, cause: Cause::AgentWithdrew { detail: Some(detail.to_owned()) } }
 }
 
-/// The answer was sent, and nothing has shown that the agent has it.
+/// The answer was sent, without evidence that the agent has it.
 fn unconfirmed(native_id: String, detail: &str) -> Heard {
     Heard::NotTaken { native_id, reason: FailReason::Unconfirmed, detail: detail.to_owned() }
 }

@@ -1,9 +1,9 @@
-//! The ids of our own requests. They are text that says what was asked, of which session, so that a hub that was restarted
-//! between request and response still understands the response.
+//! The ids of askd's own requests. Each id contains its request and session, so a restarted hub understands
+//! the response.
 
 use super::wire::RpcId;
 
-/// What a request of ours was.
+/// A request of askd.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Ours {
     Initialize,

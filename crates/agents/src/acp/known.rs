@@ -1,5 +1,6 @@
-//! Agents that people know by another road and that also speak ACP, by a program of their own: `claude` through
-//! `claude-agent-acp`, `codex` through `codex-acp`. (`opencode acp` asks by another way: `opencode_acp`.)
+//! Agents that people know by another road and that also speak ACP, by a program of their own: `claude`
+//! through `claude-agent-acp`, `codex` through `codex-acp`. (`opencode acp` asks by another way:
+//! `opencode_acp`.)
 //!
 //! They share a name with the agent's own adapter and are asked for where somebody speaks ACP (`/v1/acp`).
 
@@ -30,7 +31,7 @@ impl AcpAgent {
         Self { descriptor: descriptor(name, title, questions, state), args: Vec::new() }
     }
 
-    /// The program, and the versions of it that were seen.
+    /// Sets the program, and its versions that were seen.
     fn program(mut self, program: &str, seen: &'static [&'static str]) -> Self {
         self.descriptor.programs = vec![program.to_owned()];
         self.descriptor.process_names.push(program.to_owned());

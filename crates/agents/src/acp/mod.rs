@@ -1,4 +1,4 @@
-//! The Agent Client Protocol: any agent that speaks it on its standard streams.
+//! The Agent Client Protocol: any agent that offers it on its standard streams.
 
 mod agent;
 mod asking;
@@ -29,7 +29,7 @@ pub(crate) use codec::cancelled_turn;
 pub(crate) use known::known;
 pub use raw::{carries_raw, is_raw};
 
-/// Whether a request of this method asks a human, however it is written.
+/// True if a request of this method asks a human, in any form.
 pub fn asks(method: &str) -> bool {
     open::Way::of(method).is_some()
 }

@@ -1,6 +1,6 @@
-//! What somebody else asked of the agent through askd, remembered until the agent responds.
+//! Requests of another client to the agent, remembered until the agent responds.
 //!
-//! The hub keeps the ids of its clients apart before the bytes come here, so an id stands for one request.
+//! The hub keeps the ids of its clients apart before this point, so an id stands for one request.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::wire::{self, RpcId};
 
-/// Requests of others that are remembered: turns that run at once.
+/// Remembered requests of clients: turns that run at once.
 const MAX_REMEMBERED: usize = 4096;
 
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(crate) enum Request {
 pub(crate) struct Overheard(VecDeque<(RpcId, Request)>);
 
 impl Overheard {
-    /// Remembers what matters; gives the session that begins a turn.
+    /// Remembers a relevant request; returns the session whose turn it begins.
     pub(crate) fn note(&mut self, id: RpcId, method: &str, params: Option<&RawValue>) -> Option<String> {
         #[derive(Deserialize, Default)]
         #[serde(rename_all = "camelCase")]

@@ -22,7 +22,7 @@ use super::wire::{self, RpcId};
 use super::{elicitation, permission, question};
 use crate::codec::{Pending, Settlement};
 
-/// Questions of one connection that are open or without evidence. An agent that asks more is refused.
+/// Questions of one connection that are open or without evidence. Further ones are refused.
 pub(crate) const MAX_OPEN: usize = 4096;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Way {
     }
 }
 
-/// Where a request belongs.
+/// The session, tool call or request of an asking request.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Scope {
@@ -65,7 +65,7 @@ struct CallRef {
 }
 
 impl Scope {
-    /// Of parameters that do not fit, what does, and why not all.
+    /// The valid members of invalid parameters, and the error.
     pub(crate) fn read(params: Option<&RawValue>) -> (Self, Option<String>) {
         let why = match wire::params(params) {
             Ok(scope) => return (scope, None),
@@ -80,7 +80,7 @@ impl Scope {
         (scope, Some(why))
     }
 
-    /// The request of the other side for whose sake the connection asks.
+    /// The client's request for which the connection asks.
     pub(crate) fn request_id(&self) -> Option<RpcId> {
         self.request_id.as_deref().filter(|_| self.session_id.is_none()).and_then(RpcId::read)
     }
@@ -101,13 +101,13 @@ pub(crate) struct Open {
     pub(crate) session: Option<String>,
     pub(crate) call_id: Option<String>,
     pub(crate) elicitation_id: Option<String>,
-    /// Whether the agent has announced the tool call, so that only an update of it is evidence.
+    /// True if the agent has announced the tool call, so that only its update is evidence.
     pub(crate) announced: bool,
-    /// The request for whose sake a question without a session is asked.
+    /// The request for which a question without a session is asked.
     pub(crate) for_request: Option<RpcId>,
     /// How many calls the session had named when the answer was sent.
     pub(crate) calls_before: u64,
-    /// Whether the agent works on while it is open.
+    /// True if the agent continues while it is open.
     pub(crate) meanwhile: bool,
     pub(crate) delivered: Option<Delivered>,
 }
@@ -125,14 +125,14 @@ impl From<&Settlement> for Delivered {
 }
 
 impl Delivered {
-    /// Whether the agent giving up on the question is just what was wanted.
+    /// True if the agent's withdrawal is the purpose of the outcome.
     pub(crate) fn wanted_an_end(self) -> bool {
         matches!(self, Self::Reject(RejectMode::Cancel | RejectMode::Interrupt))
     }
 }
 
 impl Open {
-    /// Rebuilt from what the store kept.
+    /// Rebuilds the question from the store.
     pub(crate) fn known(pending: &Pending) -> Option<Self> {
         let message = wire::Message::read(pending.native.get()).ok()?;
         let wire::Message::Request { id, method, params } = message else { return None };
@@ -148,7 +148,7 @@ impl Open {
             call_id: scope.call_id().map(str::to_owned),
             elicitation_id: elicitation::id_of(params).filter(|_| way == Way::Elicitation),
             for_request: scope.request_id(),
-            // What the session named before the restart is not known: no call is taken for a new one, and none for unannounced.
+            // The calls before the restart are unknown: no call counts as new, and none as unannounced.
             announced: true,
             calls_before: u64::MAX,
             meanwhile: form.as_ref().is_some_and(elicitation::Params::is_async),
@@ -158,7 +158,7 @@ impl Open {
     }
 }
 
-/// What ends a request that nobody is to answer any more. A request gets exactly one response.
+/// The response that ends a cancelled request. A request gets exactly one response.
 pub(crate) fn cancelled(way: Way, id: &RpcId) -> Vec<u8> {
     match way {
         Way::Question => {
@@ -170,7 +170,7 @@ pub(crate) fn cancelled(way: Way, id: &RpcId) -> Vec<u8> {
     }
 }
 
-/// What ends the request to follow a link, once that is done.
+/// The response that ends the request of an opened link.
 pub(crate) fn followed(id: &RpcId) -> Vec<u8> {
     respond(id, json!({ "action": "accept" }))
 }
@@ -179,18 +179,18 @@ fn respond(id: &RpcId, result: Value) -> Vec<u8> {
     RawValue::from_string(id.as_str().to_owned()).map(|id| wire::response(&id, result)).unwrap_or_default()
 }
 
-/// A number that two different requests hardly share.
+/// A hash that two different requests hardly share.
 pub(crate) fn print_of(request: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     request.hash(&mut hasher);
     hasher.finish()
 }
 
-/// What was seen of the agent.
+/// A sign of life of the agent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Progress<'a> {
     pub(crate) session: &'a str,
-    /// The call that is worked on, and how many the session had named before it.
+    /// The call in progress, and the number of calls that the session named before it.
     pub(crate) call: Option<(&'a str, u64)>,
 }
 
@@ -218,12 +218,12 @@ impl OpenQuestions {
         self.0.iter().any(|open| open.native_id == native_id)
     }
 
-    /// Takes out all that fulfil a condition, in the order in which they were asked.
+    /// Removes all questions that fulfil a condition, in the order of asking.
     pub(crate) fn take(&mut self, mut condition: impl FnMut(&Open) -> bool) -> Vec<Open> {
         self.0.extract_if(.., |open| condition(open)).collect()
     }
 
-    /// The answers for which this progress is evidence.
+    /// The answers that this progress confirms.
     pub(crate) fn evidenced(&mut self, seen: Progress<'_>) -> Vec<Open> {
         if self.0.iter().all(|open| open.delivered.is_none()) {
             return Vec::new();

@@ -1,7 +1,9 @@
-//! `session/request_permission`: a permission, or a plan where the tool call switches the mode and carries one.
+//! `session/request_permission`: a permission, or a plan where the tool call switches the mode and carries
+//! one.
 //!
-//! In: the tool call and the agent's options. Out: an [`Ask`], and `selected` with an option or `cancelled`. Declining picks
-//! the agent's own `reject_once` option and exists only where there is one; a lasting rejection is never picked for a human.
+//! In: the tool call and the agent's options. Out: an [`Ask`], and `selected` with an option or `cancelled`.
+//! Declining picks the agent's own `reject_once` option and exists only where there is one; a lasting
+//! rejection is never picked for a human.
 
 use askd_core::ask::APPROVE;
 use askd_core::question::{Body, BodyFormat, Choice};
@@ -63,7 +65,7 @@ impl AskedOption {
         draft::choice(&self.option_id, &self.name)
     }
 
-    /// What its kind says, for options that cannot be told apart by their names.
+    /// The meaning of its kind, for options that their names cannot tell apart.
     fn reach(&self) -> Option<String> {
         let reach = if self.kind.ends_with("_always") { "from now on" } else { "this time" };
         (!self.kind.is_empty()).then(|| reach.to_owned())
@@ -75,7 +77,7 @@ impl Params {
         self.options.iter().find(|option| option.kind == "reject_once")
     }
 
-    /// The option that `approve` means: called so by the agent, else the one that allows least.
+    /// The option for `approve`: the agent's own of that name, else the one that allows least.
     fn approving(&self) -> Option<&AskedOption> {
         let allowing = || self.options.iter().filter(|option| option.allows());
         allowing()
@@ -112,7 +114,7 @@ impl Params {
     }
 }
 
-/// An id that two options have would select one of them, and nobody knows which.
+/// Refuses an id that two options share: it would select an unknown one of them.
 fn check_ids(options: &[AskedOption]) -> Result<(), String> {
     let same = |(i, option): (usize, &AskedOption)| {
         options[..i].iter().any(|other| {
@@ -125,7 +127,7 @@ fn check_ids(options: &[AskedOption]) -> Result<(), String> {
     }
 }
 
-/// `known_title` is what the agent called this tool call when it announced it.
+/// `known_title` is the agent's title for the announced tool call.
 pub(crate) fn ask(agent: &str, params: &Params, known_title: Option<&str>) -> Result<Ask, String> {
     if params.options.is_empty() {
         return Err("a permission request without options".to_owned());
@@ -202,7 +204,7 @@ pub(crate) fn outcome(params: &Params, ask: &Ask, settled: &Settlement) -> Resul
     Ok(result)
 }
 
-/// The answer that an option of the agent stands for; `None` where it declines a plan. Only the agent's own ids count.
+/// The answer for an option of the agent; `None` if it declines a plan. Only the agent's own ids count.
 pub(crate) fn picked(params: &Params, ask: &Ask, option_id: &str) -> Result<Option<String>, String> {
     let Some(option) = params.options.iter().find(|option| option.option_id == option_id) else {
         let ids: Vec<&str> = params.options.iter().map(|option| option.option_id.as_str()).collect();
@@ -216,7 +218,7 @@ pub(crate) fn picked(params: &Params, ask: &Ask, option_id: &str) -> Result<Opti
     Ok(option.allows().then(|| value.to_owned()))
 }
 
-/// Whether parameters offer an option, as far as that can be read in them.
+/// Checks that the parameters offer an option, as far as they can be read.
 pub(crate) fn check_offered(params: Option<&RawValue>, option_id: &str) -> Result<(), String> {
     #[derive(Deserialize)]
     struct Options {

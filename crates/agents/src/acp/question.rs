@@ -1,8 +1,9 @@
 //! The extension `_sandboxagent/session/request_question`.
 //!
-//! In: `{sessionId, questionId, prompt, options: [["id","Label"], ...]}`, where options may also be plain labels or objects,
-//! and `questions` may carry several items with all that askd knows (header, multiple, custom, secret, ...). Out: an [`Ask`],
-//! and `{"status":"answered","answers":[[...]]}` or `{"status":"rejected"}` with notes and the reason where there are any.
+//! In: `{sessionId, questionId, prompt, options: [["id","Label"], ...]}`, where options may also be plain
+//! labels or objects, and `questions` may carry several items with all that askd knows (header, multiple,
+//! custom, secret, ...). Out: an [`Ask`], and `{"status":"answered","answers":[[...]]}` or
+//! `{"status":"rejected"}` with notes and the reason where there are any.
 
 use askd_core::question::{Bounds, Choice, Input, Item};
 use askd_core::{Ask, Kind, RejectMode};
@@ -88,7 +89,8 @@ fn item(question: String, fields: Fields) -> Result<Item, String> {
     Ok(Item {
         question,
         header: fields.header,
-        // As everywhere in askd, own words are allowed unless the agent says otherwise and offers something to pick.
+        // As everywhere in askd, own words are allowed unless the agent says otherwise and offers something
+        // to pick.
         custom: fields.custom.unwrap_or(true) || options.is_empty(),
         options: draft::distinct(options)?,
         multiple: fields.multiple.unwrap_or(false),
@@ -114,8 +116,8 @@ pub(crate) fn ask(agent: &str, params: Params) -> Result<Ask, String> {
     Ok(draft::ask(agent, Kind::Choice, questions, &modes))
 }
 
-/// A question that came by another way, as the request in which clients of the extension know it. Clients that know only one item
-/// and no descriptions find it too; `meta` goes with it as it is.
+/// A question of another channel in the form of the extension's request. Clients that know only one item
+/// without descriptions find it there too; `meta` is passed on unchanged.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Request<'a, M: Serialize> {

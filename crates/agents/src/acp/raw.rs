@@ -1,7 +1,9 @@
-//! Requests that ask and that no form can show: a field too many, an option of an unknown shape, no text at all. They are questions
-//! all the same, shown as they are and answered with the very result that the agent waits for.
+//! Requests that ask and that no form can show: a field too many, an option of an unknown shape, no text at
+//! all. They are questions all the same, shown as they are and answered with the very result that the agent
+//! waits for.
 //!
-//! In: the parameters of such a request, and why they cannot be shown. Out: an [`Ask`] with one item that takes JSON, and the response.
+//! In: the parameters of such a request, and why they cannot be shown. Out: an [`Ask`] with one item that
+//! takes JSON, and the response.
 
 use askd_core::ask::RAW_RESULT;
 use askd_core::question::{Body, BodyFormat};
@@ -16,9 +18,9 @@ use super::{draft, elicitation, permission, question};
 use crate::codec::{ClientSays, Settlement, Unspeakable};
 use askd_wire::json_edit;
 
-/// What is shown of the parameters: as much as a person reads.
+/// Bytes of the parameters that are shown: as much as a person reads.
 const BODY_BYTES: usize = 64 << 10;
-/// Characters of the reason: what a person reads of a form that is wrong in each of its fields.
+/// Characters of the reason: a person reads this much about a form with errors in each field.
 const REASON_CHARS: usize = 400;
 
 pub(super) fn ask(agent: &str, way: Way, params: Option<&RawValue>, why: &str) -> Ask {
@@ -38,7 +40,7 @@ pub(super) fn ask(agent: &str, way: Way, params: Option<&RawValue>, why: &str) -
         params.is_some_and(|params| serde_json::from_str(params.get()).is_ok_and(|value| is_secret(&value)));
     item.key = Some(RAW_RESULT.to_owned());
     let modes = [RejectMode::Decline, RejectMode::Cancel, RejectMode::Interrupt];
-    // A permission is declined by an option of the agent, and which of them that is cannot be known.
+    // An option of the agent declines a permission, and the parameters do not show which one.
     let modes = if way == Way::Permission { &modes[1..] } else { &modes[..] };
     let mut ask = draft::ask(agent, Kind::Form, vec![item], modes);
     let params = params.map_or("(no parameters)", RawValue::get);
@@ -46,12 +48,12 @@ pub(super) fn ask(agent: &str, way: Way, params: Option<&RawValue>, why: &str) -
     ask
 }
 
-/// Whether a question is shown as it came.
+/// True if a question is shown as it came.
 pub fn is_raw(ask: &Ask) -> bool {
     matches!(ask.questions.as_slice(), [item] if item.key.as_deref() == Some(RAW_RESULT))
 }
 
-/// What a client means by its own result. It is read by its form alone: what would fit, only the agent knows.
+/// The meaning of a client's own result, by its form alone: only the agent knows whether it fits.
 pub(super) fn understand(way: Way, params: Option<&RawValue>, result: &str) -> Result<ClientSays, String> {
     let rejected = match way {
         Way::Question => match replying::read_question(result)? {
@@ -74,7 +76,8 @@ pub(super) fn understand(way: Way, params: Option<&RawValue>, result: &str) -> R
     Ok(rejected.map_or_else(reply, ClientSays::from))
 }
 
-/// Whether an outcome can be the result of the request that `native` is; why not, for a person. What is no such request is not judged.
+/// Checks that `outcome` is a valid JSON-RPC result for `native`. Other requests always pass. The error is
+/// for a person.
 pub fn carries_raw(native: &RawValue, settled: &Settlement) -> Result<(), Unspeakable> {
     let Ok(Message::Request { method, params, .. }) = Message::read(native.get()) else { return Ok(()) };
     match (Way::of(&method), wire::stored_id(native)) {
@@ -83,7 +86,7 @@ pub fn carries_raw(native: &RawValue, settled: &Settlement) -> Result<(), Unspea
     }
 }
 
-/// The response that carries an outcome.
+/// The response for an outcome.
 pub(super) fn response(
     id: &RawValue,
     way: Way,
@@ -106,7 +109,7 @@ pub(super) fn response(
     let Some(text) = answer.answers.first().and_then(|answer| answer.words.first()) else {
         return cannot(no_result);
     };
-    // What stands on a line of its own would be a message of its own to the agent.
+    // A line feed would make the rest a message of its own for the agent.
     match (understand(way, params, text), RawValue::from_string(json_edit::one_line(text).into_owned())) {
         (Ok(ClientSays::Reply(_)), Ok(result)) => Ok(wire::response(id, result)),
         (Ok(_), Ok(_)) => cannot("a result that rejects as an answer: reject the question instead"),
@@ -114,11 +117,11 @@ pub(super) fn response(
     }
 }
 
-/// Whether parameters speak of something that nobody but the agent should read.
+/// True if the parameters mention a secret.
 fn is_secret(value: &Value) -> bool {
     match value {
         Value::Array(values) => values.iter().any(is_secret),
-        // A field may have one of these names itself, so what is below them counts, too.
+        // A field itself may have one of these names, so the members below them count too.
         Value::Object(members) => members.iter().any(|(key, value)| match (key.as_str(), value) {
             ("secret" | "isSecret", Value::Bool(said)) => *said,
             ("format", Value::String(format)) => format == "password",

@@ -1,7 +1,8 @@
-//! What a client's own JSON-RPC response to a question means: the way back of `question`, `elicitation` and `permission`.
+//! The meaning of a client's own JSON-RPC response to a question: the reverse of `question`, `elicitation`
+//! and `permission`.
 //!
-//! In: the stored request and the client's result. Out: a [`ClientSays`] that goes through the same validation as every other
-//! answer. A result of another form is an error that says what is wrong with it; nothing is guessed.
+//! In: the stored request and the client's result. Out: a [`ClientSays`], which passes the same validation as
+//! every other answer. A result of another form is an error that names the fault; nothing is guessed.
 
 use askd_core::answer::Rejection;
 use askd_core::{Ask, ItemAnswer, RejectMode, Reply};
@@ -14,7 +15,7 @@ use super::wire::{self, Message, Object};
 use super::{elicitation, permission, raw};
 use crate::codec::{ClientSays, Unspeakable};
 
-/// Understands a client's response to the request that `native` is.
+/// Understands a client's response to the request `native`.
 pub(super) fn understand(native: &RawValue, ask: &Ask, response: &str) -> Result<ClientSays, Unspeakable> {
     let unreadable = |why: String| Unspeakable::Unreadable(why);
     let misfit = |why: String| Unspeakable::Misfit(why);
@@ -41,7 +42,8 @@ pub(super) fn understand(native: &RawValue, ask: &Ask, response: &str) -> Result
     }
 }
 
-/// The agent gets the client's own bytes, so a label that a person would mean by an option is not the option here.
+/// The agent gets the client's own bytes, so a label that a person would mean by an option is not the option
+/// here.
 fn only_values(ask: &Ask, answers: &[ItemAnswer]) -> Result<(), String> {
     for (item, answer) in ask.questions.iter().zip(answers) {
         let is_label = |words: &String| item.options.iter().any(|option| option.label == *words);
@@ -68,7 +70,7 @@ pub(super) enum QuestionResult {
         #[serde(default)]
         notes: Notes,
     },
-    /// Without a mode it is a decline, or the only thing that the agent understands.
+    /// Without a mode it is `decline`, or the only mode of the agent.
     Rejected(Rejected),
 }
 
@@ -109,7 +111,7 @@ fn question(ask: &Ask, result: &RawValue) -> Result<ClientSays, String> {
     }
 }
 
-/// What a client may say besides the outcome, under `_meta.askd`.
+/// A client's additions to the outcome, under `_meta.askd`.
 #[derive(Deserialize, Default)]
 struct Meta {
     #[serde(default)]
@@ -165,7 +167,7 @@ fn form(params: &elicitation::Params, ask: &Ask, result: &RawValue) -> Result<Cl
 
 /// A result of `session/request_permission`, by its form alone.
 pub(super) enum PickResult {
-    /// `declined` is what it means if the option is one that declines.
+    /// `declined` is the meaning of an option that declines.
     Selected {
         option_id: String,
         declined: Rejected,

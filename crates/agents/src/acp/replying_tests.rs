@@ -1,4 +1,5 @@
-//! What clients say, understood, checked and spoken again: nothing is lost on the way, and what does not fit is refused.
+//! What clients say, understood, checked and spoken again: nothing is lost on the way, and what does not fit
+//! is refused.
 
 use super::*;
 use crate::acp::AcpCodec;

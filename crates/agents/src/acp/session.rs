@@ -1,4 +1,4 @@
-//! What the codec remembers of a conversation: enough to put a question into its context, and no more.
+//! The codec's memory of a conversation: enough to put a question into its context.
 
 use std::collections::VecDeque;
 
@@ -9,13 +9,13 @@ use crate::codec::KnownSession;
 
 /// Bytes of what the agent said just before, kept for the context of a question: a few paragraphs.
 const MAX_EXCERPT_BYTES: usize = 2000;
-/// Bytes of a title that a question carries; more is nothing that a person reads.
+/// Bytes of a title in a question; no person reads more.
 const MAX_TITLE_BYTES: usize = 4 << 10;
 /// Longer ones are no folders of any system.
 const MAX_CWD_BYTES: usize = 4 << 10;
-/// Tool calls whose names are remembered: a question is about one of the last few.
+/// Remembered names of tool calls: a question belongs to one of the last few.
 const MAX_TOOL_CALLS: usize = 256;
-/// Sessions of one connection that are remembered; the oldest but the main one is forgotten first.
+/// Remembered sessions of one connection; the oldest goes first, but never the main one.
 const MAX_SESSIONS: usize = 4096;
 
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(crate) struct Session {
     pub(crate) title: Option<String>,
     pub(crate) busy: bool,
     said: String,
-    /// Whether the next text begins a new excerpt.
+    /// True if the next text begins a new excerpt.
     broken: bool,
     tool_calls: VecDeque<ToolCall>,
     /// How many calls it has named so far.
@@ -92,7 +92,7 @@ impl Session {
         self.calls_seen
     }
 
-    /// How many calls were named before this one, which may be new.
+    /// The number of calls that were named before this one, which may be new.
     pub(crate) fn call_number(&self, call_id: &str) -> u64 {
         let known = self.tool_calls.iter().find(|call| call.id == call_id);
         known.map_or(self.calls_seen, |call| call.number)
@@ -139,7 +139,7 @@ impl Sessions {
         self.0.iter().map(|session| session.native_id.clone()).collect()
     }
 
-    /// Whether it was new.
+    /// Adds a name; true if it is new.
     pub(crate) fn add(&mut self, native_id: &str, cwd: Option<String>) -> bool {
         if self.get(native_id).is_some() {
             return false;

@@ -1,14 +1,14 @@
-//! What a tool call is about, for a person to read: its text, its diff, its command.
+//! The content of a tool call for a person: its text, its diff, its command.
 
 use askd_core::question::{Body, BodyFormat};
 use serde_json::Value;
 
 use super::draft;
 
-/// Bytes of what a tool does that are shown; more is cut with a sign, the request itself is kept whole.
+/// Bytes of a tool's content that are shown; the rest is cut with a mark. The request itself is kept whole.
 const MAX_SHOWN: usize = 256 << 10;
 
-/// What is to be done, by a tool call's raw input or its diff, and whatever the agent says of it besides: words alone may hide it.
+/// The tool call's raw input or diff, and the agent's words beside it: words alone could hide the action.
 pub(crate) fn body_of(
     content: &[Value],
     raw_input: Option<&Value>,
@@ -69,7 +69,7 @@ fn done_by(input: &Value) -> Option<(Body, Option<&str>)> {
     Some((Body { format: BodyFormat::Text, text }, None))
 }
 
-/// A text that Markdown shows as it is, whatever is in it.
+/// A text that Markdown shows unchanged.
 fn fenced(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
@@ -97,7 +97,7 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// The changed lines between what both texts begin and end with.
+/// The changed lines between the common beginning and end.
 fn diff_of(block: &Value) -> String {
     let text = |key: &str| block.get(key).and_then(Value::as_str);
     let path = text("path").unwrap_or("file");

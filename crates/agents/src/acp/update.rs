@@ -1,7 +1,7 @@
-//! `session/update`: what an agent says while it works.
+//! `session/update`: the agent's messages while it works.
 //!
-//! In: the parameters of the notification. Out: who speaks, the text for showing, and whether it shows progress. Kinds that
-//! askd does not know are chatter without a text.
+//! In: the parameters of the notification. Out: the speaker, the text for people, and whether it shows
+//! progress. Unknown kinds are chatter without a text.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -56,7 +56,8 @@ impl Update<'_> {
         }
     }
 
-    /// Book-keeping (usage, titles, commands, modes) can come while the agent waits; work cannot. A call that is pending waits.
+    /// Book-keeping (usage, titles, commands, modes) can come while the agent waits; work cannot. A call that
+    /// is pending waits.
     pub(crate) fn shows_progress(&self) -> bool {
         match self.voice() {
             Voice::Agent | Voice::Thought => true,

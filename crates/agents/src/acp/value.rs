@@ -1,14 +1,14 @@
 //! The values of a form: JSON in the schema and in the content, text in questions and answers.
 //!
-//! In: a JSON value, or the text of an answer. Out: the other one, by the type that the schema gives; `None` where it does not
-//! fit. `3.0` and `3` are the same number, and are written in the same way.
+//! In: a JSON value, or the text of an answer. Out: the other one, by the type that the schema gives; `None`
+//! where it does not fit. `3.0` and `3` are the same number, and are written in the same way.
 
 use serde_json::{Number, Value};
 
 /// Up to here every integer has a double of its own.
 pub(crate) const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// Significant digits that a double repeats.
+/// Significant digits that a double preserves.
 const EXACT_DIGITS: usize = 17;
 
 /// How the text of an answer becomes a JSON value.
@@ -18,12 +18,12 @@ pub(crate) enum Type {
     Integer,
     Number,
     Boolean,
-    /// JSON where the answer is JSON, else text: a type that askd does not know, or several in one list.
+    /// JSON if the answer is JSON, else text: for an unknown type, or several in one list.
     Any,
 }
 
 impl Type {
-    /// The value that an answer stands for.
+    /// The value of an answer.
     pub(crate) fn value(self, text: &str) -> Option<Value> {
         let integer =
             || text.parse::<i64>().map(Value::from).or_else(|_| text.parse::<u64>().map(Value::from)).ok();
@@ -39,7 +39,7 @@ impl Type {
         }
     }
 
-    /// The answer that a value stands for.
+    /// The answer for a value.
     pub(crate) fn pick(self, value: &Value) -> Option<String> {
         let fits = match self {
             Self::Text => value.is_string(),
@@ -51,7 +51,7 @@ impl Type {
     }
 }
 
-/// Whether a number has no more digits than a double repeats: another number is not what was typed.
+/// True if a double preserves all digits of the number: the agent must not receive another number.
 fn is_exact(text: &str) -> bool {
     let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
     let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();

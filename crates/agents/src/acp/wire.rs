@@ -1,7 +1,7 @@
 //! JSON-RPC as ACP uses it on one line: the envelope in, requests, notifications and responses out.
 //!
-//! In: one line. Out: [`Message`] with borrowed raw parts, so that nothing is re-serialised. Ids are compared as values and
-//! echoed as the very text that came.
+//! In: one line. Out: [`Message`] with borrowed raw parts, so that nothing is re-serialised. Ids are compared
+//! as values and echoed as the very text that came.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -50,7 +50,8 @@ impl fmt::Display for RpcError {
     }
 }
 
-/// A value that must be a JSON object. Left to itself, serde also takes a list for a struct, its members in order.
+/// A value that must be a JSON object. Left to itself, serde also takes a list for a struct, its members in
+/// order.
 #[derive(Debug, Default)]
 pub(crate) struct Object<T>(pub(crate) T);
 
@@ -74,7 +75,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
-/// Reads a text that must be a JSON object.
+/// Parses a text that must be a JSON object.
 pub(crate) fn object<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, serde_json::Error> {
     serde_json::from_str(text).map(|Object(value)| value)
 }
@@ -99,7 +100,7 @@ impl<'a> Message<'a> {
     }
 }
 
-/// The id of a request that is no message of JSON-RPC 2.0: whoever sent it waits for a response.
+/// The id of an invalid JSON-RPC 2.0 request: its sender waits for a response.
 pub(crate) fn refusable(line: &str) -> Option<RpcId> {
     match Parsed::read(line.as_bytes()) {
         Parsed::Malformed { id, .. } => {
@@ -127,7 +128,7 @@ pub(crate) fn text_at(params: Option<&RawValue>, path: &[&str]) -> Option<String
     serde_json::from_str(json_edit::at(params?.get(), path)?).ok()
 }
 
-/// The id of a stored request, in the very text that the agent wrote.
+/// The id of a stored request, in the agent's own spelling.
 pub(crate) fn stored_id(native: &RawValue) -> Result<&RawValue, String> {
     #[derive(Deserialize)]
     struct OnlyId<'a> {
@@ -139,7 +140,7 @@ pub(crate) fn stored_id(native: &RawValue) -> Result<&RawValue, String> {
 }
 
 fn line(value: &impl Serialize) -> Vec<u8> {
-    // Only maps with keys that are not text can fail, and there are none.
+    // Serialisation fails only for maps with other keys than text, and there are none.
     let mut bytes = serde_json::to_vec(value).unwrap_or_default();
     bytes.push(b'\n');
     bytes
@@ -154,7 +155,7 @@ struct Outgoing<'a, T: Serialize> {
     params: T,
 }
 
-/// A request of ours. Our ids are text that says what was asked, so that a restarted hub understands the response.
+/// A request of askd. Its id contains the request, so that a restarted hub understands the response.
 pub(crate) fn request(id: &str, method: &str, params: impl Serialize) -> Vec<u8> {
     line(&Outgoing { jsonrpc: "2.0", id: Some(id), method, params })
 }

@@ -11,10 +11,10 @@ use crate::descriptor::{Claim, ClaimState, Descriptor, Road, RoadHere};
 
 const NAME: &str = "claude";
 const INSTALL: &str = "npm install -g @anthropic-ai/claude-code";
-/// The versions whose questions were answered; the forms of MCP servers with the first one only.
+/// The versions whose questions were answered; forms of MCP servers with the first one only.
 const SEEN: [&str; 3] = ["2.1.325", "2.1.120", "2.0.76"];
 
-/// What makes it ask its host over its standard streams. The last option is hidden from its help.
+/// The arguments that make it ask its host over its standard streams. Its help hides the last one.
 const HEADLESS: [&str; 8] = [
     "-p",
     "--input-format",
@@ -26,7 +26,8 @@ const HEADLESS: [&str; 8] = [
     "stdio",
 ];
 
-/// Marks of a Claude Code that the hub was started from: with them a second one believes that it runs inside the first.
+/// Variables of the Claude Code that started the hub: with them a second one believes that it runs inside the
+/// first.
 const INHERITED: [&str; 3] = ["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT"];
 
 #[derive(Debug)]
@@ -73,7 +74,8 @@ fn descriptor() -> Descriptor {
         ),
         kinds: vec![Kind::Choice, Kind::Plan, Kind::Permission, Kind::Form],
         reject_modes: vec![RejectMode::Decline, RejectMode::Cancel, RejectMode::Interrupt],
-        // A response to a request that is over is ignored by 2.1.325; the holder's journal makes a guess unnecessary.
+        // A response to a request that is over is ignored by 2.1.325; the holder's journal makes a guess
+        // unnecessary.
         redeliver: Redeliver::Probe,
         roads: vec![Road::ControlProtocol, Road::Hook, Road::Transcript, Road::Keys],
         capabilities: claims.into(),

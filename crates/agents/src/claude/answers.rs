@@ -1,7 +1,8 @@
 //! Several picks as one text, the way Claude Code writes and reads them.
 //!
-//! The rule: a label that contains `, ` or `"` is written as JSON, then all are joined by `, `. One pick alone is written as
-//! it is, because an exact label is looked for first and own words must arrive as they were typed.
+//! The rule: a label that contains `, ` or `"` is written as JSON, then all are joined by `, `. One pick
+//! alone is written as it is, because an exact label is looked for first and own words must arrive as they
+//! were typed.
 
 use askd_core::Item;
 use serde_json::Value;
@@ -20,7 +21,7 @@ pub(crate) fn quoted(pick: &str) -> String {
     if pick.contains(JOINER) || pick.contains('"') { Value::from(pick).to_string() } else { pick.to_owned() }
 }
 
-/// The picks of one item from what the agent reports.
+/// The picks of one item in the agent's report.
 pub(crate) fn split(value: &Value, item: &Item) -> Vec<String> {
     match value {
         Value::Array(picks) => picks.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
@@ -47,7 +48,7 @@ fn split_text(text: &str, item: &Item) -> Vec<String> {
     }
 }
 
-/// The first pick: a label, JSON text, or own words, which go on to the next pick that is known.
+/// The first pick: a label, JSON text, or own words up to the next known pick.
 fn first<'a>(rest: &'a str, item: &Item) -> (String, &'a str) {
     known(rest, item).unwrap_or_else(|| {
         let joints = rest.match_indices(JOINER).map(|(at, _)| at);

@@ -1,9 +1,9 @@
-//! The Claude Code codec: one process, one conversation, any number of questions open at once.
+//! The Claude Code codec: one process, one conversation, any number of open questions.
 //!
-//! In: lines of stream-json. Out: [`Heard`], and lines for the agent's standard input. This file is the conversation as the
-//! engine leads it: prompts, interrupts, answers. What the agent's lines mean is in `hearing`, and each way to ask has its room.
-//! No greeting is needed by any version. A hub that takes the agent over before it has a session says the first prompt again: an
-//! opening is written once, whoever says it.
+//! In: lines of stream-json. Out: [`Heard`], and lines for the agent's standard input. This file is the
+//! conversation as the engine leads it: prompts, interrupts, answers. `hearing` has the meaning of the
+//! agent's lines, and each type of request has its file. No version needs a greeting. A hub that connects
+//! before the agent has a session sends the first prompt again: the holder writes an opening once.
 
 use std::collections::VecDeque;
 
@@ -27,13 +27,13 @@ pub struct ClaudeCodec {
     pub(super) open: OpenQuestions,
     /// Calls of MCP tools, newest last.
     pub(super) calls: VecDeque<(String, String)>,
-    /// What the agent said last.
+    /// The agent's last text.
     pub(super) excerpt: Option<String>,
-    /// Somebody is stopping the turn.
+    /// A person is stopping the turn.
     pub(super) interrupting: bool,
     /// Counts the turns: a call's id may be used again in a later one.
     pub(super) turn: u64,
-    /// Whether what is heard next was surely never heard before.
+    /// True if the next message is certainly new.
     pub(super) first_time: bool,
 }
 
@@ -174,7 +174,8 @@ impl Codec for ClaudeCodec {
     }
 }
 
-/// Notes that the response has no place for are said right before it: the model then reads them with the tool's result.
+/// Notes that the response has no place for are said right before it: the model then reads them with the
+/// tool's result.
 fn note(way: Way, settled: &Settlement) -> Vec<u8> {
     let Settlement::Answered(answer) = settled else { return Vec::new() };
     let placed = way == Way::Question || (way == Way::Permission && permission::denies(answer));

@@ -1,7 +1,7 @@
 //! MCP elicitations, which Claude Code passes on: forms and links, by the same translation as ACP's.
 //!
-//! In: the request. Out: an [`Ask`], and `{action, content}`. What the reply has no place for is said in a message
-//! before it.
+//! In: the request. Out: an [`Ask`], and `{action, content}`. What the reply has no place for is said in a
+//! message before it.
 
 use askd_core::Ask;
 use serde_json::value::RawValue;

@@ -1,7 +1,8 @@
-//! What a tool result says about the question that its call had asked.
+//! The meaning of a tool result for the question of its call.
 //!
-//! In: the open question and the result line. Out: one [`Heard`]: the agent went on with what it was told, with something
-//! else, or without an answer. Answers are compared by the structure of the result, never by its sentences.
+//! In: the open question and the result line. Out: one [`Heard`]: the agent continued with askd's answer,
+//! with another one, or without an answer. The comparison uses the structure of the result, never its
+//! sentences.
 
 use askd_core::ask::APPROVE;
 use askd_core::delivery::FailReason;
@@ -17,20 +18,20 @@ use super::{permission, plan, question};
 use crate::codec::Settlement;
 use crate::heard::Heard;
 
-/// Characters of the agent's text that are worth keeping as a reason.
+/// Characters of the agent's text that are kept as a reason.
 const MAX_DETAIL_CHARS: usize = 500;
-/// By whom a question was answered that askd did not answer: a headless agent has no screen, but it has hooks.
+/// The channel of an answer that askd did not give: a headless agent has no screen, but it has hooks.
 const VIA: &str = "hook";
-/// What `non_execution_kind` is when the turn was stopped.
+/// The value of `non_execution_kind` in a stopped turn.
 const STOPPED: &str = "user-rejected";
 
-/// Why a call was not carried out, where the agent says it.
+/// The reason why a call did not run, if the agent reports it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seen<'a> {
     pub(super) result: &'a ToolResult<'a>,
     pub(super) structure: Option<&'a RawValue>,
     pub(super) not_executed: Option<&'a str>,
-    /// Whether somebody is stopping the turn.
+    /// True if a person is stopping the turn.
     pub(super) interrupting: bool,
 }
 
@@ -71,7 +72,7 @@ pub(super) fn verdict(open: &Open, seen: Seen<'_>) -> Heard {
     }
 }
 
-/// Whether the agent reports just what it was told; none where it reports nothing.
+/// True if the agent reports exactly askd's answer; `None` if it reports nothing.
 fn told(open: &Open, answer: &Answer, seen: Seen<'_>) -> Option<bool> {
     let reported = reported(seen)?;
     let (_, request) = wire::stored(&open.native).ok()?;
@@ -89,7 +90,7 @@ fn reported(seen: Seen<'_>) -> Option<question::Reported> {
     serde_json::from_str(seen.structure?.get()).ok()
 }
 
-/// The agent went on with an answer that is not the one of askd.
+/// The agent continued with another answer than askd's.
 fn went_on(open: &Open, seen: Seen<'_>) -> Heard {
     let native_id = open.native_id.clone();
     let one = |value: &str| Some(Picked { answers: vec![vec![value.to_owned()]], notes: vec![None] });
@@ -111,7 +112,7 @@ fn went_on(open: &Open, seen: Seen<'_>) -> Heard {
     }
 }
 
-/// The agent does not wait any more and has not said with what it went on.
+/// The agent no longer waits and has not reported an answer.
 pub(super) fn given_up(open: &Open, interrupting: bool) -> Heard {
     match &open.delivered {
         None => withdrawn(open, interrupting, None),

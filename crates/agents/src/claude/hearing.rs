@@ -1,4 +1,4 @@
-//! What the agent's lines mean to the conversation.
+//! The meaning of the agent's lines for the conversation.
 
 use askd_core::Cause;
 use askd_core::ask::OPENED;
@@ -16,12 +16,12 @@ use crate::codec::{KnownSession, Start};
 use crate::descriptor::Road;
 use crate::heard::{Asked, Heard, Speech, TurnEnd, Voice};
 
-/// Characters of what the agent said last that go with a question.
+/// Characters of the agent's last text that go with a question.
 const MAX_EXCERPT_CHARS: usize = 4000;
-/// Tool calls whose names are remembered.
+/// Remembered names of tool calls.
 const MAX_CALLS: usize = 1024;
 
-/// Lines that are known and mean nothing to a hub.
+/// Known lines without a meaning for a hub.
 const TALK: [&str; 8] = [
     "stream_event",
     "keep_alive",
@@ -75,7 +75,7 @@ impl ClaudeCodec {
                     self.sessions.insert(0, known);
                     heard.push(Heard::SessionStarted { native_id, title: None, cwd, parent: None });
                 }
-                // One that did not say its version before it was started.
+                // A program that did not print its version before its start.
                 if let Some(version) = line.claude_code_version
                     && let Some(why) = versions::lacks(&version, Road::ControlProtocol)
                 {
@@ -151,12 +151,13 @@ impl ClaudeCodec {
         for result in &results {
             let meta = line.tool_result_meta.iter().flatten().find(|meta| meta.id == result.call_id);
             let not_executed = meta.and_then(|meta| meta.non_execution_kind.as_deref());
-            // With several results in one line nobody knows which of them the structure is about.
+            // With several results in one line the structure could belong to any of them.
             let structure = line.tool_use_result.filter(|_| results.len() == 1);
             let seen = Seen { result, structure, not_executed, interrupting: self.interrupting };
             let over = self.open.take(|open| open.call_id.as_deref() == Some(result.call_id));
             heard.extend(over.iter().map(|open| evidence::verdict(open, seen)));
-            // An elicitation names no call. It is one of its server's, and it is known which only where that has a single one.
+            // An elicitation names no call, only its server. The call is known only if that server has a
+            // single one.
             let known = self.calls.iter().position(|(id, _)| id == result.call_id);
             let Some((_, name)) = known.and_then(|at| self.calls.remove(at)) else { continue };
             let others: Vec<&str> = self.calls.iter().map(|(_, name)| name.as_str()).collect();
@@ -232,8 +233,8 @@ impl ClaudeCodec {
         Ok(Asked { native_id, native_session, ask, native, patience: None, likeness: None })
     }
 
-    /// The newest request with an id is the one that is answered, and the result of a call is about the turn that made it. That an
-    /// id is used again shows nothing about an answer before.
+    /// Ends older questions with this id: the newest request with an id is the one to answer, and a call's
+    /// result belongs to the turn that made it. The reuse of an id says nothing about an earlier answer.
     fn leave_used_again(&mut self, id: &str, call_id: Option<&str>, heard: &mut Vec<Heard>) {
         let turn = self.turn;
         let used_again = |open: &Open| {
@@ -272,7 +273,7 @@ impl ClaudeCodec {
     }
 
     fn hear_result(&mut self, line: Line<'_>) -> Vec<Heard> {
-        // What was said in this turn does not explain a question of the next.
+        // The text of this turn does not explain a question of the next.
         self.excerpt = None;
         let aborted = line.terminal_reason.as_deref().is_some_and(|reason| reason.starts_with("aborted"));
         let interrupting = std::mem::take(&mut self.interrupting) || aborted;
@@ -319,7 +320,7 @@ fn completed(open: Open) -> Heard {
     Heard::AnsweredElsewhere { native_id, how }
 }
 
-/// The answer was sent, and nothing has shown that the agent has it.
+/// The answer was sent, without evidence that the agent has it.
 fn unconfirmed(native_id: String, detail: &str) -> Heard {
     Heard::NotTaken { native_id, reason: FailReason::Unconfirmed, detail: detail.to_owned() }
 }

@@ -1,5 +1,5 @@
-//! Claude Code: the CLI in stream-json with askd as its permission host, for sessions that askd starts. What its two tools ask and how
-//! they are answered is known here for every road.
+//! Claude Code in stream-json with askd as its permission host, for sessions that askd starts. The questions
+//! of its two tools and their answers are known here for every channel.
 
 mod agent;
 pub(crate) mod answers;

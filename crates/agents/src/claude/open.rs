@@ -1,4 +1,4 @@
-//! The questions of one conversation that are not over.
+//! The pending questions of one conversation.
 
 use askd_core::{Ask, ToolRef};
 use serde_json::value::RawValue;
@@ -7,10 +7,10 @@ use super::wire::{self, Request};
 use super::{elicitation, permission, plan, question};
 use crate::codec::{Pending, Settlement};
 
-/// Questions of one conversation that are open or without evidence. An agent that asks more is refused.
+/// Questions of one conversation that are open or without evidence. Further ones are refused.
 pub(super) const MAX_OPEN: usize = 4096;
 
-/// By which request a question came.
+/// The type of the request behind a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     Question,
@@ -20,7 +20,7 @@ pub(super) enum Way {
 }
 
 impl Way {
-    /// By the tool's name, which all versions have; the other members come and go.
+    /// By the tool's name, which all versions have; the other members vary.
     pub(super) fn of(request: &Request<'_>) -> Option<Self> {
         match (request.subtype.as_str(), request.tool_name.as_deref()) {
             ("can_use_tool", Some(question::TOOL)) => Some(Self::Question),
@@ -43,7 +43,7 @@ impl Way {
         Ok(ask)
     }
 
-    /// What the model is told when a human declines.
+    /// The text for the model when a human declines.
     pub(super) fn declined(self, reason: Option<&str>) -> String {
         match self {
             Self::Plan => plan::declined(reason),
@@ -59,15 +59,15 @@ pub(super) struct Open {
     pub(super) request_id: String,
     pub(super) way: Way,
     pub(super) call_id: Option<String>,
-    /// The names of the tools of the MCP server that asks begin with this.
+    /// The name prefix of the tools of the asking MCP server.
     pub(super) tools: Option<String>,
     pub(super) elicitation_id: Option<String>,
-    /// The agent's request, to compare what it reports with what it was told.
+    /// The agent's request, to compare its report with askd's answer.
     pub(super) native: Box<RawValue>,
     pub(super) delivered: Option<Settlement>,
     /// The agent does not wait for a response any more. Why, the tool result will tell.
     pub(super) cancelled: bool,
-    /// The turn that asked.
+    /// The number of the turn that asked.
     pub(super) turn: u64,
 }
 
@@ -93,7 +93,7 @@ impl Open {
         }
     }
 
-    /// Rebuilt from what the store kept.
+    /// Rebuilds the question from the store.
     pub(super) fn known(pending: &Pending) -> Option<Self> {
         let (request_id, request) = wire::stored(&pending.native).ok()?;
         let way = Way::of(&request)?;
@@ -119,7 +119,7 @@ impl OpenQuestions {
         }
     }
 
-    /// The question that this very request asks already.
+    /// The question that this very request already asks.
     pub(super) fn same(&self, request_id: &str, native: &str) -> Option<&Open> {
         self.0.iter().rev().find(|open| open.request_id == request_id && open.native.get() == native)
     }
@@ -132,8 +132,8 @@ impl OpenQuestions {
         self.0.iter_mut().find(|open| open.native_id == native_id)
     }
 
-    /// The call's own id, by which hooks and transcripts know the question too. A second request for the same call waits
-    /// for its own response, so it is told apart.
+    /// The call's own id, by which hooks and transcripts know the question too. A second request for the same
+    /// call waits for its own response, so it is told apart.
     pub(super) fn native_id(&self, call_id: Option<&str>, request_id: &str) -> String {
         let Some(call_id) = call_id.filter(|id| !id.is_empty()) else { return request_id.to_owned() };
         if self.0.iter().any(|open| open.native_id == call_id) {
@@ -143,7 +143,7 @@ impl OpenQuestions {
         }
     }
 
-    /// Takes out all that fulfil a condition, in the order in which they were asked.
+    /// Removes all questions that fulfil a condition, in the order of asking.
     pub(super) fn take(&mut self, mut condition: impl FnMut(&Open) -> bool) -> Vec<Open> {
         let (taken, kept) = std::mem::take(&mut self.0).into_iter().partition(|open| condition(open));
         self.0 = kept;

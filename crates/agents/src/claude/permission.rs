@@ -1,7 +1,7 @@
-//! Any other tool: may it run? The options are once, the agent's own suggestions for longer, and no.
+//! Permission for any other tool. The options are once, the agent's own suggestions for longer, and no.
 //!
-//! In: the tool's name, input and suggestions. Out: an [`Ask`] whose body is the command or the diff, and a decision that
-//! carries the input untouched and the chosen suggestion in the very bytes that the agent offered.
+//! In: the tool's name, input and suggestions. Out: an [`Ask`] whose body is the command or the diff, and a
+//! decision with the unchanged input and the chosen suggestion in the agent's own bytes.
 
 use askd_core::question::{Body, BodyFormat, Choice};
 use askd_core::{Answer, Ask, ItemAnswer, Kind};
@@ -82,14 +82,14 @@ fn body(input: Option<&RawValue>) -> Option<Body> {
         _ => {}
     }
     let mut body = tool_content::body_of(&blocks, Some(&input), None)?;
-    // A diff of a path that is not there is a text.
+    // A diff without a path is a text.
     if body.format == BodyFormat::Diff && path.is_none() {
         body.format = BodyFormat::Text;
     }
     Some(body)
 }
 
-/// Whether this answer says no.
+/// True if the answer says no.
 pub(super) fn denies(answer: &Answer) -> bool {
     pick(answer) == Some(DENY)
 }

@@ -1,8 +1,9 @@
 //! `ExitPlanMode`: a plan to approve, to approve changed, or to send back.
 //!
-//! In: the tool's input with the plan that the CLI read from its plan file, by whichever road it was seen. Out: an [`Ask`], and a decision. Without a word about the mode the CLI
-//! goes back to the one that was on before. A changed plan is written back to the file by the CLI itself where the request
-//! names that file; 2.0.76, which does not name it, approves the old plan instead, so the changed one is said as a message.
+//! In: the tool's input with the plan that the CLI read from its plan file, by whichever road it was seen.
+//! Out: an [`Ask`], and a decision. Without a word about the mode the CLI goes back to the one that was on
+//! before. A changed plan is written back to the file by the CLI itself where the request names that file;
+//! 2.0.76, which does not name it, approves the old plan instead, so the changed one is said as a message.
 
 use askd_core::ask::APPROVE;
 use askd_core::question::{Body, BodyFormat};
@@ -46,7 +47,7 @@ pub(crate) fn ask(agent: &str, input: &Value) -> Ask {
     ask
 }
 
-/// Only the pick that approves does; not a skip, a note, a mode or own words, whoever stored them.
+/// Accepts only the approving pick; no skip, note, mode or own words, even if an earlier askd stored them.
 pub(crate) fn needs_approval(answer: &Answer) -> Result<(), Unspeakable> {
     let approves = matches!(answer.answers.as_slice(), [only] if only.only_pick() == Some(APPROVE));
     let empty = answer.edited_plan.as_ref().is_some_and(|plan| plan.trim().is_empty());
@@ -57,7 +58,7 @@ pub(crate) fn needs_approval(answer: &Answer) -> Result<(), Unspeakable> {
     }
 }
 
-/// The input with which the tool is to be called for an approval; none where this version would not take the changes.
+/// The input for an approved tool call; `None` if this version would ignore the changes.
 pub(crate) fn updated(input: &Value, answer: &Answer) -> Option<Value> {
     let mut input = input.clone();
     if let Some(edited) = &answer.edited_plan {
@@ -97,7 +98,7 @@ pub(crate) fn declined(reason: Option<&str>) -> String {
     }
 }
 
-/// Whether the agent reports another plan than the changed one that it was told.
+/// True if the agent reports another plan than the changed one.
 pub(crate) fn ignored_edits(input: &Value, answer: &Answer, result: Option<&Value>) -> bool {
     let taken = result.and_then(|result| result.get("plan")).and_then(Value::as_str);
     let (Some(edited), Some(taken)) = (&answer.edited_plan, taken) else { return false };

@@ -1,8 +1,9 @@
 //! `AskUserQuestion`: one to four items with options, previews, own words and notes.
 //!
-//! In: the input of the tool, by whichever road it was seen, and what this version can take. Out: an [`Ask`], and the updated input that
-//! answers it: the whole input as it came (the only form that every version since 2.0.71 takes), `answers` keyed by the exact text of
-//! each question with text values, and `annotations` for notes and previews.
+//! In: the input of the tool, by whichever road it was seen, and what this version can take. Out: an [`Ask`],
+//! and the updated input that answers it: the whole input as it came (the only form that every version since
+//! 2.0.71 takes), `answers` keyed by the exact text of each question with text values, and `annotations` for
+//! notes and previews.
 
 use askd_core::question::{Choice, Item};
 use askd_core::{Answer, Ask, Kind, RejectMode};
@@ -18,12 +19,12 @@ pub(crate) const TOOL: &str = "AskUserQuestion";
 
 pub(super) const MODES: [RejectMode; 2] = [RejectMode::Decline, RejectMode::Interrupt];
 
-/// What a version can take, by the signs of age that a road shows.
+/// The abilities of a version, by the signs of age that a channel shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Takes {
     /// A note beside an answer. Before 2.1.45 it is lost without a word.
     pub notes: bool,
-    /// An answer with nothing in it. Before 2.1.157 the model is told that it was answered.
+    /// An empty answer. Before 2.1.157 the model would read it as an answer.
     pub nothing: bool,
 }
 
@@ -51,7 +52,7 @@ struct AskedOption {
     description: Option<String>,
     #[serde(default)]
     preview: Option<String>,
-    /// What previews were called from 2.1.45 to 2.1.68.
+    /// The name of previews from 2.1.45 to 2.1.68.
     #[serde(default)]
     markdown: Option<String>,
 }
@@ -99,7 +100,7 @@ fn item(asked: Asked) -> Item {
     item
 }
 
-/// What `answers` and `annotations` have to be for an answer.
+/// The members `answers` and `annotations` of an answer.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Given {
     pub(crate) answers: Map<String, Value>,
@@ -145,7 +146,7 @@ pub(crate) fn given(input: &Value, takes: Takes, answer: &Answer) -> Result<Give
     Ok(given)
 }
 
-/// The decision that carries an answer.
+/// The decision for an answer.
 pub(crate) fn outcome(input: &Value, takes: Takes, answer: &Answer) -> Result<Value, Unspeakable> {
     let given = given(input, takes, answer).map_err(Unspeakable::Misfit)?;
     if given.answers.is_empty() && !takes.nothing {
@@ -159,17 +160,17 @@ pub(crate) fn outcome(input: &Value, takes: Takes, answer: &Answer) -> Result<Va
     Ok(json!({ "behavior": "allow", "updatedInput": input }))
 }
 
-/// What the model is told when nothing is picked.
+/// The text for the model when nothing is picked.
 pub(crate) const NOTHING: &str = "The user did not answer the questions.";
 
-/// What the agent went on with, by item.
+/// The answers with which the agent continued, by item.
 #[derive(Debug)]
 pub(crate) struct Picked {
     pub(crate) answers: Vec<Vec<String>>,
     pub(crate) notes: Vec<Option<String>>,
 }
 
-/// The answers that a tool result reports.
+/// The answers in a tool result.
 pub(crate) fn picked(input: &Value, result: &Reported) -> Option<Picked> {
     let items = items(input).ok()?;
     let answers = result.answers.as_ref()?;

@@ -1,7 +1,8 @@
-//! Which roads a version of Claude Code has, as data: the boundaries were found by running the versions on both sides of each.
+//! The channels of each version of Claude Code, as data: the boundaries were found by running the versions on
+//! both sides of each.
 //!
-//! In: what `claude --version` says. Out: every road with whether it works there and why. `GET /v1/agents` and `askd doctor` show it, and
-//! a session is started by none that does not work.
+//! In: the output of `claude --version`. Out: every channel with whether it works and why. `GET /v1/agents`
+//! and `askd doctor` show it, and no session starts through a channel that does not work.
 
 use crate::descriptor::{Road, RoadHere};
 
@@ -96,7 +97,7 @@ pub(super) fn roads(version: &str) -> Vec<RoadHere> {
     roads
 }
 
-/// Why a version has not this road; none where it has, and where the text is no version.
+/// The reason why a version lacks this channel; `None` if it has it, or if the text is no version.
 pub(super) fn lacks(version: &str, road: Road) -> Option<String> {
     roads(version).into_iter().find(|here| here.road == road && !here.works).map(|here| here.why)
 }

@@ -1,7 +1,7 @@
 //! The lines of stream-json, read into types at the border, and the few lines that a host writes.
 //!
-//! In: one line. Out: [`Line`] with borrowed raw parts. Unknown members are ignored; a known member of another shape makes
-//! the line unreadable, which its reader tells as such.
+//! In: one line. Out: [`Line`] with borrowed raw parts. Unknown members are ignored; a known member of
+//! another shape makes the line unreadable, which its reader tells as such.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -24,7 +24,7 @@ pub(super) struct Line<'a> {
     pub(super) message: Option<&'a RawValue>,
     #[serde(default)]
     pub(super) session_id: Option<String>,
-    /// Set on what a subagent says.
+    /// Set on a subagent's lines.
     #[serde(default)]
     pub(super) parent_tool_use_id: Option<String>,
     #[serde(borrow, default)]
@@ -52,7 +52,7 @@ pub(super) struct Line<'a> {
 pub(super) struct ResultMeta {
     #[serde(default, deserialize_with = "or_default")]
     pub(super) id: String,
-    /// Why a call was not carried out; absent on calls that were, and before the versions that have it.
+    /// The reason why a call did not run; absent on calls that ran, and before the versions that have it.
     #[serde(default)]
     pub(super) non_execution_kind: Option<String>,
 }
@@ -101,7 +101,7 @@ impl Request<'_> {
         serde_json::from_str(input.get()).map_err(|error| error.to_string())
     }
 
-    /// What this version takes, as far as its requests show it.
+    /// The abilities of this version, as far as its requests show them.
     pub(super) fn takes(&self) -> Takes {
         Takes { notes: self.display_name.is_some(), nothing: self.requires_user_interaction.is_some() }
     }
@@ -157,7 +157,7 @@ pub(super) fn stored(native: &RawValue) -> Result<(String, Request<'_>), String>
 }
 
 fn line(value: &impl Serialize) -> Vec<u8> {
-    // Only maps with keys that are not text can fail, and there are none.
+    // Serialisation fails only for maps with other keys than text, and there are none.
     let mut bytes = serde_json::to_vec(value).unwrap_or_default();
     bytes.push(b'\n');
     bytes
@@ -195,7 +195,7 @@ pub(super) fn user(text: &str) -> Vec<u8> {
     line(&json!({ "type": "user", "message": { "role": "user", "content": text } }))
 }
 
-/// Permission given, with what the tool is to be called with.
+/// An allow, with the input for the tool.
 #[derive(Serialize)]
 pub(super) struct Allow<'a, T: Serialize> {
     behavior: &'static str,

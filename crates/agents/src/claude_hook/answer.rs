@@ -1,7 +1,7 @@
-//! From an outcome to what a `PermissionRequest` hook decides.
+//! Turns an outcome into the decision of a `PermissionRequest` hook.
 //!
-//! In: the tool's input, what this version takes, and what the person said. Out: `{"behavior":"allow","updatedInput":...}`, or a deny
-//! whose message the model reads word for word.
+//! In: the tool's input, the version's abilities, and the outcome. Out:
+//! `{"behavior":"allow","updatedInput":...}`, or a deny whose message the model reads word for word.
 
 use askd_core::{RejectMode, Settlement};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use super::question::Tool;
 use crate::claude::{Takes, plan, question};
 use crate::codec::Unspeakable;
 
-/// What the hook decides.
+/// The decision of the hook.
 pub fn decision(
     tool: Tool,
     input: &Value,

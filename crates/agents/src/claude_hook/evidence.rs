@@ -1,7 +1,7 @@
-//! What the agent went on with, read from its own record of the call.
+//! The answer with which the agent continued, read from its own record of the call.
 //!
-//! In: the call's input, the result that `PostToolUse` or the transcript shows, and the answer that askd had stored, if any.
-//! Out: [`Elsewhere`], in the arrays that answers are compared by.
+//! In: the call's input, the result in `PostToolUse` or the transcript, and askd's stored answer, if any.
+//! Out: [`Elsewhere`], in the form in which answers are compared.
 
 use askd_core::ask::APPROVE;
 use askd_core::lifecycle::Elsewhere;
@@ -13,17 +13,17 @@ use super::question::Tool;
 use crate::claude::question::{NOTHING, Picked, Reported, given, picked};
 use crate::claude::{Takes, plan};
 
-/// By which way the agent got an answer that did not come from askd.
+/// The channel of an answer that did not come from askd.
 const VIA: &str = "terminal";
-/// The same where its own time-out was over.
+/// The same for the agent's own time-out.
 const VIA_TIME_OUT: &str = "time-out";
-/// What a program writes as the result of a call when it takes up a conversation in which the call has none: in the place of the process
-/// that asked, and whether or not that still waits.
+/// The texts that a program writes as the result of an open call when it resumes a conversation: in place of
+/// the asking process, which may still wait.
 const CUT_OFF: [&str; 2] =
     ["[Tool call interrupted: the session ended before", "[Tool call result not in this copy:"];
-/// What the program writes where only notes were given.
+/// The program's text for notes alone.
 const NOTES_ONLY: &str = "(notes only)";
-/// What the agent went on with where the plan was approved without the changes that askd had stored.
+/// The report of a plan that was approved without askd's changes.
 const APPROVED_UNCHANGED: &str = "approve, without the changes";
 
 /// The end of a call as its record tells it.
@@ -32,12 +32,12 @@ pub struct Went<'a> {
     pub is_error: bool,
     /// The structured result.
     pub result: Option<&'a Value>,
-    /// What the model was told.
+    /// The text that the model received.
     pub told: Option<&'a str>,
 }
 
 impl Went<'_> {
-    /// Whether this is no result of the call, but what another process wrote in its place.
+    /// True if another process wrote this in place of the call's result.
     pub fn is_cut_off(&self) -> bool {
         self.is_error && self.told.is_some_and(is_cut_off)
     }

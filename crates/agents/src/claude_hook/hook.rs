@@ -1,4 +1,4 @@
-//! What Claude Code gives a hook on stdin, and what the hook prints.
+//! The stdin of Claude Code's hooks, and their output.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ pub struct HookInput {
     pub tool_response: Option<Value>,
 }
 
-/// What a hook is about, for those that askd installs.
+/// The event of a hook, for those that askd installs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HookEvent {
     /// The program waits: the hook may decide.
@@ -41,7 +41,8 @@ pub enum HookEvent {
 }
 
 impl HookInput {
-    /// What this version takes, as far as its hooks show it. Which ones take an answer with nothing in it, they do not.
+    /// The abilities of this version, as far as its hooks show them; they do not show whether it takes an
+    /// empty answer.
     pub fn takes(&self) -> Takes {
         Takes { notes: self.prompt_id.is_some(), nothing: false }
     }
@@ -60,7 +61,7 @@ impl HookInput {
     }
 }
 
-/// What the hook prints for a decision.
+/// The hook's output for a decision.
 pub fn hook_output(decision: Value) -> Value {
     json!({ "hookSpecificOutput": { "hookEventName": "PermissionRequest", "decision": decision } })
 }

@@ -1,4 +1,4 @@
-//! A word that is looked for in a block, only as far as somebody wants to know.
+//! The search for a word in a block, only as far as its caller needs.
 
 use memchr::memmem::Finder;
 
@@ -18,8 +18,8 @@ impl Needle {
         Self { word: Finder::new(word).into_owned(), found: Found::Unknown }
     }
 
-    /// Where the word is next, at `from` or behind it. What was found is remembered: the same bytes are searched once, whatever the
-    /// order in which several words are found.
+    /// The next position of the word, at `from` or after it. The result is remembered: the same bytes are
+    /// searched once, in whatever order several words are found.
     pub(super) fn next(&mut self, block: &[u8], from: usize) -> Option<usize> {
         match self.found {
             Found::At(at) if at >= from => return Some(at),

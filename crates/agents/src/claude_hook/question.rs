@@ -1,7 +1,8 @@
 //! The two tools by which Claude Code asks its human, and what they ask.
 //!
-//! In: a tool's name and its input as hooks and transcripts show it. Out: an [`Ask`], and a likeness by which two sightings of
-//! one question are recognised. Unknown members are passed over: the schema grows with the versions.
+//! In: a tool's name and its input as hooks and transcripts show it. Out: an [`Ask`], and a likeness by which
+//! two sightings of one question are recognised. Unknown members are passed over: the schema grows with the
+//! versions.
 
 use askd_core::Ask;
 use askd_core::question::{Context, ToolRef};
@@ -33,13 +34,13 @@ impl Tool {
     }
 }
 
-/// What is known about the call beside its input.
+/// The facts about the call beside its input.
 #[derive(Debug, Clone, Default)]
 pub struct Seen {
     pub call_id: Option<String>,
     pub message_id: Option<String>,
     pub cwd: Option<String>,
-    /// What the agent said just before.
+    /// The agent's text just before the question.
     pub excerpt: Option<String>,
 }
 
@@ -63,7 +64,8 @@ pub fn ask(tool: Tool, input: &Value, seen: Seen) -> Option<Ask> {
 pub fn likeness(tool: Tool, input: &Value) -> String {
     let asked = match tool {
         Tool::AskUserQuestion => input.get("questions").map(canonical).unwrap_or_default(),
-        // The plan is injected by the program on some roads and not on others; a session has one plan at a time.
+        // The plan is injected by the program on some roads and not on others; a session has one plan at a
+        // time.
         Tool::ExitPlanMode => String::new(),
     };
     format!("{}:{asked}", tool.name())

@@ -1,7 +1,8 @@
 //! askd's hooks in a settings file of Claude Code: put in and taken out, everything else byte for byte.
 //!
-//! In: the text of the file and the command to run. Out: the new text, or why the file is left alone. Insertions are made
-//! behind what is there, so that taking them out gives the text from before; a hook of another program is never touched.
+//! In: the text of the file and the command to run. Out: the new text, or why the file is left alone.
+//! Insertions are made behind what is there, so that taking them out gives the text from before; a hook of
+//! another program is never touched.
 
 use std::ops::Range;
 
@@ -12,7 +13,8 @@ use askd_wire::json_edit::{NamedNode, Node, parse};
 
 /// The tools whose dialogs askd answers.
 const MATCHER: &str = "AskUserQuestion|ExitPlanMode";
-/// How long the deciding hook may wait for a person, in seconds: a week. Without it the program stops waiting after 600 s.
+/// How long the deciding hook may wait for a person, in seconds: a week. Without it the program stops waiting
+/// after 600 s.
 const PATIENCE: u64 = 604_800;
 /// How long the two telling hooks may take: they hand over and end at once.
 const TELLING: u64 = 10;
@@ -33,7 +35,7 @@ pub fn hook_command(program: &str, data: Option<&str>) -> String {
     format!("{}{data} hook claude", shell_word(program))
 }
 
-/// A word for a shell, in quotes where it needs them.
+/// A word for a shell, quoted if necessary.
 pub fn shell_word(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+@%".contains(&byte);
     if !word.is_empty() && word.bytes().all(plain) {
@@ -43,7 +45,8 @@ pub fn shell_word(word: &str) -> String {
     }
 }
 
-/// The program and the data folder of a command, if it is exactly what [`hook_command`] writes for an absolute path.
+/// The program and the data folder of a command, if it is exactly what [`hook_command`] writes for an
+/// absolute path.
 pub fn hook_parts(command: &str) -> Option<(String, Option<String>)> {
     let (program, rest) = first_word(command.strip_suffix(" hook claude")?)?;
     let data = match rest.strip_prefix(" --data ") {
@@ -54,7 +57,7 @@ pub fn hook_parts(command: &str) -> Option<(String, Option<String>)> {
     is_whole.then_some((program, data))
 }
 
-/// The first word as [`shell_word`] writes it, and what follows it.
+/// The first word as [`shell_word`] writes it, and the rest.
 fn first_word(text: &str) -> Option<(String, &str)> {
     let Some(mut rest) = text.strip_prefix('\'') else {
         let end = text.find(' ').unwrap_or(text.len());
@@ -80,13 +83,13 @@ pub struct FoundHook {
     /// Claude Code's name of the event.
     pub event: &'static str,
     pub program: String,
-    /// The data folder that its command names.
+    /// The data folder in its command.
     pub data: Option<String>,
-    /// Whether it is as this version would write it for its program and folder.
+    /// True if this version would write it exactly so for its program and folder.
     pub is_current: bool,
 }
 
-/// The events that askd hooks into.
+/// The events with a hook of askd.
 pub fn hooked_events() -> impl Iterator<Item = &'static str> {
     EVENTS.into_iter().map(|(event, _)| event)
 }
@@ -100,7 +103,7 @@ pub fn found_hooks(text: &str) -> Result<Vec<FoundHook>, SettingsError> {
     Ok(entries(text, Containers::default())?.into_iter().map(|entry| entry.hook).collect())
 }
 
-/// What a settings file says of `disableAllHooks`, with which Claude Code runs no hook at all.
+/// The value of `disableAllHooks` in a settings file, with which Claude Code runs no hook at all.
 pub fn hooks_are_off(text: &str) -> Option<bool> {
     let (_, text) = without_mark(text);
     let root = read(text).ok()?;
@@ -125,8 +128,8 @@ pub fn install(text: &str, command: &str) -> Result<String, SettingsError> {
     Ok(format!("{mark}{text}"))
 }
 
-/// The text without askd's hooks, and without the containers that only they had filled. Containers that were in `before`, the
-/// text from before an installation, stay.
+/// The text without askd's hooks, and without the containers that only they filled. Containers in `before`,
+/// the text from before an installation, stay.
 pub fn uninstall(text: &str, before: Option<&str>) -> Result<String, SettingsError> {
     let (mark, text) = without_mark(text);
     if text.trim().is_empty() {
@@ -148,7 +151,7 @@ fn without_mark(text: &str) -> (&str, &str) {
     text.split_at(if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 })
 }
 
-/// Which containers of hooks a text has.
+/// The containers of hooks in a text.
 #[derive(Debug, Clone, Copy, Default)]
 struct Containers {
     hooks: bool,
@@ -173,12 +176,13 @@ fn member<'a>(node: &'a Node, key: &str) -> Option<&'a Node> {
 struct Entry {
     hook: FoundHook,
     command: String,
-    /// What to take away.
+    /// The range to remove.
     cut: Range<usize>,
 }
 
 fn read(text: &str) -> Result<Node, SettingsError> {
-    // Without values: a half of a surrogate pair or a number beyond all bounds is text that Claude Code takes.
+    // Without values: a half of a surrogate pair or a number beyond all bounds is text that Claude Code
+    // takes.
     serde_json::from_str::<IgnoredAny>(text).map_err(|error| SettingsError::Malformed(error.to_string()))?;
     let node = parse(text).ok_or_else(|| SettingsError::Malformed("it is nested too deeply".to_owned()))?;
     let unexpected = |what: &str| Err(SettingsError::Unexpected(what.to_owned()));
@@ -205,7 +209,8 @@ fn read(text: &str) -> Result<Node, SettingsError> {
     Ok(node)
 }
 
-/// Our entries, in the order of the text. A group that holds a hook of another program beside ours loses ours only.
+/// Our entries, in the order of the text. A group that holds a hook of another program beside ours loses ours
+/// only.
 fn entries(text: &str, kept: Containers) -> Result<Vec<Entry>, SettingsError> {
     let root = read(text)?;
     let mut found = Vec::new();
@@ -243,13 +248,13 @@ fn entries(text: &str, kept: Containers) -> Result<Vec<Entry>, SettingsError> {
     Ok(found)
 }
 
-/// What a node says; null where that cannot be held, which nothing of ours is.
+/// The value of a node; null if it cannot be parsed, which never applies to askd's own.
 fn value_of(text: &str, node: &Node) -> Value {
     serde_json::from_str(&text[node.span.clone()]).unwrap_or(Value::Null)
 }
 
-/// An entry that askd has put in: its command is exactly what askd writes. A program of another name than `askd` is known by
-/// the rest of the entry, so that a program which only has the same arguments is left alone.
+/// True for an entry of askd: its command is exactly askd's. A program with another name is recognised by the
+/// rest of the entry, so that a program with merely the same arguments is left alone.
 fn ours(entry: &Value, matcher: Option<&Value>, n: usize) -> Option<(String, FoundHook)> {
     let (event, timeout) = EVENTS[n];
     let command = entry["command"].as_str()?;
@@ -259,7 +264,7 @@ fn ours(entry: &Value, matcher: Option<&Value>, n: usize) -> Option<(String, Fou
     (is_named || is_current).then(|| (command.to_owned(), FoundHook { event, program, data, is_current }))
 }
 
-/// What to remove for one of several values: itself and the comma that binds it.
+/// The range that removes one of several values: itself and its comma.
 fn cut(text: &str, spans: &[Range<usize>], at: usize) -> Range<usize> {
     let own = spans[at].clone();
     if at > 0 {
@@ -268,7 +273,7 @@ fn cut(text: &str, spans: &[Range<usize>], at: usize) -> Range<usize> {
     if let Some(next) = spans.get(1) {
         return own.start..next.start;
     }
-    // Alone: with the line that an insertion into an empty container began and ended.
+    // The only value: with the line that an insertion into an empty container began and ended.
     let before = text[..own.start].trim_end_matches([' ', '\t']);
     let before = before.strip_suffix("\r\n").or_else(|| before.strip_suffix('\n')).unwrap_or(before).len();
     let after = &text[own.end..];

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// The environment variable that sets it, in milliseconds.
+/// The variable that sets it, in milliseconds.
 pub const TIME_OUT_VARIABLE: &str = "CLAUDE_AFK_TIMEOUT_MS";
 /// The setting.
 const SETTING: &str = "askUserQuestionTimeout";
 
-/// The time-out by the environment variable, or by the first settings that have one; `None`: the dialog waits for ever.
+/// The time-out by the environment variable, or by the first settings that have one; `None`: the dialog waits
+/// for ever.
 pub fn time_out<'a>(
     variable: Option<&str>,
     settings: impl IntoIterator<Item = &'a Value>,

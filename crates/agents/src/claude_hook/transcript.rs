@@ -1,8 +1,8 @@
-//! Claude Code's transcripts: which questions are asked in them, and how they ended.
+//! Claude Code's transcripts: the questions in them, and their ends.
 //!
-//! In: lines of one file, in order, each once, as many at a time as the caller has. Out: an [`Entry`] for a call that asks and for the
-//! result of one that is open. The bytes are searched for the few words that matter, as a whole; only lines that have one are read as
-//! JSON. Total on any bytes.
+//! In: lines of one file, in order, each once, in blocks of any size. Out: an [`Entry`] for a call that asks
+//! and for the result of an open one. The bytes of a block are searched for a few words; only lines with one
+//! of them are parsed as JSON. Total on any bytes.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,8 @@ use super::needle::Needle;
 use super::question::Tool;
 use askd_wire::readable::readable;
 
-/// Bytes before a question in which the words that lead to it are looked for; the line with them is kept from block to block.
+/// Bytes before a question that are searched for the words that lead to it; the line with them is kept from
+/// block to block.
 const EXCERPT_REACH: usize = 64 << 10;
 /// Characters of the words before a question: enough to understand it.
 const EXCERPT_CHARS: usize = 600;
@@ -24,7 +25,7 @@ const MAX_ID: usize = 256;
 /// Open calls of one transcript; a file with more is not one of a living session.
 const MAX_OPEN: usize = 256;
 
-/// Something that a transcript tells about questions.
+/// An entry about questions in a transcript.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Entry {
     Asked {
@@ -35,7 +36,7 @@ pub enum Entry {
         session: String,
         cwd: Option<String>,
         excerpt: Option<String>,
-        /// Whether a program runs the process that wrote it (`claude -p`): it has no terminal.
+        /// True if a program runs the process that wrote it (`claude -p`): it has no terminal.
         is_by_program: bool,
     },
     Ended {
@@ -51,7 +52,7 @@ pub enum Entry {
 }
 
 impl Entry {
-    /// The call that is open from now on.
+    /// The call that this entry opens.
     fn opened(&self) -> Option<&str> {
         if let Self::Asked { call_id, .. } = self { Some(call_id) } else { None }
     }
@@ -61,16 +62,17 @@ impl Entry {
 #[derive(Debug, Default)]
 pub struct TranscriptReader {
     calls: HashMap<String, Call>,
-    /// The last line in which the assistant said something, unread.
+    /// The assistant's last line, unparsed.
     said: Vec<u8>,
 }
 
-/// A call whose result is still looked for.
+/// A call without a result so far.
 #[derive(Debug)]
 struct Call {
     tool: Tool,
     input: Value,
-    /// Another process took up the conversation and wrote in the place of the result; the one that asked may still write the real one.
+    /// Another process took up the conversation and wrote in the place of the result; the one that asked may
+    /// still write the real one.
     cut_off: bool,
 }
 
@@ -82,7 +84,8 @@ struct Line {
     message: Option<Message>,
     session_id: Option<String>,
     cwd: Option<String>,
-    /// How the process that wrote the line was started: `cli` in a terminal, `sdk-cli` and the like by a program.
+    /// How the process that wrote the line was started: `cli` in a terminal, `sdk-cli` and the like by a
+    /// program.
     entrypoint: Option<String>,
     #[serde(default)]
     is_sidechain: bool,
@@ -104,7 +107,7 @@ struct Message {
 }
 
 impl TranscriptReader {
-    /// The calls that have no result yet.
+    /// The calls without a result.
     pub fn open(&self) -> impl Iterator<Item = &str> {
         self.calls.iter().filter(|(_, call)| !call.cut_off).map(|(id, _)| id.as_str())
     }
@@ -130,14 +133,15 @@ impl TranscriptReader {
         entries
     }
 
-    /// Reads a line that has one of the words, perhaps by chance.
+    /// Parses a line with one of the words, perhaps by chance.
     fn line(&mut self, bytes: &[u8], before: &[u8]) -> Vec<Entry> {
         let has = |word: &str| memmem::find(bytes, word.as_bytes()).is_some();
         if !has("\"tool_use\"") && !has("\"tool_result\"") {
             return Vec::new();
         }
         let Ok(line) = serde_json::from_str::<Line>(&readable(bytes)) else { return Vec::new() };
-        // Records of requests repeat a result without its structure, and may come before it: only the two kinds count.
+        // Records of requests repeat a result without its structure, and may come before it: only the two
+        // kinds count.
         match line.kind.as_deref() {
             Some("assistant") => self.asked(line, before),
             Some("user") => self.ended(line),
@@ -145,7 +149,7 @@ impl TranscriptReader {
         }
     }
 
-    /// The file begins anew: what was open in it is not known any more.
+    /// The file begins again: forget its open calls.
     pub fn reset(&mut self) {
         *self = Self::default();
     }
@@ -187,7 +191,7 @@ impl TranscriptReader {
         entries
     }
 
-    /// What the same message said before: each of its blocks is a line of its own.
+    /// The text of the same message before this block: each block is a line of its own.
     fn said_before(&self, before: &[u8], message_id: Option<&str>) -> Option<String> {
         let said = said_in(before).unwrap_or(&self.said);
         let line: Line = serde_json::from_str(&readable(said)).ok()?;
@@ -255,7 +259,7 @@ fn said_in(lines: &[u8]) -> Option<&[u8]> {
     None
 }
 
-/// Whether an id stands in the file as it is, so that its result can be searched for.
+/// True if the file contains the id unescaped, so that its result can be searched for.
 fn is_plain(id: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
     (1..=MAX_ID).contains(&id.len()) && id.bytes().all(plain)
@@ -276,7 +280,7 @@ fn told(content: Option<&Value>) -> Option<String> {
     }
 }
 
-/// The end of what was said: the question follows from there.
+/// The end of the text: the question follows from there.
 fn excerpt_of(text: &str) -> String {
     let text = text.trim();
     let skipped = text.chars().count().saturating_sub(EXCERPT_CHARS);

@@ -1,7 +1,7 @@
-//! What is to be done in a dialog: a person's decision, in the words in which the screen shows it.
+//! The goal in a dialog: a person's decision, in the words of the screen.
 //!
-//! In: the question as it was asked, and its settlement. Out: [`Goal`], or why keys cannot carry this decision. What the recipes have
-//! not been seen to do is refused here, before any key is pressed.
+//! In: the question as it was asked, and its settlement. Out: [`Goal`], or the reason why keys cannot carry
+//! this decision. Everything that the recipes were not seen to do is refused here, before any key is pressed.
 
 use askd_core::question::{Item, Kind};
 use askd_core::{Answer, Ask, ItemAnswer, RejectMode, Settlement};
@@ -10,7 +10,7 @@ use super::screen::{bare, unmarked};
 use crate::claude::answers::quoted;
 use crate::claude::plan::needs_approval;
 
-/// Characters that are typed: more do not fit on a screen, and what is not on the screen cannot be checked.
+/// Characters that are typed: more do not fit on a screen, and askd checks everything on the screen.
 pub const MAX_TYPED_CHARS: usize = 1_000;
 
 /// Why a decision cannot be typed.
@@ -51,7 +51,7 @@ pub enum Untypable {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Goal {
     Answer(Vec<ItemGoal>),
-    /// Approve the plan that ends with these words, each edit still to be approved.
+    /// Approve the plan with this ending; each edit is still to be approved.
     Approve {
         ending: String,
     },
@@ -74,7 +74,8 @@ pub struct ItemGoal {
     pub is_multiple: bool,
     pub picks: Vec<usize>,
     pub words: Option<String>,
-    /// The forms in which the page before the end may show the answer: labels with commas are quoted since 2.1.235.
+    /// The forms in which the page before the end may show the answer: labels with commas are quoted since
+    /// 2.1.235.
     pub reviewed: [String; 2],
 }
 
@@ -135,7 +136,7 @@ fn answers(ask: &Ask, answer: &Answer) -> Result<Vec<ItemGoal>, Untypable> {
         .enumerate()
         .map(|(i, item)| item_goal(item, answer.answers.get(i).unwrap_or(&empty)))
         .collect();
-    // With nothing picked at all there is nothing on the last page that could be checked.
+    // Without any pick the last page has nothing to check.
     goals.and_then(|goals| {
         let says = |goal: &ItemGoal| !goal.picks.is_empty() || goal.words.is_some();
         if goals.iter().any(says) { Ok(goals) } else { Err(Untypable::Nothing) }
@@ -171,7 +172,7 @@ fn shown(item: &Item, picks: &[String], words: Option<String>) -> ItemGoal {
             option.description.as_deref().unwrap_or_default()
         )),
     });
-    // The dialog lists what is picked in its own order, own words last.
+    // The dialog lists picks in its own order, own words last.
     let chosen = |(_, option): &(usize, &askd_core::question::Choice)| picks.contains(&option.value);
     let (numbers, mut said): (Vec<usize>, Vec<String>) =
         item.options.iter().enumerate().filter(chosen).map(|(i, option)| (i, option.label.clone())).unzip();

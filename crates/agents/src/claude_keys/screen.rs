@@ -1,22 +1,23 @@
-//! What a screen shows: one of Claude Code's dialogs, or something else.
+//! The meaning of a screen: one of Claude Code's dialogs, or something else.
 //!
-//! In: the text of a pane, as tmux captures it. Out: [`Screen`], total on any text. Lines are wrapped by the width of the pane and
-//! framed, so texts are compared without blanks and frames ([`bare`]).
+//! In: the text of a pane, as tmux captures it. Out: [`Screen`], total on any text. The pane wraps and frames
+//! lines, so texts are compared without blanks and frames ([`bare`]).
 
-/// Claude Code writes this above the answers before they are sent, and, before 2.1.326 or so, [`READY`] below them.
+/// Claude Code writes this above the answers before they are sent, and, before 2.1.326 or so, [`READY`] below
+/// them.
 const REVIEW: &str = "Review your answers";
 const READY: &str = "Ready to submit your answers?";
-/// The last tab in the header of a dialog that has such a page.
+/// The last tab in the header of a dialog with such a page.
 const SUBMIT_TAB: &str = "✔ Submit";
 const PROCEED: &str = "Would you like to proceed?";
 /// The last line of a question's dialog begins and ends with these.
 const FOOTER: &str = "Enter to select";
 const FOOTER_END: &str = "Esc to cancel";
-/// In the last line where options have previews.
+/// Part of the last line if options have previews.
 const NOTES: &str = "n to add notes";
-/// Behind a row that was chosen before its question was left.
+/// The mark behind a row that was chosen before its question was left.
 const CHOSEN: &str = " ✔";
-/// Lines that the last line of a dialog may take in a narrow pane.
+/// Lines of a dialog's footer in a narrow pane.
 const MAX_FOOTER_LINES: usize = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +37,7 @@ pub struct Dialog {
     /// The question's text, bare.
     pub question: String,
     pub rows: Vec<Row>,
-    /// Whether the rows show labels only, with a preview beside them.
+    /// True if the rows show labels only, with a preview beside them.
     pub has_previews: bool,
 }
 
@@ -54,19 +55,20 @@ pub struct PlanDialog {
     pub rows: Vec<Row>,
 }
 
-/// A line that can be chosen, with the lines that belong to it.
+/// A selectable line, with its continuation lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// None for the row that goes on from a question with several picks.
+    /// `None` for the row that continues after a question with several picks.
     pub number: Option<usize>,
     pub is_focused: bool,
-    /// Where several can be picked: whether this one is.
+    /// For several picks: true if this one is ticked.
     pub is_ticked: Option<bool>,
     /// Label and description, bare.
     pub text: String,
 }
 
-/// A text without what differs by the width of a pane: blanks, frames, and characters that terminals drop or replace.
+/// A text without everything that varies with the pane: blanks, frames, and characters that terminals drop or
+/// replace.
 pub fn bare(text: &str) -> String {
     let counts = |c: &char| {
         !c.is_whitespace() && !c.is_control() && !matches!(c, '│' | '\u{fffd}' | '\u{fe0f}' | '\u{200d}')
@@ -112,7 +114,7 @@ fn review(lines: &[&str]) -> Option<Review> {
     (rows.len() == 2).then(|| Review { answers: bare(&body[start + 1..end].concat()), rows })
 }
 
-/// Whether the tabs of a call's questions, with the page that submits them, are above all that is shown.
+/// True if the tabs of a call's questions, with the page that submits them, are above everything else.
 fn has_tabs(lines: &[&str]) -> bool {
     let header = below_header(lines).map(|below| lines[below - 1].trim_start());
     header.is_some_and(|line| line.starts_with('←') && line.contains(SUBMIT_TAB))
@@ -137,7 +139,7 @@ fn left_of_box(line: &str) -> &str {
     if left.trim_start().starts_with("Notes:") { "" } else { left.trim_end() }
 }
 
-/// Rows and what belongs to them; an empty line or a rule ends a row.
+/// Rows with their continuation lines; an empty line or a rule ends a row.
 fn rows(lines: &[&str]) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     let mut is_open = false;
@@ -178,13 +180,13 @@ fn row(line: &str, wanted: usize) -> Option<Row> {
     Some(Row { number: Some(wanted), is_focused, is_ticked, text: bare(unmarked(text)) })
 }
 
-/// A line without the mark of what was chosen before, which stands behind it in a question that was gone back to.
+/// A line without the mark of an earlier choice, which follows it in a question that was opened again.
 pub(super) fn unmarked(text: &str) -> &str {
     let text = text.trim_end();
     text.strip_suffix(CHOSEN).unwrap_or(text)
 }
 
-/// The row without a number that goes on from a question with several picks.
+/// The row without a number that continues after a question with several picks.
 fn going_on(line: &str, above: Option<&Row>) -> Option<Row> {
     let (is_focused, text) = focus(line);
     let follows = above.is_some_and(|row| row.is_ticked.is_some());

@@ -1,15 +1,15 @@
 //! The way through a dialog, one key at a time.
 //!
-//! In: a [`Goal`], and before every key the screen as it is. Out: the next key, the key that submits, or why to stop. It remembers
-//! only how many questions it has left behind; everything else is read from the screen, so a key that was lost or a hand at the
-//! keyboard makes it stop and never submit something else.
+//! In: a [`Goal`], and before every key the screen as it is. Out: the next key, the key that submits, or why
+//! to stop. It remembers only how many questions it has left behind; everything else is read from the screen,
+//! so a key that was lost or a hand at the keyboard makes it stop and never submit something else.
 
 use super::goal::{Goal, ItemGoal, letters};
 use super::screen::{Dialog, PlanDialog, Review, Row, Screen, bare};
 
-/// What the row for own words says while it is empty.
+/// The text of the empty row for own words.
 const EMPTY_WORDS: [&str; 2] = ["Typesomething.", "Typesomething"];
-/// The same in a plan's dialog, and what may stand below it.
+/// The same in a plan's dialog, and the text that may stand below it.
 const EMPTY_FEEDBACK: [&str; 2] = ["TellClaudewhattochange", "TypeheretotellClaudewhattochange"];
 const BELOW_FEEDBACK: &str = "shift+tabtoapprovewiththisfeedback";
 /// Approves a plan and leaves every edit to be approved; what else it says differs by version.
@@ -37,7 +37,7 @@ pub enum Step {
     Press(Key),
     /// Typed as it is, not as keys.
     Type(String),
-    /// The key that decides: the screen shows exactly what is wanted.
+    /// The deciding key: the screen shows exactly the goal.
     Decide(Key),
     Stop(Stop),
 }
@@ -59,11 +59,11 @@ pub enum Stop {
 #[derive(Debug, Clone)]
 pub struct Steering {
     pub(super) goal: Goal,
-    /// Questions that are left behind.
+    /// Questions that are finished.
     pub(super) done: usize,
-    /// Whether a key was wanted that changes something.
+    /// True once a key was needed that changes something.
     pub(super) has_pressed: bool,
-    /// Whether own words were typed.
+    /// True once own words were typed.
     pub(super) has_typed: bool,
 }
 
@@ -97,7 +97,7 @@ impl Steering {
         step
     }
 
-    /// Whether the screen still shows the dialog that is to be answered, wherever in it.
+    /// True while the screen shows the dialog to answer, at any place in it.
     pub fn is_about(&self, screen: &Screen) -> bool {
         match (&self.goal, screen) {
             (Goal::Answer(items) | Goal::StopQuestion(items), Screen::Question(dialog)) => {
@@ -126,8 +126,9 @@ impl Steering {
         Some(if focused == 0 { Key::Down } else { Key::Up })
     }
 
-    /// After a stop: the next key on the way back to the first question, nothing ticked and no words left. None where that is shown,
-    /// where no key of ours was pressed, and on any other screen. Escape, and the last page's "Cancel", would reject the call.
+    /// After a stop: the next key on the way back to the first question, with nothing ticked and no words
+    /// left. `None` if that is shown, if no key of askd was pressed, and on any other screen. Escape, and the
+    /// last page's "Cancel", would reject the call.
     pub fn back(&self, screen: &Screen) -> Option<Key> {
         if !self.has_pressed {
             return None;
@@ -175,7 +176,7 @@ fn towards(rows: &[Row], wanted: usize) -> Option<Key> {
     }
 }
 
-/// Takes feedback that was typed out of a plan's dialog.
+/// Removes typed feedback from a plan's dialog.
 fn clear_feedback(ending: &str, words: &str, dialog: &PlanDialog) -> Option<Key> {
     let last = dialog.rows.len().checked_sub(1)?;
     let text = feedback(dialog);
@@ -185,7 +186,7 @@ fn clear_feedback(ending: &str, words: &str, dialog: &PlanDialog) -> Option<Key>
     if dialog.rows[last].is_focused { Some(Key::ClearLine) } else { towards(&dialog.rows, last) }
 }
 
-/// What stands in the last row of a plan's dialog.
+/// The text in the last row of a plan's dialog.
 fn feedback(dialog: &PlanDialog) -> &str {
     let text = dialog.rows.last().map_or("", |row| row.text.as_str());
     text.strip_suffix(BELOW_FEEDBACK).unwrap_or(text)
@@ -217,7 +218,7 @@ fn answer(items: &[ItemGoal], done: usize, dialog: &Dialog) -> (Next, usize) {
     (step, done + usize::from(leaves))
 }
 
-/// Moves the focus to a row, or says that it is there.
+/// Moves the focus to a row, or reports that it is there.
 fn at_row(rows: &[Row], wanted: usize) -> Result<Option<Step>, Stop> {
     let focused = rows.iter().position(|row| row.is_focused).ok_or(Stop::NoSuchRow)?;
     Ok(match focused.cmp(&wanted) {
@@ -260,11 +261,11 @@ fn words_row<'a>(item: &ItemGoal, dialog: &'a Dialog) -> Result<&'a Row, Stop> {
     dialog.rows.get(item.options.len()).filter(|row| row.number.is_some()).ok_or(Stop::NoSuchRow)
 }
 
-/// Types own words where they are not there yet; `then` where they are.
+/// Types own words unless they are there; then `then`.
 fn type_and(words: &str, item: &ItemGoal, dialog: &Dialog, then: Step) -> Next {
     let row = words_row(item, dialog)?;
     if row.text == bare(words) && row.is_ticked != Some(false) {
-        // In a question with one pick, Enter submits the row that has the focus.
+        // In a question with one pick, Enter submits the focused row.
         return Ok(if item.is_multiple {
             then
         } else {
@@ -297,7 +298,7 @@ fn review(items: &[ItemGoal], done: usize, page: &Review) -> Next {
     Ok(at_row(&page.rows, 0)?.unwrap_or(Step::Decide(Key::Enter)))
 }
 
-/// Whether the text is all questions with their answers, and nothing else.
+/// True if the text is all questions with their answers, and nothing else.
 fn is_reviewed(text: &str, items: &[ItemGoal]) -> bool {
     let Some((item, rest)) = items.split_first() else { return text.is_empty() };
     if item.reviewed[0].is_empty() {
@@ -310,7 +311,7 @@ fn is_reviewed(text: &str, items: &[ItemGoal]) -> bool {
         .any(|said| text.strip_prefix(said.as_str()).is_some_and(|text| is_reviewed(text, rest)))
 }
 
-/// Whether the dialog is about the plan that ends so.
+/// True if the dialog shows the plan with this ending.
 fn about(ending: &str, dialog: &PlanDialog) -> Result<(), Stop> {
     let is_plan = dialog.rows.iter().any(|row| row.text.contains(MANUALLY));
     if is_plan && letters(&dialog.above).contains(ending) { Ok(()) } else { Err(Stop::NotShown) }

@@ -1,5 +1,6 @@
-//! Recorded dialogs, played back: before each recorded key the planner must want that very key, and what it would decide must be on
-//! the screen. The files have the screen before the first key, then every key with the screen after it.
+//! Recorded dialogs, played back: before each recorded key the planner must want that very key, and what it
+//! would decide must be on the screen. The files have the screen before the first key, then every key with
+//! the screen after it.
 
 use askd_core::{Answer, ItemAnswer, RejectMode, Settlement};
 use serde_json::{Value, json};
@@ -190,8 +191,8 @@ fn what_an_old_dialog_forgot_is_not_submitted() {
     }
 }
 
-/// A later version may change the page that submits: it is no page to press Enter on, and the way back leads to the first
-/// question with nothing ticked.
+/// A later version may change the page that submits: it is no page to press Enter on, and the way back leads
+/// to the first question with nothing ticked.
 #[test]
 fn an_unknown_last_page_is_left_for_the_first_question() {
     let page = |text: &str| Screen::read(text);
@@ -257,7 +258,8 @@ fn a_screen_that_shows_something_else_gets_no_key() {
                 for settlement in [answered(answer.clone()), rejected(RejectMode::Interrupt, None)] {
                     let step = Steering::new(goal(scene, &settlement)).next(&screen);
                     let is_left_alone = matches!(step, Step::Stop(_));
-                    // Two scenes have the very same question among theirs; only the beginning tells them apart.
+                    // Two scenes have the very same question among theirs; only the beginning tells them
+                    // apart.
                     let is_twin = scene_of(name) == "three";
                     assert!(is_left_alone || is_twin, "{name}, {scene}: {step:?} for {screen:?}");
                 }

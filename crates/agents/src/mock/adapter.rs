@@ -8,7 +8,7 @@ use crate::capability::Level;
 use crate::codec::Codec;
 use crate::descriptor::{Claim, ClaimState, Descriptor};
 
-/// The hidden argument by which a binary that embeds the mock becomes it.
+/// The hidden argument that turns a binary into the mock.
 pub const MOCK_ARGUMENT: &str = "mock-agent";
 
 #[derive(Debug)]
@@ -25,7 +25,7 @@ impl Default for MockAgent {
 impl MockAgent {
     pub fn new() -> Self {
         let questions =
-            Claim::proven("scripted, built in; proven by its own tests, which says nothing of any model");
+            Claim::proven("built in and scripted, for the demo and the tests; no model is behind it");
         let mut descriptor = acp::descriptor("mock", "Mock agent", questions, ClaimState::Proven);
         for claim in descriptor.capabilities.iter_mut().filter(|claim| claim.level == Level::Live) {
             claim.state = ClaimState::Proven;

@@ -1,5 +1,5 @@
-//! The mock as a pure state machine: lines and timers in, effects out. It has no IO, so codec and mock can be played
-//! against each other in one thread.
+//! The mock as a pure state machine: lines and timers in, effects out. It has no IO, so codec and mock can be
+//! played against each other in one thread.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::payload::Ask;
 use super::script::{Step, steps};
 
-/// What the outside has to do, in order.
+/// The effects to carry out, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     /// Write this line.
@@ -31,7 +31,7 @@ pub enum Effect {
         session: String,
         name: String,
     },
-    /// Start a child that outlives the turn, and tell this session its number.
+    /// Start a child that outlives the turn, and report its process id to this session.
     Child {
         session: String,
     },
@@ -50,10 +50,10 @@ pub enum Timer {
 #[derive(Debug)]
 struct Session {
     id: String,
-    /// The id of the prompt that is being worked on.
+    /// The id of the prompt in progress.
     prompt: Option<Value>,
     steps: VecDeque<Step>,
-    /// Prompts that came meanwhile.
+    /// Prompts that arrived meanwhile.
     later: VecDeque<(Value, String)>,
     paused: bool,
 }
@@ -146,7 +146,7 @@ impl Mock {
         }
     }
 
-    /// A time that was asked for has passed.
+    /// A timer has fired.
     pub fn rings(&mut self, timer: &Timer) -> Vec<Effect> {
         let mut effects = Vec::new();
         match timer {
@@ -285,7 +285,7 @@ impl Mock {
         true
     }
 
-    /// Announces the call and makes the request, which is then open.
+    /// Announces the call and opens the request.
     fn ask(&mut self, session: &str, ask: Ask, effects: &mut Vec<Effect>) -> (String, String) {
         self.count += 1;
         let n = self.count;
@@ -365,7 +365,7 @@ fn crash(effects: &mut Vec<Effect>) {
     effects.push(Effect::Exit(3));
 }
 
-/// Lines that no client can use, and one that it must refuse.
+/// Lines without use for a client, and one that it must refuse.
 fn garbage(session: &str) -> Vec<Effect> {
     let unknown = json!({ "jsonrpc": "2.0", "id": "x-1", "method": "x/unknown", "params": {} });
     vec![

@@ -1,4 +1,4 @@
-//! What the mock asks, as parameters of ACP requests.
+//! The mock's questions, as parameters of ACP requests.
 
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! The mock on real streams: a thread that reads lines, and a loop that writes, waits and misbehaves.
 //!
-//! In: standard input. Out: standard output and error, and the exit code. It ends at the end of its input, unless it was
-//! told to be stubborn. The test that needs no process uses [`Mock`] itself.
+//! In: standard input. Out: standard output and error, and the exit code. It ends at the end of its input,
+//! unless it was told to be stubborn. The test that needs no process uses [`Mock`] itself.
 
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::process::{Child, Command, Stdio};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::machine::{Effect, Mock, Timer, text_update};
 
-/// Lines that are read ahead.
+/// Lines that are read in advance.
 const READ_AHEAD: usize = 256;
 /// A client's line may be this long; the mock has no reason to take more.
 const MAX_LINE_BYTES: u64 = 64 << 20;
@@ -40,7 +40,7 @@ pub fn run(input: impl Read + Send + 'static, output: impl Write, errors: impl W
         children: Vec::new(),
         stubborn: false,
     };
-    // A client that closed our output is gone.
+    // A client that closed our output has ended.
     outside.work(&lines).unwrap_or(1)
 }
 
@@ -115,7 +115,7 @@ impl<O: Write, E: Write> Outside<O, E> {
                 self.children.push(child);
             }
             Effect::IgnoreTerm => {
-                // A flag that nobody reads: the handler's presence is what keeps the signal from ending the process.
+                // The flag itself is unused: an installed handler keeps the signal from ending the process.
                 signal_hook::flag::register(signal_hook::consts::SIGTERM, Arc::new(AtomicBool::new(false)))?;
                 self.stubborn = true;
             }

@@ -1,12 +1,13 @@
 //! From the words of a prompt to the steps that the mock takes.
 //!
-//! In: text. Out: steps, in the order of the words. Words that mean nothing are skipped; a prompt without any is echoed.
+//! In: text. Out: steps, in the order of the words. Words that mean nothing are skipped; a prompt without any
+//! is echoed.
 
 use super::payload::Ask;
 
-/// Milliseconds after which `withdraw` takes its question back, unless the word says otherwise.
+/// The default delay of `withdraw` in milliseconds.
 const WITHDRAW_AFTER_MS: u64 = 300;
-/// Milliseconds that `slow` waits.
+/// The delay of `slow` in milliseconds.
 const SLOW_MS: u64 = 1000;
 /// Lines of a `flood`, bytes of a `huge` line.
 const FLOOD: u64 = 1000;
@@ -21,7 +22,7 @@ pub(super) enum Step {
     AskAndWithdraw {
         after_ms: u64,
     },
-    /// Shows a link that is followed to its end without a word to askd.
+    /// Shows a link that is opened without a report to askd.
     LinkDone {
         after_ms: u64,
     },

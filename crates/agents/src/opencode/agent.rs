@@ -1,4 +1,4 @@
-//! OpenCode as an adapter: what is claimed, where its program is, how its server is reached and started.
+//! OpenCode as an adapter: claims, program, and the way to reach and start its server.
 
 use askd_core::delivery::Redeliver;
 use askd_core::{Kind, RejectMode};
@@ -10,7 +10,7 @@ use crate::codec::Codec;
 use crate::descriptor::{Claim, ClaimState, Descriptor, Road};
 
 pub(crate) const NAME: &str = "opencode";
-/// The version that was seen asking, by each of its roads.
+/// The version that was seen asking, on each channel.
 pub(crate) const SEEN: &[&str] = &["1.18.33"];
 /// A server for this machine only; port 0 is 4096 or, if that is taken, any free one.
 const SERVE: [&str; 5] = ["serve", "--hostname", "127.0.0.1", "--port", "0"];
@@ -88,7 +88,7 @@ impl Adapter for OpencodeAgent {
     }
 }
 
-/// The server that OpenCode is, however it was started.
+/// OpenCode's server, however it was started.
 pub(crate) fn server(listening: Listening) -> ServerWay {
     ServerWay {
         events: "/global/event",

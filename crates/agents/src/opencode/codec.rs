@@ -1,7 +1,8 @@
 //! The OpenCode codec: one server, all its folders and sessions.
 //!
-//! In: events, replies to calls, and what the engine wants. Out: [`Heard`] and calls. This file is the conversation as the engine
-//! leads it; what the server says is in `hearing` (events) and `listing` (replies).
+//! In: events, replies to calls, and what the engine wants. Out: [`Heard`] and calls. This file is the
+//! conversation as the engine leads it; what the server says is in `hearing` (events) and `listing`
+//! (replies).
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,7 +19,8 @@ use super::{permission, question};
 use crate::codec::{Begin, Codec, Settlement, Start, Unspeakable};
 use crate::heard::{Call, CallMethod, Heard, Speech};
 
-/// The tag of a call that carries an outcome; the request's id follows. It must be understood by a codec that did not make it.
+/// The tag of a call that carries an outcome, before the request's id. A codec that did not make the call
+/// must understand it.
 pub(super) const SPOKE: &str = "spoke:";
 
 #[derive(Debug)]
@@ -27,9 +29,9 @@ pub struct OpencodeCodec {
     pub(super) start: Start,
     /// It is led over ACP, and this is the way beside: only its questions are heard here.
     pub(super) beside_acp: bool,
-    /// The folder of the session that askd starts itself.
+    /// The folder of askd's own session.
     pub(super) cwd: String,
-    /// Said to that session as soon as it exists, in order.
+    /// Prompts for that session, in order, until it exists.
     pub(super) queued: Vec<String>,
     /// The first of them may have been said by an earlier hub: the session is asked before anything is said.
     pub(super) in_doubt: bool,
@@ -37,13 +39,13 @@ pub struct OpencodeCodec {
     pub(super) main: Option<String>,
     pub(super) sessions: Sessions,
     pub(super) open: OpenRequests,
-    /// What the calls under way are for.
+    /// The purposes of the calls in progress.
     pub(super) under_way: HashMap<u64, Purpose>,
-    /// The folders that were asked for what waits in them, since the server is connected.
+    /// The folders that were listed on this connection.
     pub(super) listed: HashSet<Option<String>>,
     /// It has said that it is connected, and nothing since: it may not hear its own events yet.
     pub(super) unsure: bool,
-    /// Counts everything that has an order: calls, and requests as they become known.
+    /// A counter for everything with an order: calls, and requests as they become known.
     pub(super) now: u64,
 }
 
@@ -66,22 +68,22 @@ impl OpencodeCodec {
         }
     }
 
-    /// The server of an OpenCode that is led over ACP.
+    /// The server of an OpenCode that ACP drives.
     pub(crate) fn beside_acp(agent: &str) -> Self {
         Self { beside_acp: true, ..Self::new(agent) }
     }
 
-    /// A session that ACP has told of.
+    /// Records a session that ACP has reported.
     pub(crate) fn meet(&mut self, session: &str, cwd: Option<String>) {
         self.sessions.met(session, cwd);
     }
 
-    /// The session that a subagent works for in the end.
+    /// The session that a subagent finally works for.
     pub(crate) fn root<'a>(&'a self, session: &'a str) -> &'a str {
         self.sessions.root(session)
     }
 
-    /// The questions of a session and its subagents to which nothing was said yet.
+    /// The unanswered questions of a session and its subagents.
     pub(crate) fn unanswered(&self, session: &str) -> Vec<String> {
         let here = |open: &&Open| open.sent.is_none() && self.root(&open.session) == session;
         self.open.iter().filter(here).map(|open| open.native_id.clone()).collect()
@@ -97,7 +99,7 @@ impl OpencodeCodec {
     }
 }
 
-/// A call whose reply nobody waits for.
+/// A call without a waiting caller.
 pub(super) fn post(path: String, directory: Option<&str>, body: Option<Vec<u8>>) -> Call {
     Call { tag: String::new(), method: CallMethod::Post, path, query: in_directory(directory), body }
 }
@@ -110,12 +112,12 @@ pub(super) fn write(call: Call) -> Heard {
     Heard::Write(Speech::Call(call))
 }
 
-/// An id that can be a part of a path as it is.
+/// An id that can be part of a path unescaped.
 pub(super) fn is_plain(id: &str) -> bool {
     !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
 }
 
-/// Takes a request that nobody waits for any more out of the server's list.
+/// Removes a request without a waiting agent from the server's list.
 pub(super) fn clean(open: &Open) -> Heard {
     let directory = open.directory.as_deref();
     write(match open.way {
@@ -260,8 +262,8 @@ impl Codec for OpencodeCodec {
     fn judge(&self, status: u16, body: &[u8]) -> DeliveryInput {
         let said = String::from_utf8_lossy(&body[..body.len().min(512)]).into_owned();
         match status {
-            // 404: answered there before, lost by a restart, or written by a hub that died. The tool part tells which, and it is
-            // looked at after every reply; until then nobody knows more than that it was posted.
+            // 404: answered there before, lost by a restart, or written by a hub that died. The tool part
+            // shows which, and every reply leads to a look at it; until then the answer counts as posted.
             200..=299 | 404 => DeliveryInput::Written,
             401 | 403 | 408 | 425 | 429 | 500..=599 => {
                 DeliveryInput::NotWritten { detail: format!("OpenCode answered {status}: {said}") }

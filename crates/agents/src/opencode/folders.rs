@@ -1,9 +1,10 @@
-//! Where requests may wait: at every connection, in which folders of the server they are asked for.
+//! The folders of the server in which requests may wait, for each connection.
 //!
-//! Requests are listed per folder, nobody tells which folders a server has loaded, and listing makes it load one (its plugins, language
-//! servers and watchers). So only the folders of the newest sessions are listed as they are. Of every other session, page by page, the
-//! last message is looked at, which loads nothing: only where its turn is not over can something wait, and only there its folder is
-//! listed too. What is asked for again is what was listed, and the newest sessions: any other that asks by then has changed since.
+//! Requests are listed by folder, no call lists the loaded folders, and listing makes the server load a
+//! folder (its plugins, language servers and watchers). So only the folders of the newest sessions are listed
+//! directly. For every other session, page by page, the codec looks at the last message, which loads nothing:
+//! a request can wait only if its turn is not over, and only then is its folder listed. A second round lists
+//! the same folders and the newest sessions: any other session that asks by then has changed since.
 
 use super::codec::{OpencodeCodec, in_directory, is_plain};
 use super::listing::{Purpose, Round};
@@ -14,17 +15,18 @@ use crate::heard::Heard;
 
 /// Sessions on one page of the server's list, newest first.
 const PAGE: usize = 100;
-/// Folders that are listed without a look at their sessions, so that what was left over in them is cleaned up too.
+/// Folders that are listed without a look at their sessions, so that leftovers in them are removed too.
 const MAX_DIRECTORIES: usize = 24;
-/// Sessions that are looked at: requests live in the memory of the server, and no process has had that many turns.
+/// Sessions that are looked at: requests live in the memory of the server, and no process has had that many
+/// turns.
 const MAX_SESSIONS: usize = 10_000;
-/// How often a page is asked for that did not come.
+/// Attempts to load a page.
 const MAX_ATTEMPTS: u32 = 3;
 
 /// A page of the server's list of sessions.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Page {
-    /// Only sessions that were changed before; the newest unless given.
+    /// Only sessions that changed before this; unless given, the newest.
     before: Option<u64>,
     /// Sessions on the pages before.
     looked_at: usize,
@@ -47,14 +49,15 @@ impl OpencodeCodec {
         } else if self.main.is_none() {
             self.start_session(1, &mut heard);
         } else {
-            // A server of askd's own waits only where its own sessions are; its history is that of all the user's servers.
+            // A server of askd's own has requests only in its own sessions; its history is that of all the
+            // user's servers.
             self.list_folders(Vec::new(), &mut heard);
             self.ask_whether_begun(1, &mut heard);
         }
         heard
     }
 
-    /// Asks once more on the same connection; what is under way goes on.
+    /// Lists again on the same connection; running calls continue.
     pub(super) fn ask_again(&mut self, heard: &mut Vec<Heard>) {
         for directory in self.listed.clone() {
             self.list_both(directory, Round::Again, heard);
@@ -67,7 +70,7 @@ impl OpencodeCodec {
         }
     }
 
-    /// The one folder that is heard, where somebody else's server is heard by its plugin.
+    /// The one folder of a user's server that is heard by its plugin.
     fn only_folder(&self) -> Option<String> {
         Some(self.cwd.clone()).filter(|cwd| self.start == Start::Observed && !cwd.is_empty())
     }
@@ -111,7 +114,8 @@ impl OpencodeCodec {
         }
     }
 
-    /// Lists what waits in the folders of these sessions and in those that are known. Gives the sessions whose folders are too many.
+    /// Lists the folders of these sessions and of the known ones. Returns the sessions of folders beyond the
+    /// limit.
     fn list_folders(&mut self, sessions: Vec<SessionInfo>, heard: &mut Vec<Heard>) -> Vec<SessionInfo> {
         let mut directories: Vec<Option<String>> = Vec::new();
         let mut add = |directory: Option<String>| {
@@ -128,7 +132,7 @@ impl OpencodeCodec {
             directories.push(None);
         }
         if let Some(only) = self.only_folder() {
-            // Any other would be loaded by it, into the process of the person who uses it.
+            // Any other folder would be loaded into the process of its user.
             directories = vec![Some(only)];
         }
         if !self.beside_acp {
@@ -183,7 +187,8 @@ pub(super) fn last_one() -> Vec<(String, String)> {
     vec![("limit".to_owned(), "1".to_owned())]
 }
 
-/// Before which moment the next page begins. Sessions of the same millisecond may be on both pages, so that none is on neither.
+/// The moment before which the next page begins. Sessions of the same millisecond may be on both pages, so
+/// that none is on neither.
 fn next_page(page: &Page, sessions: &[SessionInfo]) -> Option<u64> {
     let oldest = sessions.last().filter(|_| sessions.len() >= PAGE)?.time.updated?;
     let before = oldest.saturating_add(1);

@@ -1,4 +1,4 @@
-//! What the events of the server mean.
+//! The meaning of the server's events.
 
 use askd_core::lifecycle::Elsewhere;
 use askd_core::{Ask, Cause, Settlement, ToolRef};
@@ -18,7 +18,8 @@ use super::{permission, question};
 use crate::codec::Start;
 use crate::heard::{Asked, Heard, Voice};
 
-/// The first event of a stream. The server sends it before it listens to its own events; whatever comes after shows that it does.
+/// The first event of a stream. The server sends it before it listens to its own events; whatever comes after
+/// shows that it does.
 const CONNECTED: &str = "server.connected";
 
 impl OpencodeCodec {
@@ -92,8 +93,8 @@ impl OpencodeCodec {
         Ok(())
     }
 
-    /// OpenCode makes each id once. An event that asks under the id of a request that is over asks something new all the same, and the
-    /// hub knows whether it is: a list, in contrast, may be older than the end.
+    /// OpenCode makes each id once. An event that asks with the id of an ended request still asks something
+    /// new, and the hub knows whether it does; a list may be older than the end.
     fn use_again(&mut self, properties: &RawValue) {
         if let Ok(request) = serde_json::from_str::<AnyRequest>(properties.get()) {
             self.open.forget_end(&request.id);
@@ -115,7 +116,8 @@ impl OpencodeCodec {
             return Err("a request whose id cannot be a part of a path".to_owned());
         }
         if self.open.why_ended(&request.id).is_some() {
-            // A list that is older than the end, or a server of askd's own, in which nobody else could answer.
+            // The list is older than the end, or this is a server of askd's own, where no other client
+            // answers.
             let why = "a request under the id of one that is over".to_owned();
             if self.start != Start::Observed && !self.beside_acp {
                 heard.push(refuse(way, &request, directory.as_deref(), &why));
@@ -142,7 +144,7 @@ impl OpencodeCodec {
         let ask = match ask {
             Ok(ask) => ask,
             Err(why) => {
-                // A server that somebody else started has a screen of its own.
+                // A server that its user started has a screen of its own.
                 if self.start != Start::Observed && !self.beside_acp {
                     heard.push(refuse(way, &request, directory.as_deref(), &why));
                 }
@@ -215,7 +217,7 @@ impl OpencodeCodec {
         });
     }
 
-    /// The server has taken our answer. Whether the agent has it is told by the tool part, where there is one.
+    /// The server has accepted askd's answer. The tool part, if there is one, shows whether the agent has it.
     fn acknowledge(&mut self, native_id: &str, heard: &mut Vec<Heard>) {
         let Some(open) = self.open.get_mut(native_id) else { return };
         open.acknowledged = true;
@@ -288,7 +290,7 @@ impl OpencodeCodec {
         }
     }
 
-    /// The turn may be over without a word about what waited in it.
+    /// Looks at a session whose turn may have ended without an event for its waiting requests.
     fn look_at_session(&mut self, session: &str, heard: &mut Vec<Heard>) {
         for id in self.ids(|open| open.session == session) {
             self.look(&id, Looking::TurnOver, heard);
@@ -300,7 +302,7 @@ impl OpencodeCodec {
     }
 }
 
-/// What a request asks, if a form can show it.
+/// The question of a request, if a form can show it.
 fn understood(agent: &str, way: Way, text: &str) -> Result<Ask, String> {
     match way {
         Way::Question => {
@@ -314,7 +316,7 @@ fn understood(agent: &str, way: Way, text: &str) -> Result<Ask, String> {
     }
 }
 
-/// Ends the wait for a request that nobody can be asked, with the reason where there is a place for it.
+/// Rejects a request that no surface can show, with the reason if there is a place for it.
 fn refuse(way: Way, request: &AnyRequest, directory: Option<&str>, why: &str) -> Heard {
     let id = &request.id;
     write(match way {

@@ -1,4 +1,4 @@
-//! The session that askd starts in a server of its own, and what is said to it.
+//! askd's own session in a server that it started, and the messages to it.
 
 use serde::de::IgnoredAny;
 use serde_json::json;
@@ -9,14 +9,14 @@ use super::listing::Purpose;
 use super::wire::SessionInfo;
 use crate::heard::{Call, Heard, TurnEnd};
 
-/// How often a session is asked for that did not come: a folder with plugins may take more than a minute to load where there is
-/// no network. A session too many is an empty one.
+/// How often a session is asked for that did not come: a folder with plugins may take more than a minute to
+/// load where there is no network. A session too many is an empty one.
 const MAX_ATTEMPTS: u32 = 8;
-/// Bytes of a refusal that are worth telling.
+/// Bytes of a refusal that are shown.
 const MAX_SAID_BYTES: usize = 512;
 /// Hexadecimal digits of the time in a name.
 const TIME_DIGITS: usize = 12;
-/// The status of a call that had no reply.
+/// The status of a call without a reply.
 const NO_REPLY: u16 = 0;
 
 impl OpencodeCodec {
@@ -91,7 +91,7 @@ impl OpencodeCodec {
         write(Call { tag, ..call })
     }
 
-    /// A prompt that was not taken is a turn that failed; of one that was, the events tell.
+    /// A refused prompt is a failed turn; the events report on an accepted one.
     pub(super) fn take_prompted(
         &mut self,
         session: String,
@@ -106,16 +106,16 @@ impl OpencodeCodec {
     }
 }
 
-/// The name of the first message of a session, which whoever says it again finds again: to the server it is then the same message, and
-/// no second turn. Names begin with the time in 48 bits, by which messages are ordered; that of a session is inverted, so this is the
-/// time at which the session was made.
+/// The id of a session's first message: a repeated one is the same message for the server, and no second
+/// turn. Ids begin with the time in 48 bits, which orders messages; a session's id has it inverted, so this
+/// is the time at which the session was made.
 fn first_name(session: &str) -> Option<String> {
     let (inverted, rest) = session.strip_prefix("ses_")?.split_at_checked(TIME_DIGITS)?;
     let time = !u64::from_str_radix(inverted, 16).ok()? & ((1 << (4 * TIME_DIGITS)) - 1);
     Some(format!("{time:012x}{rest}"))
 }
 
-/// What the server answered where it should have done something.
+/// The server's refusal as text.
 fn said(status: u16, body: &[u8]) -> String {
     let body = String::from_utf8_lossy(&body[..body.len().min(MAX_SAID_BYTES)]).into_owned();
     if status == NO_REPLY { body } else { format!("{status}: {body}") }

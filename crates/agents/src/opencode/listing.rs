@@ -1,13 +1,15 @@
-//! What the server is asked for: at every connection everything that waits, and the tool part of a request that is in doubt.
+//! Requests to the server: everything that waits, at every connection, and the tool part of a request in
+//! doubt.
 //!
-//! Nothing is replayed on a new connection, and the list is made while events go on. So it is asked for after the stream is
-//! open, and what ended since is not revived by it. The server says that it is connected before it hears its own events, though,
-//! and what is asked in between is in no event and may be too late for the list. So everything is listed again as soon as another
-//! event shows that it hears, and until then after a while (`still_connected`).
+//! A new connection replays nothing, and the list is made while events arrive. So the codec asks for it after
+//! the stream is open, and an end since then is not undone by it. But the server reports that it is connected
+//! before its own events arrive, and a question in between is in no event and may be too late for the list.
+//! So everything is listed again as soon as another event shows that events arrive, and until then after a
+//! while (`still_connected`).
 //!
-//! A listed request is shown only if its tool part still waits: an aborted turn leaves its requests in the list. One that is known and
-//! in the list no more was forgotten by a restart, if that was the first list of the connection. Later there was no restart: it is just
-//! being answered, and only its part or an event tells how.
+//! A listed request is shown only if its tool part still waits: an aborted turn leaves its requests in the
+//! list. A known request that is missing in the first list of a connection was lost by a restart. In a later
+//! list it is being answered, and only its part or an event shows how.
 
 use askd_core::Cause;
 use askd_core::delivery::FailReason;
@@ -20,14 +22,14 @@ use super::verdict::{Standing, ended, standing, verdict};
 use super::wire::{AnyRequest, Message, SessionInfo, as_event};
 use crate::heard::{Call, CallMethod, Heard};
 
-/// How often a list is asked for that did not come.
+/// Attempts to load a list.
 const MAX_ATTEMPTS: u32 = 3;
 
-/// What a call is for.
+/// The purpose of a call.
 #[derive(Debug)]
 pub(super) enum Purpose {
     Sessions(Page),
-    /// Whether anything can wait in this session.
+    /// Finds out whether anything can wait in this session.
     Turn(SessionInfo),
     List {
         way: Way,
@@ -44,7 +46,7 @@ pub(super) enum Purpose {
     NewSession {
         attempt: u32,
     },
-    /// Whether anything was ever said to askd's own session.
+    /// Finds out whether askd's own session has a message.
     Begun {
         attempt: u32,
     },
@@ -64,14 +66,14 @@ pub(super) enum Round {
 /// Why a tool part is looked at.
 #[derive(Debug)]
 pub(super) enum Looking {
-    /// A request that was in a list and is not known: shown if it waits.
+    /// An unknown request in a list: shown if it waits.
     Listed {
         open: Box<Open>,
         native: Box<RawValue>,
     },
-    /// One that is known and in the list, or in a later list no more.
+    /// A known request in a list, or one that is missing in a later list.
     Still,
-    /// One that is known and not in the first list.
+    /// A known request that is missing in the first list.
     Absent,
     TurnOver,
     /// An answer was sent; `gone`: the server did not know the request.
@@ -98,7 +100,7 @@ impl OpencodeCodec {
         heard.push(write(Call { tag, method: CallMethod::Get, path, query, body: None }));
     }
 
-    /// Looks at the tool part of a request that is known.
+    /// Looks at the tool part of a known request.
     pub(super) fn look(&mut self, native_id: &str, looking: Looking, heard: &mut Vec<Heard>) {
         let Some(open) = self.open.get(native_id).cloned() else { return };
         self.look_at(&open, looking, heard);
@@ -107,7 +109,7 @@ impl OpencodeCodec {
     fn look_at(&mut self, open: &Open, looking: Looking, heard: &mut Vec<Heard>) {
         let link = open.link.as_ref().filter(|link| is_plain(&link.message) && is_plain(&open.session));
         let Some(link) = link else {
-            // Nothing to look at: what is listed waits, what is not does not.
+            // A request without a tool part: it waits exactly if it is listed.
             return self.looked(&open.native_id, looking, "", Standing::Waiting, heard);
         };
         let path = format!("/session/{}/message/{}", open.session, link.message);

@@ -37,7 +37,8 @@ fn reply(codec: &mut OpencodeCodec, calls: &mut Vec<Call>, path: &str, body: &[u
     sort_out(heard, calls)
 }
 
-/// What comes of a list without a question whose answer was sent, while the call with it is under way or has been taken.
+/// What comes of a list without a question whose answer was sent, while the call with it is under way or has
+/// been taken.
 fn listed_no_more(taken: bool) -> Vec<Heard> {
     let mut codec = OpencodeCodec::new("opencode");
     codec.begin(Begin { start: Start::Observed, ..Begin::default() });

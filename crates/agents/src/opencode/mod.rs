@@ -1,9 +1,10 @@
-//! OpenCode: its server's HTTP API and event stream, `opencode serve` or a TUI with a port.
+//! OpenCode: its server's HTTP API and event stream, `opencode serve` or a terminal UI with a port.
 //!
-//! In: the data of the events of `/global/event`, and the replies to calls. Out: questions and permissions with their ends, and
-//! calls to the server. `hearing` is what events mean, `listing` what is asked for at every connection and `folders` where,
-//! `verdict` how a question ended; `question` and `permission` are the two things that wait for a person; `talk` is what the agent says;
-//! `leading` is the session that askd starts in a server of its own.
+//! In: the data of the events of `/global/event`, and the replies to calls. Out: questions and permissions
+//! with their ends, and calls to the server. `hearing` has the meaning of events, `listing` the requests at
+//! every connection and `folders` their folders, `verdict` the ends of questions; `question` and `permission`
+//! are the two things that wait for a person; `talk` is the agent's text; `leading` is askd's own session in
+//! a server that it started.
 
 mod agent;
 mod codec;

@@ -1,4 +1,4 @@
-//! The requests that wait for a person, each with what was said to the server about it.
+//! The requests that wait for a person, each with askd's messages to the server about it.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use askd_core::Settlement;
 use super::wire::{AnyRequest, Envelope, Link};
 use crate::codec::Pending;
 
-/// Ends that are remembered, so that a list that was made before them revives nothing.
+/// Remembered ends, so that an older list undoes none of them.
 const REMEMBERED_ENDS: usize = 512;
 
 pub(super) const QUESTION_ASKED: &str = "question.asked";
@@ -43,13 +43,13 @@ pub(super) struct Open {
     pub(super) session: String,
     pub(super) directory: Option<String>,
     pub(super) link: Option<Link>,
-    /// What askd has sent.
+    /// askd's outcome, once it was sent.
     pub(super) sent: Option<Settlement>,
     /// The call with it has not come back yet: that the server lists the request no more may be its doing.
     pub(super) in_flight: bool,
-    /// The server has said that the request is settled in just that way.
+    /// True once the server has reported exactly this outcome.
     pub(super) acknowledged: bool,
-    /// In which order it became known; a list that was wanted earlier says nothing about it.
+    /// Its place in the order of calls and requests; an older list says nothing about it.
     pub(super) since: u64,
 }
 
@@ -60,7 +60,7 @@ impl Open {
         Self { native_id: id, way, session, directory, link: tool, sent, in_flight, acknowledged, since }
     }
 
-    /// A request that is known from before a restart of the hub.
+    /// A request from before a restart of the hub.
     pub(super) fn known(pending: &Pending) -> Option<Self> {
         let envelope = Envelope::read(pending.native.get()).ok()?;
         let way = Way::of_event(&envelope.payload.kind)?;
@@ -101,7 +101,7 @@ impl OpenRequests {
         self.open.iter().find(|open| open.link.as_ref().is_some_and(fits))
     }
 
-    /// It is over; `why` is what a late answer is told.
+    /// Ends it; `why` is the reason for a late answer's refusal.
     pub(super) fn end(&mut self, native_id: &str, why: &str) -> Option<Open> {
         let at = self.open.iter().position(|open| open.native_id == native_id);
         self.note_end(native_id, why);

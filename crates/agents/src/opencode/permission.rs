@@ -1,7 +1,8 @@
 //! `permission.asked`: may the agent do this? Once, always, or not.
 //!
-//! Without a message a rejection ends the turn, and with it every other permission that waits in the session; with a message the
-//! model reads it and goes on. So "decline" is a rejection with a message, "interrupt" one without.
+//! Without a message a rejection ends the turn, and with it every other permission that waits in the session;
+//! with a message the model reads it and goes on. So "decline" is a rejection with a message, "interrupt" one
+//! without.
 
 use askd_core::question::{Body, BodyFormat, Choice};
 use askd_core::{Answer, Ask, ItemAnswer, Kind, RejectMode, Settlement};
@@ -14,7 +15,7 @@ use crate::codec::Unspeakable;
 pub(super) const ONCE: &str = "once";
 pub(super) const ALWAYS: &str = "always";
 pub(super) const REJECT: &str = "reject";
-/// Said where a person declines without a reason: without any message the turn would end.
+/// The text for a decline without a reason: without any message the turn would end.
 const DECLINED: &str = "The user declined this.";
 
 pub(super) fn ask(agent: &str, request: &PermissionRequest) -> Ask {
@@ -51,7 +52,7 @@ fn choice(value: &str, label: &str, description: Option<String>) -> Choice {
     Choice { label: label.to_owned(), value: value.to_owned(), description, preview: None }
 }
 
-/// The command or the diff that it is about.
+/// The command or the diff of the permission.
 fn body(metadata: &Value) -> Option<Body> {
     let text = |key: &str| metadata.get(key).and_then(Value::as_str).map(str::to_owned);
     if let Some(text) = text("command") {

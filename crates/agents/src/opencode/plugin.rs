@@ -1,22 +1,23 @@
-//! The plugin that an OpenCode without a port runs for askd, and what keeps OpenCode from waiting for npm before it loads it.
+//! The plugin that an OpenCode without a port runs for askd, and what keeps OpenCode from waiting for npm
+//! before it loads it.
 //!
 //! In: the data folder of the hub. Out: the text of the plugin, and of a lock file. No file is touched here.
 //!
-//! OpenCode installs `@opencode-ai/plugin` into every config folder at its start, and if there is a plugin it draws nothing until that
-//! is done: more than a minute where no registry can be reached. It is content with a folder `node_modules` and a lock file that names
-//! the package. askd's plugin needs neither.
+//! OpenCode installs `@opencode-ai/plugin` into every config folder at its start, and if there is a plugin it
+//! draws nothing until that is done: more than a minute where no registry can be reached. It is content with
+//! a folder `node_modules` and a lock file that names the package. askd's plugin needs neither.
 
 const PLUGIN: &str = include_str!("plugin.js");
 /// Stands for the data folder, quotes and all.
 const PLACE: &str = "\"@DATA@\"";
 const HEAD: &str = "// askd in OpenCode: put here by `askd install opencode`";
 
-/// Where the plugin is, in a config folder of OpenCode.
+/// The plugin's path in a config folder of OpenCode.
 pub const PLUGIN_FILE: &str = "plugins/askd.js";
-/// The two that keep OpenCode from asking npm.
+/// The two paths that keep OpenCode from calling npm.
 pub const LOCK_FILE: &str = "package-lock.json";
 pub const MODULES_FOLDER: &str = "node_modules";
-/// What a person may have in a config folder that is in need of the package, or says that npm was there.
+/// Files of a person that need the package, or that show that npm ran in the folder.
 pub const OTHERS: [&str; 7] =
     ["package.json", LOCK_FILE, MODULES_FOLDER, "plugin", "plugins", "tool", "tools"];
 
@@ -25,18 +26,18 @@ pub fn plugin_text(data: &str) -> String {
     PLUGIN.replace(PLACE, &serde_json::Value::from(data).to_string())
 }
 
-/// Whether a file is a plugin that askd has put there, of whatever version.
+/// True for a plugin of askd, of any version.
 pub fn is_plugin(text: &str) -> bool {
     text.starts_with(HEAD)
 }
 
-/// The data folder that a plugin names.
+/// The data folder in a plugin's text.
 pub fn plugin_data(text: &str) -> Option<String> {
     let line = text.lines().find_map(|line| line.strip_prefix("const DATA = "))?;
     serde_json::from_str(line.trim_end_matches(';')).ok()
 }
 
-/// A lock file that names the package and nothing else.
+/// A lock file with the package's name and nothing else.
 pub fn lock_text() -> String {
     let package = serde_json::json!({ "dependencies": { "@opencode-ai/plugin": "*" } });
     let lock = serde_json::json!({

@@ -1,8 +1,8 @@
 //! The `question` tool: from what OpenCode asks to what the inbox shows, and back.
 //!
-//! The server checks nothing, so the answers are what the core has checked: picks are labels, own words go as they are typed.
-//! It has no place for notes: a note becomes one more entry of its item, which the model reads behind the picks. A rejection
-//! ends the turn without a word to the model; there is no other.
+//! The server checks nothing, so the answers are what the core has checked: picks are labels, own words go as
+//! they are typed. It has no place for notes: a note becomes one more entry of its item, which the model
+//! reads behind the picks. A rejection ends the turn without a word to the model; there is no other.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ use super::wire::{QuestionInfo, QuestionRequest};
 use crate::acp::draft;
 use crate::codec::Unspeakable;
 
-/// Shown where the model has called the tool without a text.
+/// The text of a tool call without one.
 const NO_TEXT: &str = "The agent asks without saying what.";
 const AS_IT_CAME: &str =
     " (askd cannot show this question's options; it is beside it as it came: answer in your own words)";
@@ -41,7 +41,8 @@ pub(super) fn ask(agent: &str, request: QuestionRequest) -> Ask {
     }
 }
 
-/// A request that no form can show, as it came: an item in own words for each of its questions, and the request beside them.
+/// A request that no form can show, as it came: an item in own words for each of its questions, and the
+/// request beside them.
 pub(super) fn as_it_came(agent: &str, properties: &str) -> Ask {
     let value: Value = serde_json::from_str(properties).unwrap_or_default();
     let asked = value.get("questions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -98,14 +99,15 @@ fn item(info: QuestionInfo) -> Item {
     let mut item = text_item(text.or_else(|| header.clone()).unwrap_or_else(|| NO_TEXT.to_owned()));
     item.header = header;
     item.multiple = info.multiple;
-    // Only OpenCode's own questions take no own words; "leave plan mode?" reads all but "No" as consent, a skip, too.
+    // Only OpenCode's own questions take no own words; "leave plan mode?" reads all but "No" as consent, a
+    // skip, too.
     item.required = takes_only_options;
     item.custom = !item.required;
     item.options = options;
     item
 }
 
-/// The answers as the server gets them, which is also how it repeats them.
+/// The answers in the server's form, in which it also repeats them.
 pub(super) fn wire_answers(answer: &Answer) -> Vec<Vec<String>> {
     let mut answers: Vec<Vec<String>> = answer.answers.iter().map(ItemAnswer::to_texts).collect();
     for (texts, note) in answers.iter_mut().zip(&answer.notes) {

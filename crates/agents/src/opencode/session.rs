@@ -1,4 +1,4 @@
-//! The conversations of a server: their folder, title and parent, and what was said last.
+//! The conversations of a server: folder, title, parent, and the last text.
 
 use std::collections::HashMap;
 
@@ -7,9 +7,9 @@ use askd_core::question::Context;
 use super::wire::SessionInfo;
 use crate::heard::Heard;
 
-/// Sessions that are remembered; a server's list is longer, and what is forgotten comes again with its next event.
+/// Remembered sessions; a server's list is longer, and a forgotten session returns with its next event.
 const MAX_SESSIONS: usize = 4096;
-/// Bytes of what the agent said just before it asked.
+/// Bytes of the agent's text before its question.
 const MAX_EXCERPT_BYTES: usize = 2048;
 
 #[derive(Debug, Default)]
@@ -17,20 +17,20 @@ pub(super) struct Session {
     pub(super) directory: Option<String>,
     title: Option<String>,
     parent: Option<String>,
-    /// Whether the engine knows it.
+    /// True once the engine knows it.
     announced: bool,
     said: Option<Said>,
-    /// The last message of the user, whose text is not the agent's.
+    /// The user's last message, whose text is not the agent's.
     pub(super) user: Option<String>,
     /// The permission whose rejection is ending the turn.
     pub(super) rejected: Option<String>,
     /// Of the parts of this turn, how many bytes were told.
     pub(super) told: HashMap<String, usize>,
-    /// Whether the end of this turn was told.
+    /// True once the end of this turn was reported.
     pub(super) turn_over: bool,
 }
 
-/// The last text of the agent, the part that it is and the message that it belongs to.
+/// The agent's last text, with its part and message.
 #[derive(Debug)]
 struct Said {
     message: String,
@@ -77,7 +77,7 @@ impl Sessions {
         self.0.get(id)?.directory.as_deref()
     }
 
-    /// Takes in what the server says of a session; a new title of one that the engine knows is news.
+    /// Takes a session's data from the server; reports a new title of a known session.
     pub(super) fn learn(&mut self, info: SessionInfo) -> Option<Heard> {
         let session = self.get_mut(&info.id);
         session.directory = info.directory.or(session.directory.take());

@@ -1,15 +1,15 @@
-//! What the agent says, for showing: its text as it comes, the tools that it uses, and the end of a turn, each told once.
+//! The agent's output for people: its text as it comes, its tools, and the end of a turn, each once.
 //!
-//! A text comes in pieces and then once more as a whole, so what was told of each part is counted. A turn may end with an error and
-//! then idle, and an aborted one is idle twice: only the first is its end.
+//! A text comes in pieces and then once more as a whole, so the reported length of each part is counted. A
+//! turn may end with an error and then idle, and an aborted one is idle twice: only the first is its end.
 
 use super::codec::OpencodeCodec;
 use super::wire::{NamedError, Part, PartDelta};
 use crate::heard::{Heard, TurnEnd, Voice};
 
-/// The error of a turn that somebody stopped.
+/// The error of a turn that a person stopped.
 const ABORTED: &str = "MessageAbortedError";
-/// Parts of one turn whose telling is counted; a turn with more repeats itself at worst.
+/// Parts of one turn whose length is counted; a turn with more repeats itself at worst.
 const MAX_PARTS: usize = 4096;
 
 impl OpencodeCodec {

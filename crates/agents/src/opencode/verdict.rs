@@ -1,7 +1,8 @@
-//! How a request ended, read from the tool part that asked: the only thing in OpenCode that tells the truth about it.
+//! How a request ended, read from the tool part that asked: the only thing in OpenCode that tells the truth
+//! about it.
 //!
-//! A reply is taken with 200 also when the turn that asked is long gone, and an aborted turn leaves its request in the list
-//! without a word. The part knows: it waits, is completed, was dismissed, or failed.
+//! A reply is taken with 200 also when the turn that asked is long gone, and an aborted turn leaves its
+//! request in the list without a word. The part knows: it waits, is completed, was dismissed, or failed.
 
 use askd_core::delivery::FailReason;
 use askd_core::lifecycle::Elsewhere;
@@ -12,7 +13,7 @@ use super::wire::ToolState;
 use super::{permission, question};
 use crate::heard::Heard;
 
-/// By which way somebody else answered.
+/// The channel of another client's answer.
 pub(super) const VIA: &str = "opencode";
 const DISMISSED: &str = "The user dismissed this question";
 const NOT_PERMITTED: &str = "The user rejected permission";
@@ -43,7 +44,7 @@ pub(super) fn standing(state: Option<ToolState>) -> Standing {
     }
 }
 
-/// What the end of the part means for the request; `None` while nothing has ended.
+/// The meaning of the part's state for the request; `None` while it runs.
 pub(super) fn verdict(open: &Open, tool: &str, standing: Standing) -> Option<Heard> {
     let heard = match open.way {
         Way::Question => of_question(open, tool, standing)?,
@@ -61,7 +62,7 @@ fn of_question(open: &Open, tool: &str, standing: Standing) -> Option<Heard> {
             let ours = matches!(sent, Some(Settlement::Answered(answer)) if question::wire_answers(answer) == answers);
             Some(if ours { confirmed } else { answered(native_id, answers) })
         }
-        // Some tools complete without repeating what was answered.
+        // Some tools complete without repeating the answer.
         (Standing::Completed(None), Some(Settlement::Answered(_))) if open.acknowledged => Some(confirmed),
         (Standing::Completed(None), sent) => Some(went_on(native_id, sent.is_some())),
         (Standing::Dismissed, Some(Settlement::Rejected { .. })) => Some(confirmed),

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// One event of `/global/event`: which folder it is about, and what happened.
+/// One event of `/global/event`: its folder and its payload.
 use crate::outside::or_default;
 #[derive(Debug, Deserialize)]
 pub(super) struct Envelope<'a> {
@@ -36,7 +36,7 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// The tool call that asked: the only thing that joins a request to a part of a message.
+/// The tool call that asked: the only link between a request and a part of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(super) struct Link {
     #[serde(rename = "messageID")]
@@ -85,12 +85,12 @@ pub(super) struct PermissionRequest {
     pub(super) patterns: Vec<String>,
     #[serde(default)]
     pub(super) metadata: serde_json::Value,
-    /// What "always" would allow.
+    /// The patterns that "always" would allow.
     #[serde(default, deserialize_with = "or_default")]
     pub(super) always: Vec<String>,
 }
 
-/// What every request has, whichever of the two it is.
+/// The common members of both kinds of requests.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct AnyRequest {
     pub(super) id: String,
@@ -173,7 +173,7 @@ pub(super) struct PartDelta {
 pub(super) struct AboutSession {
     #[serde(rename = "sessionID", default)]
     pub(super) session: Option<String>,
-    /// What went wrong, in `session.error`.
+    /// The error, in `session.error`.
     #[serde(default)]
     pub(super) error: Option<NamedError>,
 }
@@ -256,7 +256,7 @@ pub(super) struct Disposed {
     pub(super) directory: Option<String>,
 }
 
-/// A request that was found in a list, in the form in which the event would have brought it.
+/// A request from a list in the form of its event.
 pub(super) fn as_event(kind: &str, directory: &str, properties: &RawValue) -> Option<Box<RawValue>> {
     #[derive(Serialize)]
     struct Event<'a> {

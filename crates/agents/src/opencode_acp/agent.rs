@@ -1,4 +1,4 @@
-//! `opencode acp` as an adapter: what is claimed, how it is started, and that it has a server beside its lines.
+//! `opencode acp` as an adapter: claims, command line, and the server beside its lines.
 
 use super::OpencodeAcpCodec;
 use crate::adapter::{Adapter, AdapterError, Launch, LaunchRequest, Listening, ServerWay};

@@ -1,8 +1,9 @@
 //! The codec of ACP on the lines and the codec of the server beside them, as one conversation.
 //!
-//! Clients lead the agent over ACP: its sessions, turns and permissions are told by the lines alone. Of the server only questions
-//! are taken, how they end, and the titles of sessions. A question of a subagent, which ACP does not know, is one of the session that
-//! it works for. A client's response to a question never goes to the agent's lines: the answer is a call to the server.
+//! Clients lead the agent over ACP: its sessions, turns and permissions are told by the lines alone. Of the
+//! server only questions are taken, how they end, and the titles of sessions. A question of a subagent, which
+//! ACP does not know, is one of the session that it works for. A client's response to a question never goes
+//! to the agent's lines: the answer is a call to the server.
 
 use askd_core::delivery::DeliveryInput;
 use askd_core::{Ask, Cause, Outcome};
@@ -27,7 +28,7 @@ impl Default for OpencodeAcpCodec {
 }
 
 impl OpencodeAcpCodec {
-    /// What the lines say is heard by both: the server is asked for what waits where the sessions are.
+    /// Gives the events of the lines to both codecs: the server lists what waits in their sessions.
     fn told_by_lines(&mut self, heard: Vec<Heard>) -> Vec<Heard> {
         for value in &heard {
             if let Heard::SessionStarted { native_id, cwd, .. } = value {
@@ -49,7 +50,7 @@ impl OpencodeAcpCodec {
                 Some(Heard::Asked(Box::new(shown)))
             }
             Heard::SessionUpdated { ref native_id, .. } => self.lines.knows(native_id).then_some(heard),
-            // Told by the lines, or of sessions that ACP does not know.
+            // Events of the lines, or of sessions that ACP does not know.
             Heard::SessionStarted { .. }
             | Heard::SessionEnded { .. }
             | Heard::TurnEnded { .. }
@@ -58,7 +59,8 @@ impl OpencodeAcpCodec {
         }
     }
 
-    /// The questions of a turn that is cancelled. The server's codec goes on watching them: OpenCode leaves them in its list.
+    /// The questions of a turn that is cancelled. The server's codec goes on watching them: OpenCode leaves
+    /// them in its list.
     fn abandon(&self, session: &str) -> impl Iterator<Item = Heard> {
         let withdrawn =
             |native_id| Heard::Withdrawn { native_id, cause: Cause::TurnAborted { detail: None } };
@@ -137,7 +139,7 @@ impl Codec for OpencodeAcpCodec {
     }
 
     fn closing(&self, native: &RawValue, outcome: &Outcome) -> Option<Vec<u8>> {
-        // What the server asked waits for nothing on the lines.
+        // A question of the server has nothing that waits on the lines.
         request::event(native).is_none().then(|| self.lines.closing(native, outcome)).flatten()
     }
 

@@ -61,7 +61,8 @@ fn a_question_of_the_server_is_a_request_of_the_extension_with_the_event_inside(
     let ended = Outcome::cancelled(aborted, askd_core::By::agent(), askd_core::Timestamp::from_millis(0));
     assert_eq!(codec.closing(&asked.native, &ended), None, "nobody waits for it on the lines");
 
-    // A client answers the request; the answer is a call to the server and nothing on the lines, also from a codec that did not hear it.
+    // A client answers the request; the answer is a call to the server and nothing on the lines, also from a
+    // codec that did not hear it.
     let response = r#"{"jsonrpc":"2.0","id":"que_1","result":{"status":"answered","answers":[["Green"]]}}"#;
     assert!(matches!(codec.understand(&asked.native, &asked.ask, response), Ok(ClientSays::Reply(_))));
     let rejected = r#"{"jsonrpc":"2.0","id":"que_1","result":{"status":"rejected"}}"#;

@@ -1,7 +1,7 @@
 //! A question of the server in the words of the extension, and back.
 //!
-//! In: the question as the server's codec heard it. Out: the request that clients see in the stream and that is stored, with the server's
-//! own event inside, byte for byte: from it alone an answer can be spoken.
+//! In: the question as the server's codec heard it. Out: the request that clients see in the stream and that
+//! is stored, with the server's own event inside, byte for byte: from it alone an answer can be spoken.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -10,7 +10,7 @@ use crate::acp::question;
 use crate::heard::Asked;
 use askd_wire::json_edit;
 
-/// Where the event is in the request.
+/// The path of the event in the request.
 const INSIDE: [&str; 3] = ["params", "_meta", "opencode"];
 
 #[derive(Serialize)]
@@ -18,7 +18,7 @@ struct Meta<'a> {
     opencode: &'a RawValue,
 }
 
-/// The same question about a session that clients know, with the request as what the agent asked.
+/// The same question for a session that clients know, with the request as the native one.
 pub(super) fn shown(asked: Asked, session: &str) -> Option<Asked> {
     let meta = Meta { opencode: &asked.native };
     let native = question::Request::new(session, &asked.native_id, &asked.ask, meta).message()?;

@@ -1,8 +1,9 @@
 //! The conformance suite at the level of codecs: every claim of every adapter against its scenario.
 //!
-//! In: the descriptors of the registry, and `conformance/<suite>/<scenario>[--variant].script`. Out: a failure where a claim has no
-//! scenario, a claimed scenario fails, or a scenario passes that the adapter says it cannot do. The live level is judged by
-//! `live_conformance` of the `askd` crate, which also prints the table of both.
+//! In: the descriptors of the registry, and `conformance/<suite>/<scenario>[--variant].script`. Out: a
+//! failure where a claim has no scenario, a claimed scenario fails, or a scenario passes that the adapter
+//! says it cannot do. The live level is judged by `live_conformance` of the `askd` crate, which also prints
+//! the table of both.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 

@@ -1,10 +1,11 @@
-//! Plays a scenario against a codec, as the engine and the store would: what was asked survives only as text, an answer is
-//! checked by the core, and a restart leaves nothing but what was stored.
+//! Plays a scenario against a codec, as the engine and the store would: what was asked survives only as text,
+//! an answer is checked by the core, and a restart leaves nothing but what was stored.
 
 use std::collections::VecDeque;
 
 use askd_agents::{Begin, Codec, Heard, KnownSession, Pending, Settlement, Speech, Start};
 use askd_core::answer::Rejection;
+use askd_core::lifecycle::Elsewhere;
 use askd_core::{Ask, Reply};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -289,7 +290,8 @@ impl<F: Fn() -> Result<Box<dyn Codec>, String>> Player<F> {
         Ok(())
     }
 
-    /// A question that has the name of one that is over, with other bytes, is stored under another name, as the engine does it.
+    /// A question that has the name of one that is over, with other bytes, is stored under another name, as
+    /// the engine does it.
     fn name_question(&mut self, heard: &mut Heard) {
         let Heard::Asked(asked) = heard else { return };
         let earlier = self.stored.iter().find(|stored| stored.native_id == asked.native_id);
@@ -348,7 +350,7 @@ fn show(heard: &Heard) -> Value {
             json!({ "heard": "withdrawn", "nativeId": native_id, "cause": cause })
         }
         Heard::AnsweredElsewhere { native_id, how } => {
-            json!({ "heard": "answeredElsewhere", "nativeId": native_id, "how": format!("{how:?}") })
+            json!({ "heard": "answeredElsewhere", "nativeId": native_id, "how": elsewhere(how) })
         }
         Heard::Confirmed { native_id } => json!({ "heard": "confirmed", "nativeId": native_id }),
         Heard::NotTaken { native_id, reason, detail } => {
@@ -374,5 +376,16 @@ fn show(heard: &Heard) -> Value {
         Heard::Incomplete { detail } => json!({ "heard": "incomplete", "detail": detail }),
         Heard::Write(_) | Heard::Closing { .. } | Heard::FirstPrompt(_) => json!({ "heard": "write" }),
         Heard::Unrecognised { why } => json!({ "heard": "unrecognised", "why": why }),
+    }
+}
+
+/// The agent's own answer as JSON, field by field.
+fn elsewhere(how: &Elsewhere) -> Value {
+    match how {
+        Elsewhere::Answered { answers, notes, via } => {
+            json!({ "answered": { "answers": answers, "notes": notes, "via": via } })
+        }
+        Elsewhere::Rejected { reason, via } => json!({ "rejected": { "reason": reason, "via": via } }),
+        Elsewhere::TimedOut { detail, via } => json!({ "timedOut": { "detail": detail, "via": via } }),
     }
 }

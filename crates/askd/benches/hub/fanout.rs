@@ -1,4 +1,5 @@
-//! Many readers of one log: none loses an event and none gets one twice, also one that pauses and one that reconnects.
+//! Many readers of one log: none loses an event and none gets one twice, also one that pauses and one that
+//! reconnects.
 
 use std::time::{Duration, Instant};
 

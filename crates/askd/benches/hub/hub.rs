@@ -109,7 +109,8 @@ pub fn processor_seconds(pid: u32) -> Result<f64> {
     Ok((field(11)? + field(12)?) / TICKS)
 }
 
-/// The seconds that the threads of a process have had a processor, to the nanosecond, also of those that have ended since a look.
+/// The seconds that the threads of a process have had a processor, to the nanosecond, also of those that have
+/// ended since a look.
 #[derive(Default)]
 pub struct ThreadTimes(HashMap<OsString, f64>);
 

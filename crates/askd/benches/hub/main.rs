@@ -1,6 +1,7 @@
 //! `./bench`: the numbers of the hub as one table, each with what it is measured against in the same run.
 //!
-//! In: names of sections (all of them unless given). Out: a table on stdout. Machines are noisy, so what counts is the ratio.
+//! In: names of sections (all of them unless given). Out: a table on stdout. Machines are noisy, so what
+//! counts is the ratio.
 
 mod acp;
 mod fanout;

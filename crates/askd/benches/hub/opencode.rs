@@ -1,8 +1,9 @@
 //! `./bench opencode`: what askd adds to a real OpenCode server whose model is scripted.
 //!
-//! In: OpenCode (`tests/agents/install`), a hub that is attached to it. Out: from asked at the server's own stream to asked at a
-//! client of askd; an answer through askd beside one that is posted to the server itself; and many open questions with the memory of
-//! both. Both ends of every interval are seen by this one process.
+//! In: OpenCode (`tests/agents/install`), a hub that is attached to it. Out: from asked at the server's own
+//! stream to asked at a client of askd; an answer through askd beside one that is posted to the server
+//! itself; and many open questions with the memory of both. Both ends of every interval are seen by this one
+//! process.
 
 use std::time::{Duration, Instant};
 
@@ -180,7 +181,8 @@ impl Bench {
         Ok(())
     }
 
-    /// One question: how much later askd's client saw it, and how long its answer took to the server's stream.
+    /// One question: how much later askd's client saw it, and how long its answer took to the server's
+    /// stream.
     async fn ask_and_answer(&mut self, by_askd: bool) -> Result<(f64, f64)> {
         self.prompt().await?;
         let (there, request) = next(&mut self.asked_there).await?;

@@ -1,6 +1,7 @@
 //! The inbox page in a real browser: cold load, size of the first view, scrolling a thousand open questions.
 //!
-//! In: node with the packages of `web/`, Debian's Chromium, a hub. Out: rows. `web/bench/page.mjs` takes the samples.
+//! In: node with the packages of `web/`, Debian's Chromium, a hub. Out: rows. `web/bench/page.mjs` takes the
+//! samples.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

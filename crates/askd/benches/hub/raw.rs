@@ -1,4 +1,5 @@
-//! The physical limit: what the same disk gives a bare group commit with as many submitters, and one fsync alone.
+//! The physical limit: what the same disk gives a bare group commit with as many submitters, and one fsync
+//! alone.
 
 use std::fs::File;
 use std::io::Write;
@@ -9,7 +10,8 @@ use tempfile::TempDir;
 
 use crate::Result;
 
-/// Durable one-row transactions a second with `submitters` at once, grouped into as few commits as they allow.
+/// Durable one-row transactions a second with `submitters` at once, grouped into as few commits as they
+/// allow.
 pub fn group_commits_a_second(submitters: usize, seconds: u64) -> Result<f64> {
     let folder = tempfile::tempdir()?;
     #[expect(clippy::disallowed_methods, reason = "the bare disk is measured without the store")]

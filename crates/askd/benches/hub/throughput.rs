@@ -1,4 +1,5 @@
-//! Durable asks and answers a second, in the engine and over HTTP, against the bare group commit of the same disk.
+//! Durable asks and answers a second, in the engine and over HTTP, against the bare group commit of the same
+//! disk.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -21,7 +21,7 @@ use askd_data::{DEFAULT_PORT, DataFolder};
 use askd_hub::{Caller, EngineSettings, StartRequest};
 use askd_server::Doors;
 
-/// The throw-away agent of a demo that was killed does not stay for long.
+/// The throw-away agent of a killed demo ends soon.
 const LINGER: Duration = Duration::from_secs(60);
 
 pub async fn demo(options: DemoOptions) -> anyhow::Result<()> {
@@ -53,7 +53,7 @@ pub async fn demo(options: DemoOptions) -> anyhow::Result<()> {
     result
 }
 
-/// On the usual port if it is free, so that the address is one that people learn.
+/// On the usual port if it is free, so that people learn one address.
 async fn start(listen: Option<SocketAddr>, folder: &std::path::Path) -> anyhow::Result<Hub> {
     let options = |listen| HubOptions {
         data: DataFolder::at(folder),
@@ -95,5 +95,8 @@ async fn converse(hub: &Hub, folder: &std::path::Path, inline: bool, json: bool)
         return Ok(());
     }
     eprint("the agent is done; the inbox stays open until Ctrl-C");
+    eprint(
+        "next, with your own agents: askd up, then askd install claude or askd run claude --prompt \"...\"",
+    );
     std::future::pending().await
 }

@@ -34,22 +34,23 @@ pub struct HubOptions {
     pub data: DataFolder,
     pub listen: SocketAddr,
     pub doors: Doors,
-    /// Said a second time, for addresses that other machines can reach.
+    /// The second confirmation, for addresses that other machines can reach.
     pub beyond_loopback: bool,
     pub settings: EngineSettings,
-    /// Agents that the user registered: names and commands.
+    /// The user's own agents: names and commands.
     pub agents: Vec<(String, String)>,
     /// How long a managed agent stays without a hub and without an open question.
     pub linger: Duration,
-    /// The config folder of Claude Code whose transcripts are watched, if any.
+    /// Claude Code's config folder whose transcripts are watched, if any.
     pub observe: Option<PathBuf>,
-    /// The config folders of Claude Code in which a hook may name a transcript, beside those that the user has told askd of.
+    /// Further config folders of Claude Code in which a hook may name a transcript, beside those that the
+    /// user has named.
     pub claude_folders: Vec<PathBuf>,
     /// How servers of this user are found, if they are looked for.
     pub discovery: Option<Discovery>,
 }
 
-/// A hub that answers.
+/// A running hub.
 pub struct Hub {
     pub url: String,
     pub engine: Engine,
@@ -145,8 +146,8 @@ impl Hub {
     }
 }
 
-/// Resolves at Ctrl-C, a polite request to end, or when the terminal is closed. Listens from the call on, so that whoever
-/// calls it before he says that he is ready is never ended without a farewell.
+/// Resolves at Ctrl-C, SIGTERM, or when the terminal closes. It listens from the call on: call it before you
+/// report that you are ready, so that the process never ends without its farewell.
 pub fn asked_to_stop() -> anyhow::Result<impl Future<Output = ()> + Send> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate())?;

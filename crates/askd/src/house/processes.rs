@@ -1,4 +1,4 @@
-//! The two small processes that the askd binary can also be. Neither makes a runtime.
+//! The two small processes that the askd binary can also be. Neither has a runtime.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -15,7 +15,7 @@ pub fn holder(spec: &Path) -> ExitCode {
     }
 }
 
-/// `askd mock-agent`: the scripted agent that speaks ACP on its standard streams.
+/// `askd mock-agent`: the scripted ACP agent on its standard streams.
 pub fn mock_agent() -> ExitCode {
     let code = askd_agents::mock::run(std::io::stdin(), std::io::stdout(), std::io::stderr());
     ExitCode::from(u8::try_from(code).unwrap_or(1))

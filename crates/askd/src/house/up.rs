@@ -1,6 +1,6 @@
-//! `askd up`: the hub for real.
+//! `askd up`: the hub.
 //!
-//! In: what the command line said. Out: the address on stdout, and at the end what is left running.
+//! In: the command line's options. Out: the address on stdout, and at the end the agents that continue.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -16,7 +16,7 @@ use askd_data::{AgentCommand, Config, DataFolder};
 use askd_hub::{Discovery, EngineSettings, HeldAgent};
 use askd_server::Doors;
 
-/// A managed agent that no hub asked for in a week, and that has no open question, is ended by its holder.
+/// The holder ends a managed agent that no hub has reached for a week and that has no open question.
 const LINGER: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 pub async fn up(mut options: UpOptions) -> anyhow::Result<()> {
@@ -28,7 +28,7 @@ pub async fn up(mut options: UpOptions) -> anyhow::Result<()> {
     if let Some(told) = data.mend_default() {
         eprint(&told);
     }
-    // Before a byte of it is read: its file of agents says what is run.
+    // This comes before the first read: the folder's file of agents names programs to run.
     data.create()?;
     data.check_all()?;
     if let Some(told) = options.config.take_in(&data.agents())? {
@@ -67,14 +67,14 @@ fn agents(mut given: Vec<AgentCommand>, config: &Config) -> Vec<AgentCommand> {
     given
 }
 
-/// Where Claude Code of this user keeps its transcripts: where this environment says, and where it does without.
+/// The folders of this user's Claude Code: from the environment, and the default.
 fn claude_folders() -> Vec<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folders = [set("CLAUDE_CONFIG_DIR"), set("HOME").map(|home| home.join(".claude"))];
     folders.into_iter().flatten().filter_map(|folder| std::path::absolute(folder).ok()).collect()
 }
 
-/// Ends the managed agents, or says that they go on. Gives back those that were to end and could not be ended.
+/// Ends the managed agents, or reports that they continue. Returns those that could not be ended.
 async fn farewell(hub: &Hub, end_agents: bool) -> anyhow::Result<Vec<HeldAgent>> {
     if end_agents {
         for agent in living(hub).await? {
@@ -108,7 +108,7 @@ fn named(agent: &HeldAgent) -> String {
 /// Says which agents the hub could not end, and how a person does; an error if there are any.
 pub(super) fn all_ended(left: &[HeldAgent]) -> anyhow::Result<()> {
     for agent in left {
-        // The process that holds it, and the agent's group: a holder that is left would only wait for a hub.
+        // The holder, and the agent's group: a remaining holder would only wait for a hub.
         let how = |(holder, agent)| format!("; end it with: kill -s KILL -- {holder} -{agent}");
         let how = agent.holder_pid.zip(agent.agent_pid).map_or_else(String::new, how);
         eprint(&format!("could not be ended, and runs on: {}{how}", named(agent)));

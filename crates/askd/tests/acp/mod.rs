@@ -1,6 +1,7 @@
 //! A client of `/v1/acp` for tests: raw bytes out, raw bytes in, every wait with an end.
 //!
-//! In: a hub and the name of a server. Out: responses as the bytes that came, and the stream as numbered events.
+//! In: a hub and the name of a server. Out: responses as the bytes that came, and the stream as numbered
+//! events.
 
 #![allow(dead_code, reason = "each test uses its own part")]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends where something is missing")]

@@ -109,7 +109,8 @@ impl Client {
         Events::of(response)
     }
 
-    /// Everything that a request could have changed: all questions, the newest event, the tokens, the sources.
+    /// Everything that a request could have changed: all questions, the newest event, the tokens, the
+    /// sources.
     pub async fn everything(&self) -> Value {
         let mut questions = Vec::new();
         let mut path = "/v1/questions?order=asc&limit=500".to_owned();

@@ -186,7 +186,8 @@ fn kill(pid: u32) {
     }
 }
 
-/// A running hub. When the value goes it is killed, and so are the agents that it has started, which would live on.
+/// A running hub. When the value goes it is killed, and so are the agents that it has started, which would
+/// live on.
 pub struct Hub {
     pub url: String,
     /// With the token that may do everything.

@@ -1,6 +1,8 @@
-//! A real hub in a process of its own, on a throw-away data folder, and clients that talk to it over loopback.
+//! A real hub in a process of its own, on a throw-away data folder, and clients that talk to it over
+//! loopback.
 //!
-//! In: flags of `askd up`. Out: a [`Hub`] that ends with its value, answers as [`Answer`], streams as [`Events`].
+//! In: flags of `askd up`. Out: a [`Hub`] that ends with its value, answers as [`Answer`], streams as
+//! [`Events`].
 
 mod client;
 mod hub;

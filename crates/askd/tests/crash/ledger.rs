@@ -125,7 +125,8 @@ impl Ledger {
 
     /// Everything that was ever seen, against everything that the hub has now.
     pub async fn check_all(&self, hub: &Client) -> String {
-        // A deadline may pass while the pages are read: only a list during which nothing happened is compared with the log.
+        // A deadline may pass while the pages are read: only a list during which nothing happened is compared
+        // with the log.
         let newest = async || hub.get("/v1/questions?limit=1").await.ok(200)["seq"].as_u64().unwrap();
         let (stored, newest) = loop {
             let before = newest().await;

@@ -1,4 +1,5 @@
-//! The load: askers, answerers, readers and a lister, each until its connection breaks. What they saw goes into the ledger.
+//! The load: askers, answerers, readers and a lister, each until its connection breaks. What they saw goes
+//! into the ledger.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -60,7 +61,8 @@ async fn send(client: &Client, method: Method, path: &str, body: Option<&Value>)
     Some((status, serde_json::from_slice(&bytes).ok()?))
 }
 
-/// Asks in every way: plainly, with a key and again after a crash, waiting, with a deadline, and taking it back.
+/// Asks in every way: plainly, with a key and again after a crash, waiting, with a deadline, and taking it
+/// back.
 async fn ask_on(client: Client, ledger: Arc<Ledger>, mut random: Random) {
     for key in ledger.unanswered_keys() {
         let body = json!({"questions": [{"question": key}]});

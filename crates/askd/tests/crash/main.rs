@@ -1,7 +1,9 @@
-//! Kills the real hub with SIGKILL at random moments under load, again and again on the same data, and checks the promises from
-//! what clients saw: what was acknowledged is there, one question has one outcome, and the log is one story for every reader.
+//! Kills the real hub with SIGKILL at random moments under load, again and again on the same data, and checks
+//! the promises from what clients saw: what was acknowledged is there, one question has one outcome, and the
+//! log is one story for every reader.
 //!
-//! `ASKD_CRASH_SEED=N` repeats the moments of an earlier run (the machine's own timing differs), `ASKD_CRASH_SECONDS=N` sets its length.
+//! `ASKD_CRASH_SEED=N` repeats the moments of an earlier run (the machine's own timing differs),
+//! `ASKD_CRASH_SECONDS=N` sets its length.
 
 #[cfg(test)]
 #[path = "../common/mod.rs"]

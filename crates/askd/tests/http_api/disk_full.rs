@@ -1,6 +1,8 @@
-//! A disk that takes no more: a clear refusal, a red health, nothing acknowledged lost, and work again when there is room.
+//! A disk that takes no more: a clear refusal, a red health, nothing acknowledged lost, and work again when
+//! there is room.
 //!
-//! The limit is on the size of files (`RLIMIT_FSIZE`), so writes of the hub fail as they do on a full disk, and only the hub's.
+//! The limit is on the size of files (`RLIMIT_FSIZE`), so writes of the hub fail as they do on a full disk,
+//! and only the hub's.
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! What a review of meaning attacked in large numbers and found whole, in small numbers: races of several who settle, deadlines that
-//! pass at one moment, and pages that are read while everything changes.
+//! What a review of meaning attacked in large numbers and found whole, in small numbers: races of several who
+//! settle, deadlines that pass at one moment, and pages that are read while everything changes.
 
 use std::collections::BTreeMap;
 

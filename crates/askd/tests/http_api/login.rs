@@ -1,4 +1,5 @@
-//! Log-in of a browser: a code in the fragment of a link, good once, exchanged for a token. No cookie anywhere.
+//! Log-in of a browser: a code in the fragment of a link, good once, exchanged for a token. No cookie
+//! anywhere.
 
 use serde_json::json;
 
@@ -37,7 +38,8 @@ async fn a_login_gives_no_more_rights_than_its_maker_has() {
     browser.get("/v1/questions").await.ok(200);
     let id = hub.asker.ask_text("Which?").await;
     browser.reply(&id, json!([["x"]])).await.problem(403, "forbidden");
-    // What may not read has nothing to look at in a browser, and an agent's token must not push out a person's code.
+    // What may not read has nothing to look at in a browser, and an agent's token must not push out a
+    // person's code.
     hub.asker.post_empty("/v1/login-codes").await.problem(403, "forbidden");
 }
 

@@ -1,4 +1,5 @@
-//! What the hub promises over HTTP, proved against the real binary. One module per promise; each test has a hub of its own.
+//! What the hub promises over HTTP, proved against the real binary. One module per promise; each test has a
+//! hub of its own.
 
 #[cfg(test)]
 mod answering;

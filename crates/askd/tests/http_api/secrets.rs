@@ -1,4 +1,5 @@
-//! Secret answers: the asker alone sees them; nobody finds them in a list, an event, a refusal, or on the disk.
+//! Secret answers: the asker alone sees them; nobody finds them in a list, an event, a refusal, or on the
+//! disk.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! The hub ends when it is asked to: at once, with exit code 0, whoever is connected, and what was under way is finished.
+//! The hub ends when it is asked to: at once, with exit code 0, whoever is connected, and what was under way
+//! is finished.
 
 use reqwest::Method;
 use rustix::process::Signal;

@@ -1,4 +1,5 @@
-//! The stream of events is a cursor over the store: nothing is lost and nothing repeats, however slow a reader is.
+//! The stream of events is a cursor over the store: nothing is lost and nothing repeats, however slow a
+//! reader is.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! A change does not depend on the client that asked for it: clients that go away while the hub writes to a slow disk.
+//! A change does not depend on the client that asked for it: clients that go away while the hub writes to a
+//! slow disk.
 
 use std::path::Path;
 use std::process::Command;

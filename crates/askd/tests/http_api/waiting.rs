@@ -88,7 +88,8 @@ async fn an_asker_that_goes_away_leaves_its_question_open() {
     );
 }
 
-/// Clients give up on a server that sends no header for minutes, so a waiting request sends its header after ten seconds.
+/// Clients give up on a server that sends no header for minutes, so a waiting request sends its header after
+/// ten seconds.
 #[tokio::test]
 async fn a_long_wait_has_its_header_early_and_its_answer_in_the_body() {
     let hub = Hub::start().await;

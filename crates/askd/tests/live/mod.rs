@@ -1,5 +1,5 @@
-//! The stage of the live tests: a real hub, real holders, real agent processes. In: requests to start agents, and answers. Out: what
-//! the hub saw of them.
+//! The stage of the live tests: a real hub, real holders, real agent processes. In: requests to start agents,
+//! and answers. Out: what the hub saw of them.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
@@ -176,8 +176,8 @@ impl TranscriptReader {
         Self { stream, path }
     }
 
-    /// What comes up to the newest entry at this moment. A heartbeat says that there is no more, where the newest one is another
-    /// session's.
+    /// What comes up to the newest entry at this moment. A heartbeat says that there is no more, where the
+    /// newest one is another session's.
     pub fn rest(self, stage: &Stage) -> Vec<Value> {
         let newest = self.newest(stage);
         let mut entries = Vec::new();

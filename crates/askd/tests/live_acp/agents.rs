@@ -1,5 +1,5 @@
-//! Real ACP agents behind `/v1/acp`: `claude-agent-acp` with Claude Code, `codex-acp` with Codex and `opencode acp`, each in a place of
-//! its own and with the scripted model as its model.
+//! Real ACP agents behind `/v1/acp`: `claude-agent-acp` with Claude Code, `codex-acp` with Codex and
+//! `opencode acp`, each in a place of its own and with the scripted model as its model.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 

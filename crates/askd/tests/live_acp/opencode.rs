@@ -1,4 +1,5 @@
-//! `opencode acp`: it asks by its server, and is answered there, while its clients see requests in their stream and respond to them.
+//! `opencode acp`: it asks by its server, and is answered there, while its clients see requests in their
+//! stream and respond to them.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
@@ -36,8 +37,8 @@ fn is_request(event: &Event) -> bool {
     event.name == "message" && event.json()["method"] == EXTENSION
 }
 
-/// By the inbox, by the client's response, by sandbox-agent's route; one and several picks, several items, own words; a permission, which
-/// is asked on the lines alone; a subagent; two sessions at once.
+/// By the inbox, by the client's response, by sandbox-agent's route; one and several picks, several items,
+/// own words; a permission, which is asked on the lines alone; a subagent; two sessions at once.
 pub fn answers(stage: &mut Stage) -> Result<()> {
     let asked = stage.ask("one");
     let params = &asked.request["params"];
@@ -164,7 +165,8 @@ pub fn ends(stage: &mut Stage) -> Result<()> {
     Ok(())
 }
 
-/// The hub is killed while a question is open, and again before one is asked: both are answered through the next hub.
+/// The hub is killed while a question is open, and again before one is asked: both are answered through the
+/// next hub.
 pub fn hub_killed(stage: &mut Stage) -> Result<()> {
     let asked = stage.ask("one");
     let before = restart(stage, Duration::ZERO)?;
@@ -179,7 +181,8 @@ pub fn hub_killed(stage: &mut Stage) -> Result<()> {
     assert!(stage.saw().contains("=\"Cookies\""), "the model saw {}", stage.saw());
     assert_eq!(stage.model.tool_results().len(), 1, "the answer arrived once");
 
-    // Asked while no hub is there: found in the server's list. On a slow machine it may be asked before or after, and is heard.
+    // Asked while no hub is there: found in the server's list. On a slow machine it may be asked before or
+    // after, and is heard.
     let so_far = stage.model.requests().len();
     let prompted = stage.prompt("late");
     eventually("the prompt at the model", || (stage.model.requests().len() > so_far).then_some(()));
@@ -202,7 +205,8 @@ pub fn hub_killed(stage: &mut Stage) -> Result<()> {
     Ok(())
 }
 
-/// Kills the hub and starts it again after a pause; gives what was in the stream until then, and reads on after it.
+/// Kills the hub and starts it again after a pause; gives what was in the stream until then, and reads on
+/// after it.
 fn restart(stage: &mut Stage, pause: Duration) -> Result<Vec<Event>> {
     stage.hub.kill()?;
     let before = stage.stream.rest();

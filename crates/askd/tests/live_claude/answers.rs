@@ -100,7 +100,8 @@ pub fn four_by_four() {
     stage.answer(&id, &json!([picks(0), [picks(1)[3]], [], picks(3)[..2]]));
     stage.confirmed(&id);
     let told = claude.told(1).0;
-    // Every pick is there as it is, or as the JSON text of itself; and the agent knew them all as its own labels.
+    // Every pick is there as it is, or as the JSON text of itself; and the agent knew them all as its own
+    // labels.
     assert!(told.starts_with("Your questions have been answered: "), "{told}");
     for pick in picks(0).iter().chain(&picks(1)[3..]).chain(&picks(3)[..2]) {
         let quoted = serde_json::Value::from(pick.as_str()).to_string();

@@ -26,7 +26,8 @@ pub fn holder_killed() {
     eventually("the end of the agent", || (!crate::live::is_alive(i64::from(agent))).then_some(()));
 }
 
-/// An answer is accepted and its agent dies before it gets it. Resumed, the conversation gets it as a message.
+/// An answer is accepted and its agent dies before it gets it. Resumed, the conversation gets it as a
+/// message.
 pub fn sent_as_message() {
     let claude = Claude::new("claude");
     let (stage, session, id) = asked(&claude, "single");
@@ -119,7 +120,8 @@ pub fn sent_as_message() {
     });
 }
 
-/// The hub dies at once after it has started an agent: the next one says the first prompt, and it is said once.
+/// The hub dies at once after it has started an agent: the next one says the first prompt, and it is said
+/// once.
 pub fn prompt_survives() {
     let claude = Claude::new("claude");
     let mut stage = Stage::new();

@@ -1,4 +1,5 @@
-//! How real Claude Code is made to ask: one version in a place of its own, and a scripted model that says what the tests want.
+//! How real Claude Code is made to ask: one version in a place of its own, and a scripted model that says
+//! what the tests want.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 

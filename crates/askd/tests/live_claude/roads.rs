@@ -169,7 +169,8 @@ pub fn older_plan(program: &str) {
     assert!(!is_error && told.contains("approved your plan") && told.contains("1. Only B"), "{told}");
 }
 
-/// A version that cannot ask without a screen is not started, until it is updated: also where a wrapper hides that it was.
+/// A version that cannot ask without a screen is not started, until it is updated: also where a wrapper hides
+/// that it was.
 pub fn too_old() {
     let claude = Claude::new("claude");
     let bin = claude.env.place().home().join("bin");

@@ -1,4 +1,5 @@
-//! What Claude Code's own record tells: terminals that close, conversations that go on, and questions that no hook has seen.
+//! What Claude Code's own record tells: terminals that close, conversations that go on, and questions that no
+//! hook has seen.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
@@ -37,7 +38,8 @@ pub async fn without_hooks() -> Result<()> {
     all.map(drop)
 }
 
-/// A conversation goes on in the file of the one that was closed: the old call is over, and the new one is another question.
+/// A conversation goes on in the file of the one that was closed: the old call is over, and the new one is
+/// another question.
 pub async fn resumed() -> Result<()> {
     let mut stage = Stage::start(asks(&[question("Which auth?")]), &[]).await?;
     let asked = stage.asked().await?;
@@ -97,7 +99,8 @@ pub async fn asked_before(program: &'static str) -> Result<()> {
     Ok(())
 }
 
-/// A container's Claude Code: its hook waits, its answer arrives, and its end is seen by the number that its process has outside.
+/// A container's Claude Code: its hook waits, its answer arrives, and its end is seen by the number that its
+/// process has outside.
 pub async fn in_container() -> Result<()> {
     let mut stage = Stage::prepare(asks(&[question("Which auth?")])).await?;
     stage.install()?;
@@ -119,7 +122,8 @@ pub async fn in_container() -> Result<()> {
     until("the end of the session", || Ok(live(&stage)?.is_empty().then_some(()))).await
 }
 
-/// A terminal that has asked nothing is listed with what it does; a permission that it waits for is no question here, and is told.
+/// A terminal that has asked nothing is listed with what it does; a permission that it waits for is no
+/// question here, and is told.
 pub async fn waits_for_permission(program: &'static str) -> Result<()> {
     let call =
         json!({ "name": "Bash", "args": { "command": "touch made-here", "description": "Make a file" } });

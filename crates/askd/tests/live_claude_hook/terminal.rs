@@ -1,7 +1,7 @@
 //! The stage: a hub, a scripted model, and Claude Code in a terminal of a tmux server of its own.
 //!
-//! In: what the model will say. Out: questions of the hub, what the terminal shows, what the model saw. Every wait has an end, and
-//! the tmux server with all that runs in it ends with the stage.
+//! In: what the model will say. Out: questions of the hub, what the terminal shows, what the model saw. Every
+//! wait has an end, and the tmux server with all that runs in it ends with the stage.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 /// The longest that anything may take on a busy machine.
 const STEP: Duration = Duration::from_secs(60);
-/// Keys that come right after a dialog are dropped by Claude Code.
+/// Claude Code drops keys that come right after a dialog appears.
 const GRACE: Duration = Duration::from_millis(1500);
 
 pub struct Stage {

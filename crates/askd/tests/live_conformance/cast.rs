@@ -1,4 +1,5 @@
-//! Who can be put on the stage. One line per agent in [`CASTS`], one file per agent that says how it is made to play.
+//! Who can be put on the stage. One line per agent in [`CASTS`], one file per agent that says how it is made
+//! to play.
 
 use serde_json::{Value, json};
 
@@ -7,13 +8,16 @@ use super::live::Stage;
 use super::mock::MockCast;
 use super::opencode::OpencodeCast;
 
-/// How many numbered lines (`flood 0`, `flood 1`, ..) an agent says for a reader that is slow: more than the pipes between hold.
+/// How many numbered lines (`flood 0`, `flood 1`, ..) an agent says for a reader that is slow: more than the
+/// pipes between hold.
 pub const FLOOD: usize = 20_000;
 
-/// Bytes of a message of the model: beyond the longest line or event that is heard, within what the model's server takes back.
+/// Bytes of a message of the model: beyond the longest line or event that is heard, within what the model's
+/// server takes back.
 const OVERSIZED: usize = 17 << 20;
 
-/// How a model makes a real agent ask, for the scenes in which the agents differ only in the names of their tools.
+/// How a model makes a real agent ask, for the scenes in which the agents differ only in the names of their
+/// tools.
 pub struct Asking {
     /// A call with these items.
     pub call: fn(&[Value]) -> Value,
@@ -73,8 +77,8 @@ pub trait Cast {
     /// Whether it has done what it wanted a permission for.
     fn did(&self, stage: &Stage, session: &str) -> bool;
 
-    /// Its own part in a scene where not the inbox acts: it takes its question back, or its own screen answers. Nothing where
-    /// that comes by itself.
+    /// Its own part in a scene where not the inbox acts: it takes its question back, or its own screen
+    /// answers. Nothing where that comes by itself.
     fn act(&self, _stage: &Stage, _session: &str) {}
 }
 

@@ -1,9 +1,11 @@
-//! The conformance suite at the live level: a real hub, a real holder, a real agent process, and the same scenes for all of them.
+//! The conformance suite at the live level: a real hub, a real holder, a real agent process, and the same
+//! scenes for all of them.
 //!
-//! In: the descriptors of the registry, the scenes (`scenes.rs`, `faults.rs`) and the agents that can be put on the stage
-//! (`cast.rs`). Out: one test per agent and scenario. What is claimed as proven must pass. What is said not to work must be refused
-//! where the agent can try it, so that a gap that is closed does not stay a gap in the documents (`AGENT::gap::SCENARIO`). A live claim
-//! that nobody plays fails a test too. `table.rs` makes the tables of docs/agents.md of all that, and of the scripts of the codec level.
+//! In: the descriptors of the registry, the scenes (`scenes.rs`, `faults.rs`) and the agents that can be put
+//! on the stage (`cast.rs`). Out: one test per agent and scenario. What is claimed as proven must pass. What
+//! is said not to work must be refused where the agent can try it, so that a gap that is closed does not stay
+//! a gap in the documents (`AGENT::gap::SCENARIO`). A live claim that nobody plays fails a test too.
+//! `table.rs` makes the tables of docs/agents.md of all that, and of the scripts of the codec level.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test ends where something is missing")]
 

@@ -1,4 +1,5 @@
-//! Real OpenCode, its server started by askd: a scripted model makes it ask, and what counts is what that model received.
+//! Real OpenCode, its server started by askd: a scripted model makes it ask, and what counts is what that
+//! model received.
 
 use reqwest::Method;
 use serde_json::{Value, json};

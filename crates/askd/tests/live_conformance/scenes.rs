@@ -1,5 +1,6 @@
-//! The scenes: what must happen between a person and an agent, whoever the agent is. In: a stage and a cast. Out: a panic that
-//! says what was not seen. Each is named after the scenario that it plays; docs/adapters.md says what each of them demands.
+//! The scenes: what must happen between a person and an agent, whoever the agent is. In: a stage and a cast.
+//! Out: a panic that says what was not seen. Each is named after the scenario that it plays; docs/adapters.md
+//! says what each of them demands.
 
 use serde_json::{Value, json};
 
@@ -38,7 +39,8 @@ pub const SCENES: &[Scene] = &[
     ("hub-killed-live", super::faults::hub_killed_live),
 ];
 
-/// What is said where an agent cannot do what a scenario wants of it. A gap that fails in any other way is not that gap.
+/// What is said where an agent cannot do what a scenario wants of it. A gap that fails in any other way is
+/// not that gap.
 pub fn refusal(scenario: &str) -> Option<&'static str> {
     match scenario {
         "plan-edits" => Some("cannot carry an edited plan"),

@@ -1,7 +1,9 @@
-//! The table of the whole suite, as docs/agents.md shows it. In: descriptors, scripts, scenes and casts. Out: a line per scenario with
-//! the word of each agent, the number of scripts behind it, and whether the real program plays it.
+//! The table of the whole suite, as docs/agents.md shows it. In: descriptors, scripts, scenes and casts. Out:
+//! a line per scenario with the word of each agent, the number of scripts behind it, and whether the real
+//! program plays it.
 //!
-//! Each cell is judged elsewhere: scripts by `codec_conformance` of the adapters, scenes by their own tests here.
+//! Each cell is judged elsewhere: scripts by `codec_conformance` of the adapters, scenes by their own tests
+//! here.
 
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,8 @@
-//! The stage: a hub, a scripted model, and OpenCode's terminal UI with askd's plugin in a tmux server of its own.
+//! The stage: a hub, a scripted model, and OpenCode's terminal UI with askd's plugin in a tmux server of its
+//! own.
 //!
-//! In: which scenario the model plays. Out: questions of the hub, what the terminal shows, what the model saw. Every wait has an end,
-//! and the tmux server with all that runs in it ends with the stage.
+//! In: which scenario the model plays. Out: questions of the hub, what the terminal shows, what the model
+//! saw. Every wait has an end, and the tmux server with all that runs in it ends with the stage.
 
 use std::path::PathBuf;
 use std::time::Duration;

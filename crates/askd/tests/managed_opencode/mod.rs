@@ -1,4 +1,5 @@
-//! How real OpenCode, started by askd, is made to ask: a place of its own, and a scripted model that says what the tests want.
+//! How real OpenCode, started by askd, is made to ask: a place of its own, and a scripted model that says
+//! what the tests want.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
@@ -46,7 +47,8 @@ impl Opencode {
         json!({ "agent": "opencode", "cwd": self.env.directory(), "prompt": prompt, "env": env })
     }
 
-    /// A call to the server that has this process, as another client makes it that knows where it listens and its password.
+    /// A call to the server that has this process, as another client makes it that knows where it listens and
+    /// its password.
     pub fn call(&self, pid: &Value, method: Method, path: &str, body: Option<Value>) -> Value {
         let pid = i32::try_from(pid.as_i64().unwrap()).unwrap();
         let password = process::variable(pid, "OPENCODE_SERVER_PASSWORD").unwrap().unwrap();

@@ -1,4 +1,5 @@
-//! A hub attached to a real OpenCode server whose model is scripted. Everything waits with a limit and ends with the test.
+//! A hub attached to a real OpenCode server whose model is scripted. Everything waits with a limit and ends
+//! with the test.
 
 pub mod passwords;
 mod proxy;

@@ -1,5 +1,5 @@
-//! A wire between the hub and a server that a test can cut and hold. In: the address of the server. Out: an address that behaves
-//! like it, until it is told otherwise.
+//! A wire between the hub and a server that a test can cut and hold. In: the address of the server. Out: an
+//! address that behaves like it, until it is told otherwise.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The rows of the server's own tables that the other tests do not come across: answers that do not fit, several requests of one
-//! message, subagents, permissions that go with others, plans.
+//! The rows of the server's own tables that the other tests do not come across: answers that do not fit,
+//! several requests of one message, subagents, permissions that go with others, plans.
 
 use anyhow::{Result, ensure};
 use reqwest::Method;
@@ -81,7 +81,8 @@ pub async fn together() -> Result<()> {
     stage.nothing_listed("/permission").await
 }
 
-/// The rejection of a subagent's question ends the subagent; its parent goes on. With the parent's turn its question ends too.
+/// The rejection of a subagent's question ends the subagent; its parent goes on. With the parent's turn its
+/// question ends too.
 pub async fn subagents() -> Result<()> {
     let stage = Stage::start().await?;
     let (_, question) = stage.ask("subagent").await?;

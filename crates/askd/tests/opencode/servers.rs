@@ -44,7 +44,8 @@ pub async fn two_servers() -> Result<()> {
     Ok(())
 }
 
-/// What waited before askd came is found in whatever folder it waits, also where the server has many sessions and folders.
+/// What waited before askd came is found in whatever folder it waits, also where the server has many sessions
+/// and folders.
 pub async fn many_folders() -> Result<()> {
     let stage = Stage::apart().await?;
     let session = stage.prompt("single").await?;

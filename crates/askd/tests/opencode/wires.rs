@@ -60,7 +60,8 @@ pub async fn cut() -> Result<()> {
     let (_, question) = stage.ask("single").await?;
     proxy.set(Wire::Cut);
     stage.source_is("lost").await?;
-    // Answered while nothing can be brought: it arrives later, and only then it is completed to OpenCode's clients.
+    // Answered while nothing can be brought: it arrives later, and only then it is completed to OpenCode's
+    // clients.
     let mut events = Events::listen(&stage).await?;
     stage.answer(&question, json!([["Green"]]))?;
     events.until("question.replied").await?;
@@ -89,7 +90,8 @@ pub async fn cut() -> Result<()> {
     Ok(())
 }
 
-/// A port that takes connections and answers none, as a server does that is just starting, and as one that hangs.
+/// A port that takes connections and answers none, as a server does that is just starting, and as one that
+/// hangs.
 pub async fn silent() -> Result<()> {
     let stage = Stage::apart().await?;
     let proxy = Proxy::start(&stage.url, Wire::Silent).await?;

@@ -1,5 +1,5 @@
-//! The published OpenCode SDK as a client of a hub. In: a hub, and how its next question is to be answered. Out: the request and the
-//! last state of its tool part, as that client saw them.
+//! The published OpenCode SDK as a client of a hub. In: a hub, and how its next question is to be answered.
+//! Out: the request and the last state of its tool part, as that client saw them.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! A stage without Claude Code: its config folder, its list of living sessions and its transcripts are written by the test, and its
-//! processes are ones that sleep.
+//! A stage without Claude Code: its config folder, its list of living sessions and its transcripts are
+//! written by the test, and its processes are ones that sleep.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,8 @@ use anyhow::{Context as _, Result, ensure};
 use askd_testkit::hub::{Hub, PATIENCE};
 use serde_json::{Value, json};
 
-/// What Claude Code writes as the result of a call when it takes up a conversation in which the call has none.
+/// What Claude Code writes as the result of a call when it takes up a conversation in which the call has
+/// none.
 pub const CUT_OFF: &str = "[Tool call interrupted: the session ended before this call's result was recorded, so its outcome is unknown. Check whether it took effect before relying on it or running it again.]";
 pub const SESSION: &str = "3337aed3-e7c1-49cf-a370-4ff895702544";
 

@@ -13,7 +13,8 @@ use crate::world::{VERSIONS, World};
 const LABELS: [&str; 3] = ["Red", "Green", "Blue"];
 /// Rounds of one conversation: a long one would show no more.
 const MAX_ROUNDS: u64 = 6;
-/// How long a question may stay open after it was answered somewhere: a typed answer that fails is one more look at its pane.
+/// How long a question may stay open after it was answered somewhere: a typed answer that fails is one more
+/// look at its pane.
 const SETTLES_WITHIN: Duration = Duration::from_secs(40);
 /// How long the second of two alike calls may take to be seen after the first.
 const SECOND_WITHIN: Duration = Duration::from_secs(5);

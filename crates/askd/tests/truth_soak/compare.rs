@@ -1,4 +1,5 @@
-//! What each model was told beside what the inbox says of the question: every sentence of the inbox must be true.
+//! What each model was told beside what the inbox says of the question: every sentence of the inbox must be
+//! true.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,7 +9,8 @@ use serde_json::{Value, json};
 
 use crate::world::World;
 
-/// What Claude Code itself writes where a call has no result; no person's word, and nothing that the asking process was told.
+/// What Claude Code itself writes where a call has no result; no person's word, and nothing that the asking
+/// process was told.
 const CUT_OFF: &str = "[Tool call interrupted";
 
 /// What Claude Code says to the model where its host was gone before it could be asked.

@@ -12,7 +12,7 @@ use crate::world::World;
 
 /// The longest that anything may take on a busy machine.
 pub const STEP: Duration = Duration::from_secs(60);
-/// Keys that come right after a dialog are dropped by Claude Code.
+/// Claude Code drops keys that come right after a dialog appears.
 const GRACE: Duration = Duration::from_millis(1500);
 /// Keys that follow each other faster are merged by Claude Code.
 const BETWEEN_KEYS: Duration = Duration::from_millis(400);

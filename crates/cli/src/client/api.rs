@@ -1,4 +1,4 @@
-//! The routes of the hub as functions, one per thing that a person does.
+//! The hub's routes as functions, one for each action of a person.
 
 use askd_core::answer::{Rejection, Reply};
 use askd_core::{Question, QuestionId, Right, Session, SessionId, Source, Status};
@@ -10,7 +10,7 @@ use super::http::{Client, Download, Patience, Received};
 use super::wire::{CreatedToken, Health, LoginCode, QuestionList, TokenList};
 use askd_wire::api::HeldAgent;
 
-/// Which questions or events are wanted.
+/// A filter for questions or events.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Filter {
     pub status: Option<Status>,
@@ -36,7 +36,7 @@ impl Filter {
     }
 }
 
-/// The longest list that the hub gives at once.
+/// The longest list in one response of the hub.
 const MAX_LIST: usize = 500;
 const NO_BODY: Option<&Value> = None;
 
@@ -80,18 +80,19 @@ impl Client {
         self.post(&format!("/v1/questions/{id}/reject"), rejection).await
     }
 
-    /// Sends an answer that did not reach its agent as the next message; gives the session that got it.
+    /// Sends an answer that did not reach its agent as the next message; returns the session that received
+    /// it.
     pub async fn send_as_message(&self, id: &QuestionId) -> Result<Received<Session>, ClientError> {
         let path = format!("/v1/questions/{id}/send-as-message");
         self.call(Method::POST, &path, &[], NO_BODY, Patience::Ordinary).await
     }
 
-    /// What each agent can do; its form grows with the adapters, so it is read leniently.
+    /// The claims for each agent. Their form grows with the adapters, so they are parsed leniently.
     pub async fn agents(&self) -> Result<Received<Value>, ClientError> {
         self.get("/v1/agents", &[]).await
     }
 
-    /// The sessions that can still take an answer, newest first.
+    /// The sessions that can take an answer, newest first.
     pub async fn live_sessions(&self) -> Result<Vec<Session>, ClientError> {
         let received: Received<Value> =
             self.get("/v1/sessions", &[("live", "true".to_owned()), ("limit", MAX_LIST.to_string())]).await?;
@@ -125,7 +126,7 @@ impl Client {
         self.call::<Value>(Method::DELETE, &path, &[], NO_BODY, Patience::Ordinary).await.map(drop)
     }
 
-    /// The agents whose processes are held.
+    /// The agents with a holder.
     pub async fn holders(&self) -> Result<Vec<HeldAgent>, ClientError> {
         let received: Received<Value> = self.get("/v1/holders", &[]).await?;
         self.list(received.value, "holders")

@@ -1,9 +1,9 @@
-//! Which hub, and with which token.
+//! Finds the hub and the token.
 //!
 //! In: `--url`, `--token`, `--data`, the environment, the data folder. Out: an address or a socket, a token
-//! if there is one, and where each came from. A flag beats the environment, the environment beats the data
-//! folder. A token of the data folder goes with the folder's socket and with nothing else: a port can be
-//! taken by any program after the hub's end.
+//! if there is one, and the origin of each. A flag overrides the environment, the environment overrides the
+//! data folder. A token of the data folder goes to the folder's socket and to nothing else: any program can
+//! take a port after the hub's end.
 
 use std::env;
 use std::path::PathBuf;
@@ -11,10 +11,10 @@ use std::path::PathBuf;
 use super::error::ClientError;
 use askd_data::{DataFolder, HubInfo};
 
-/// Where a hub listens unless told otherwise; 2753 spells ASKD on a phone.
+/// The hub's default address; 2753 spells ASKD on a phone.
 pub const DEFAULT_URL: &str = "http://127.0.0.1:2753";
 
-/// What the user said on the command line.
+/// The values of the command line.
 #[derive(Debug, Clone, Default)]
 pub struct Where {
     pub url: Option<String>,
@@ -22,7 +22,7 @@ pub struct Where {
     pub data: Option<PathBuf>,
 }
 
-/// Where a value came from.
+/// The origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     Flag(&'static str),
@@ -44,7 +44,7 @@ impl std::fmt::Display for Origin {
 /// How the hub is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Road {
-    /// By an address that the user named, or the default one where there is no data folder.
+    /// An address that the user named, or the default one if there is no data folder.
     Address(String),
     /// By the socket of a data folder. A token of the folder is shown to this socket only.
     Socket(DataFolder),
@@ -64,15 +64,14 @@ pub struct Found {
     pub road: Road,
     pub road_from: Origin,
     pub token: Option<(String, Origin)>,
-    /// The data folder that was looked into.
+    /// The searched data folder.
     pub folder: Option<DataFolder>,
-    /// What the hub of that folder last said about itself, and whether a process has that number: for people
-    /// only.
+    /// The last record of that folder's hub, and true if its process id is in use: for people only.
     pub hub: Option<(HubInfo, bool)>,
 }
 
 impl Found {
-    /// The token, or an error that says where one was looked for.
+    /// The token, or an error with the places that were searched.
     pub fn need_token(&self) -> Result<&(String, Origin), ClientError> {
         self.token.as_ref().ok_or_else(|| {
             let why = match (&self.road, &self.folder) {
@@ -88,7 +87,7 @@ impl Found {
     }
 }
 
-/// The environment as a parameter, so that the order of precedence can be tested.
+/// The environment as a parameter, so that tests can check the precedence.
 type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 pub fn discover(given: &Where) -> Result<Found, ClientError> {
@@ -109,7 +108,7 @@ fn discover_in(given: &Where, env: Env<'_>) -> Result<Found, ClientError> {
         (Some(url), _) => (address(url), Origin::Flag("--url")),
         (None, Some(url)) => (address(&url), Origin::Environment("ASKD_URL")),
         (None, None) => match &folder {
-            // What listens on the default port is not asked where a data folder says whose hub is meant.
+            // A data folder names the hub, so the default port is not tried.
             Some(folder) if given.data.is_some() || folder.check()? => {
                 (Road::Socket(folder.clone()), Origin::File(folder.path().to_owned()))
             }
@@ -130,7 +129,7 @@ fn discover_in(given: &Where, env: Env<'_>) -> Result<Found, ClientError> {
     Ok(Found { road, road_from, token, folder, hub })
 }
 
-/// Whether a process exists, as far as this user can see.
+/// True if a process exists, as far as this user can see.
 fn is_running(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
     let alive = |pid| match rustix::process::test_kill_process(pid) {

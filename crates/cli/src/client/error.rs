@@ -1,4 +1,4 @@
-//! What can go wrong between a client and the hub, each with what to do about it.
+//! The errors between a client and the hub, each with its remedy.
 
 use super::wire::Problem;
 use askd_data::NotPrivate;
@@ -22,7 +22,7 @@ pub enum ClientError {
     /// The connection broke when the request may already have arrived.
     #[error("the connection to {url} broke: {detail}; running the same command again is safe")]
     Broken { url: String, detail: String },
-    /// The same, for a request that does more when it is made twice.
+    /// The same, for a request that must not be made twice.
     #[error(
         "the connection to {url} broke: {detail}; it may have been done: {look} before you run the same command again"
     )]
@@ -39,7 +39,7 @@ impl ClientError {
         }
     }
 
-    /// Of a request that does more when it is made twice; `look` says how to see whether it was done.
+    /// Marks a request that must not be made twice; `look` says how to find out whether it was done.
     pub fn unsure(self, look: &'static str) -> Self {
         match self {
             Self::Broken { url, detail } => Self::Unsure { url, detail, look },
@@ -47,7 +47,7 @@ impl ClientError {
         }
     }
 
-    /// Whether the same request may succeed a little later, without anybody doing anything about it.
+    /// True if the same request may succeed a little later by itself.
     pub fn is_passing(&self) -> bool {
         match self {
             Self::NotRunning { .. } | Self::Broken { .. } | Self::Unsure { .. } => true,

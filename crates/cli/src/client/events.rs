@@ -1,7 +1,8 @@
-//! A numbered stream of the hub that survives its connection: the log, or what a session says.
+//! A numbered stream of the hub that survives its connection: the event log, or a session's transcript.
 //!
-//! In: a filter or a session, and a place in it. Out: events in order, none lost and none repeated, because every connection goes on
-//! after the last event that was handed out. A break is told as [`Heard::Lost`], so that a surface can say so.
+//! In: a filter or a session, and a position. Out: events in order, none lost and none repeated, because
+//! every connection continues after the last event that was returned. A break is reported as [`Heard::Lost`],
+//! so that a surface can show it.
 
 use std::time::Duration;
 
@@ -31,7 +32,7 @@ pub struct RawEvent {
 }
 
 impl RawEvent {
-    /// The event, or `None` where a newer hub says something that this client does not know.
+    /// The event, or `None` for a newer hub's event that this client does not know.
     pub fn parse(&self) -> Option<Event> {
         serde_json::from_str(&self.json).ok()
     }
@@ -42,7 +43,8 @@ pub enum Heard {
     Event(RawEvent),
     /// The stream is connected, at first or again.
     Connected,
-    /// The retention of the hub has deleted events that this reader had not seen: JSON with `after` and `through`.
+    /// The retention of the hub has deleted events that this reader had not seen: JSON with `after` and
+    /// `through`.
     Trimmed(String),
     /// The connection is gone; the next call tries again.
     Lost(ClientError),
@@ -60,13 +62,13 @@ pub struct Events {
 }
 
 impl Events {
-    /// Events after `after`, which is the `seq` of a list or of an event: without such a place, what happens during the
-    /// first break could not be found again.
+    /// Events after `after`, the `seq` of a list or event: without a position, events during the first break
+    /// would be lost.
     pub fn new(client: Client, filter: Filter, after: Seq) -> Self {
         Self::of(client, "/v1/events".to_owned(), filter.query(), after)
     }
 
-    /// What a managed session said and says, from the beginning.
+    /// A managed session's transcript, from the beginning.
     pub fn transcript(client: Client, session: &SessionId) -> Self {
         Self::of(client, format!("/v1/sessions/{session}/transcript"), Vec::new(), 0)
     }
@@ -133,7 +135,8 @@ impl Events {
                 Ok(Heard::Connected)
             }
             Err(error) if error.is_passing() => {
-                // Only now, so that a caller who drops this future in the middle does not have to wait the next time.
+                // This comes last, so that a caller who drops this future meanwhile does not wait longer next
+                // time.
                 self.pause = Some(self.pause.map_or(FIRST_PAUSE, |pause| (pause * 2).min(LONGEST_PAUSE)));
                 Ok(Heard::Lost(error))
             }

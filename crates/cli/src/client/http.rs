@@ -1,7 +1,8 @@
 //! One request and its answer.
 //!
-//! In: method, path, query, body. Out: [`Received`], the value and the JSON as the hub wrote it, or a [`ClientError`]. There is
-//! a limit on connecting and on ordinary requests, and none on a request that waits for a human.
+//! In: method, path, query, body. Out: [`Received`], the value and the JSON as the hub wrote it, or a
+//! [`ClientError`]. There is a limit on connecting and on ordinary requests, and none on a request that waits
+//! for a human.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,34 +21,33 @@ use askd_data::DataFolder;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A hub that answers at all answers from memory or one disk; a minute is a machine in trouble.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
-/// Bytes of one answer: the largest page of questions that the hub serves.
+/// Bytes of one response: the largest page of questions from the hub.
 const MAX_BODY_BYTES: usize = 256 << 20;
 
-/// An answer of the hub: what it means, and the JSON for programs that want all of it.
+/// A response of the hub: its meaning, and the JSON for programs.
 #[derive(Debug, Clone)]
 pub struct Received<T> {
     pub value: T,
     pub json: Value,
 }
 
-/// What stands in a request's address and `Host` where the socket is the address.
+/// The address and `Host` of a request over the socket.
 pub const SOCKET_URL: &str = "http://localhost";
 
 #[derive(Debug, Clone)]
 pub struct Client {
     http: reqwest::Client,
-    /// What a request's address begins with.
+    /// The beginning of each request's address.
     url: String,
-    /// Where the requests go, for people.
+    /// The hub's address, for people.
     place: String,
     socket: Option<Socket>,
-    /// The token and where it came from.
+    /// The token and its origin.
     token: Option<(String, String)>,
     surface: &'static str,
 }
 
-/// The socket of a data folder, which is looked at before each request: a hub that was started anew has a new
-/// one.
+/// The socket of a data folder, which is checked before each request: a restarted hub has a new one.
 #[derive(Debug, Clone)]
 struct Socket {
     folder: DataFolder,
@@ -55,7 +55,7 @@ struct Socket {
     _path: Arc<SocketPath>,
 }
 
-/// A client that reaches the hub by the socket and nothing else.
+/// A client that uses the socket and nothing else.
 pub fn over_socket(path: &SocketPath) -> reqwest::ClientBuilder {
     let http = reqwest::Client::builder().connect_timeout(CONNECT_TIMEOUT);
     http.redirect(reqwest::redirect::Policy::none()).no_proxy().unix_socket(path.path())
@@ -83,7 +83,7 @@ pub(super) enum Patience {
 }
 
 impl Client {
-    /// A client that speaks for `surface` (`cli`, `terminal`, ...).
+    /// A client for `surface` (`cli`, `terminal`, ...).
     pub fn new(found: &Found, surface: &'static str) -> Result<Self, ClientError> {
         let place = found.road.to_string();
         let bad = |why: String| ClientError::BadUrl { url: place.clone(), why };
@@ -108,7 +108,7 @@ impl Client {
         Ok(Self { http, url, place, socket, token, surface })
     }
 
-    /// Where the hub is reached, for people.
+    /// The hub's address, for people.
     pub fn place(&self) -> &str {
         &self.place
     }
@@ -133,7 +133,7 @@ impl Client {
         let bytes = self.body(response).await?;
         let text: &[u8] = if bytes.is_empty() { b"null" } else { &bytes };
         let json: Value = serde_json::from_slice(text).map_err(|error| self.unreadable(error.to_string()))?;
-        // A request that waited has sent its status before it knew of an error, which is then in the body.
+        // A request that waited has sent its status before its error, which is then in the body.
         if json.get("status").is_some_and(Value::is_number) && json.get("code").is_some() {
             return Err(self.refusal(bytes.as_slice(), 500));
         }
@@ -142,7 +142,7 @@ impl Client {
         Ok(Received { value, json })
     }
 
-    /// Opens a stream that has no end of its own.
+    /// Opens an endless stream.
     pub(super) async fn stream(&self, path: &str, query: &[(&str, String)]) -> Result<Response, ClientError> {
         let request =
             self.request(Method::GET, path)?.query(query).header(header::ACCEPT, "text/event-stream");
@@ -223,7 +223,7 @@ impl Client {
     }
 }
 
-/// A client for an address that the user named; `Err` says why it cannot be used.
+/// A client for an address that the user named; `Err` is the reason why it cannot be used.
 pub fn over_address(url: &str) -> Result<reqwest::ClientBuilder, String> {
     if !url.contains("://") {
         return Err(format!("it has no http:// in front; use http://{url}"));

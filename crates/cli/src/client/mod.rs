@@ -1,7 +1,7 @@
-//! The client of the hub's public API: what the command line, the demo and tests use. There is no private door.
+//! The client of the hub's public API, for the command line, the demo and tests.
 //!
-//! In: where the hub may be ([`Where`]). Out: typed answers and typed errors, and a stream of events that survives the
-//! connection. Nothing here prints or decides.
+//! In: a hint to the hub ([`Where`]). Out: typed responses and errors, and a stream of events that survives
+//! its connection. Nothing here prints or decides.
 
 mod api;
 mod discover;

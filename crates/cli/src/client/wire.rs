@@ -1,6 +1,6 @@
-//! The answers of the hub that are not values of core: lists, tokens, problems.
+//! Responses of the hub that are no values of core: lists, tokens, problems.
 //!
-//! They are read leniently (unknown fields are ignored), so that an older client understands a newer hub.
+//! They are parsed leniently (unknown fields are ignored), so that an older client understands a newer hub.
 
 use askd_core::{FieldError, Question, Right, Seq, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ pub struct QuestionList {
     pub questions: Vec<Question>,
     #[serde(default)]
     pub next_cursor: Option<String>,
-    /// The place in the log that the list shows; the stream goes on after it.
+    /// The position of the list in the event log; the stream continues after it.
     pub seq: Seq,
 }
 

@@ -1,5 +1,6 @@
-//! The output of the agent: lines to the backlog, stderr to the tail, and the rest of both when the agent has ended.
-//! In: readable pipes. Out: numbered lines in the backlog, and in the end the record of how the agent ended.
+//! The output of the agent: lines to the backlog, stderr to the tail, and the rest of both when the agent has
+//! ended. In: readable pipes. Out: numbered lines in the backlog, and in the end the record of how the agent
+//! ended.
 
 use std::{
     io::{self, Read},
@@ -10,13 +11,14 @@ use super::{super::folder::ExitRecord, Holding, now_ms};
 
 /// One read of the agent's output: a whole pipe of the usual size.
 pub(super) const READ_BYTES: usize = 64 * 1024;
-/// What is read beyond the backlog's limit when the agent has ended: more than a pipe can hold for an ordinary user.
+/// Bytes beyond the backlog's limit that are read after the agent's end: more than a pipe can hold for an
+/// ordinary user.
 const LAST_WORDS_BYTES: usize = 16 * 1024 * 1024;
 /// Between two attempts to write the backlog to a full disk.
 const DISK_AGAIN: Duration = Duration::from_secs(1);
 
 impl Holding {
-    /// Whether the agent's stdout may be read.
+    /// True if the agent's stdout may be read.
     pub(in super::super) fn wants_lines(&self) -> bool {
         self.agent.stdout.is_some() && self.disk_again.is_none() && self.backlog.has_room()
     }
@@ -31,7 +33,8 @@ impl Holding {
         self.keep_lines(now);
     }
 
-    /// Moves whole lines to the backlog, as far as there is room, and those to the disk that memory may not keep.
+    /// Moves whole lines to the backlog, as far as there is room, and those to the disk that memory may not
+    /// keep.
     pub(super) fn keep_lines(&mut self, now: Instant) {
         if self.backlog.memory_is_empty() {
             // The hub has acknowledged what the disk did not take.

@@ -1,5 +1,5 @@
-//! The hub's half of a holder: who is the hub, what it wants, what it is told. In: greetings and messages. Out: answers,
-//! and the agent's lines in their order, as fast as the hub takes them.
+//! The hub's half of a holder: who is the hub, what it wants, what it is told. In: greetings and messages.
+//! Out: answers, and the agent's lines in their order, as fast as the hub takes them.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,8 @@ use super::{
 };
 
 impl Holding {
-    /// A connection has said `Hello`: it becomes the hub, whoever was it before. The refused one gets told why.
+    /// A connection has sent `Hello`: it becomes the hub in place of an earlier one. A refused one learns
+    /// why.
     pub(in super::super) fn greet(&mut self, mut link: Link, hello: &Hello) {
         let next_line = self.backlog.next();
         let agreed = agree(hello).and_then(|version| {

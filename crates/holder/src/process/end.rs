@@ -1,5 +1,5 @@
-//! Ending processes. In: a group, or a process with its start time. Out: the signal sent to exactly those, or the
-//! knowledge that they are gone. A pid that was given to another process meanwhile is never signalled.
+//! Ending processes. In: a group, or a process with its start time. Out: the signal sent to exactly those, or
+//! the knowledge that they are gone. A pid that was given to another process meanwhile is never signalled.
 
 use std::{io, time::Duration};
 
@@ -12,8 +12,8 @@ pub const DEFAULT_GRACE: Duration = Duration::from_secs(5);
 /// The longest time that a caller may let an agent take; ending a session is always prompt.
 pub const MAX_GRACE: Duration = Duration::from_secs(60);
 
-/// Signals a whole process group. `Ok(false)`: there is no such group any more. Only for a group whose leader is not
-/// reaped yet, because the number of an empty group may be given to another.
+/// Signals a whole process group. `Ok(false)` if there is no such group. Use it only while the group's leader
+/// is not reaped, because the number of an empty group may be given to another.
 pub fn signal_group(group: i32, signal: Signal) -> io::Result<bool> {
     let Some(group) = as_pid(group) else { return Ok(false) };
     found(rustix::process::kill_process_group(group, signal))
@@ -30,7 +30,7 @@ pub fn signal_same(process: &ProcessFacts, signal: Signal) -> io::Result<bool> {
             Err(rustix::io::Errno::SRCH) => return Ok(false),
             Err(error) => return Err(error.into()),
         };
-        // The handle pins the process; now see whether it is the same one.
+        // The handle pins the process; now check that it is the same one.
         if facts(process.pid)?.map(|now| now.start_time) != Some(process.start_time) {
             return Ok(false);
         }
@@ -45,8 +45,8 @@ pub fn signal_same(process: &ProcessFacts, signal: Signal) -> io::Result<bool> {
     }
 }
 
-/// Ends a child that was started as the leader of its own group (`process_group(0)`): TERM to the group, the grace,
-/// KILL to the group, reaped. The rest of the group gets its KILL also when the leader went in time.
+/// Ends a child that was started as the leader of its own group (`process_group(0)`): TERM to the group, the
+/// grace, KILL to the group, reaped. The rest of the group gets its KILL also when the leader went in time.
 #[cfg(feature = "client")]
 pub async fn end_child(
     child: &mut tokio::process::Child,

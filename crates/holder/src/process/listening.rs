@@ -1,5 +1,6 @@
-//! Which processes of this user listen on this machine. In: nothing, or a process id. Out: processes, the ports on which one can
-//! be reached over loopback, and a variable of its environment. Where there is no `/proc` nothing is found.
+//! The processes of this user that listen on this machine. In: nothing, or a process id. Out: processes, the
+//! ports on which one can be reached over loopback, and a variable of its environment. Without `/proc` the
+//! result is empty.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::{fs, io};
@@ -26,16 +27,17 @@ pub fn process_ids() -> io::Result<Vec<i32>> {
     Ok(fs::read_dir("/proc")?.filter_map(|entry| id(entry.ok()?)).collect())
 }
 
-/// The id that was given last. While it is the same, no process has begun. For much less than [`process_ids`].
+/// The id that was given last. While it is the same, no process has begun. For much less than
+/// [`process_ids`].
 pub fn newest_id() -> io::Result<i32> {
     let load = fs::read_to_string("/proc/loadavg")?;
     let newest = load.split_whitespace().next_back().and_then(|id| id.parse().ok());
-    // Where it cannot be known, some systems say 0.
+    // Some systems report 0 for an unknown id.
     let newest = newest.filter(|id| *id > 0);
     newest.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "unexpected form of /proc/loadavg"))
 }
 
-/// A process of the user whose process this is; none where it is another's, or has gone.
+/// A process of this process's user; `None` if it is another user's, or has ended.
 pub fn own_process(pid: i32) -> io::Result<Option<OwnProcess>> {
     let user = rustix::process::geteuid().as_raw();
     if !fs::metadata(of(pid)).is_ok_and(|metadata| metadata.uid() == user) {
@@ -73,7 +75,7 @@ fn port_in(row: &str, inodes: &[String]) -> Option<u16> {
     if ours && listens { u16::from_str_radix(port, 16).ok() } else { None }
 }
 
-/// A variable of the environment with which a process was started.
+/// A variable of the environment at the start of a process.
 pub fn variable(pid: i32, name: &str) -> io::Result<Option<String>> {
     let environment = fs::read(of(pid).join("environ"))?;
     let value = environment.split(|byte| *byte == 0).find_map(|pair| {

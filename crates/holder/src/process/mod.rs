@@ -1,5 +1,4 @@
-//! Processes as askd meets them: what `/proc` says about one, how one ended, and how to end one with all that it
-//! started.
+//! Processes: the facts in `/proc`, how a process ended, and how to end it with its children.
 
 mod end;
 mod exit;

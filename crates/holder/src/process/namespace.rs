@@ -1,7 +1,7 @@
 //! Processes of other PID namespaces, such as a container's: the same process has another number there.
 //!
-//! In: the number of a process here, or its number in its own namespace. Out: the other one. A process of a namespace that is not below
-//! this one cannot be seen, and has no number here.
+//! In: the number of a process here, or its number in its own namespace. Out: the other one. A process of a
+//! namespace that is not below this one cannot be seen, and has no number here.
 
 use std::fs;
 
@@ -11,23 +11,23 @@ use super::proc_fs::of;
 /// The number of the PID namespace of the machine itself, the same in every Linux (`PROC_PID_INIT_INO`).
 const OF_THE_MACHINE: u64 = 0xEFFF_FFFC;
 
-/// The PID namespace of this process; none where there are none.
+/// The PID namespace of this process; `None` on a system without them.
 pub fn own_namespace() -> Option<u64> {
     namespace_in("self")
 }
 
-/// Whether this process runs in a PID namespace of its own, as in a container.
+/// True if this process runs in a PID namespace of its own, as in a container.
 pub fn in_container() -> bool {
     own_namespace().is_some_and(|namespace| namespace != OF_THE_MACHINE)
 }
 
-/// The number of this process in the `/proc` that is mounted here. In a namespace that still has the `/proc` of the one above it, this
-/// is not the number that the process has for itself.
+/// The number of this process in the mounted `/proc`. In a namespace with the `/proc` of its parent, this is
+/// not the process's own number.
 pub fn own_pid() -> Option<i32> {
     fs::read_link("/proc/self").ok()?.to_str()?.parse().ok()
 }
 
-/// The number that a process has in its own namespace.
+/// The number of a process in its own namespace.
 pub fn inner_pid(pid: i32) -> Option<u32> {
     innermost(&fs::read_to_string(of(pid).join("status")).ok()?)
 }

@@ -1,5 +1,5 @@
-//! What `/proc` says about processes. In: a process id. Out: parent, group, start time, command line, and the family
-//! above and below. Where there is no `/proc` the answers are errors or empty, never wrong.
+//! Facts about processes from `/proc`. In: a process id. Out: parent, group, start time, command line, and
+//! the processes above and below. Without `/proc` the results are errors or empty, never wrong.
 
 use std::{
     fs,
@@ -9,10 +9,10 @@ use std::{
 
 use rustix::process::Pid;
 
-/// How far up a family is followed; a longer chain means that `/proc` changed under us.
+/// The longest chain of parents; a longer one means that `/proc` changed meanwhile.
 pub const MAX_PARENTS: usize = 128;
 
-/// What is known about one process. A pid alone is not an identity, pid and start time are.
+/// The facts about one process. A pid alone is not an identity, pid and start time are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessFacts {
     pub pid: i32,
@@ -49,7 +49,8 @@ pub(super) fn named_facts(pid: i32) -> io::Result<Option<(ProcessFacts, String)>
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "unexpected form of /proc/PID/stat"))
 }
 
-/// A file that does not tell its size: with room from the start, where [`fs::read`] would begin with a few bytes and ask again and again.
+/// Reads a file that does not report its size, with a large buffer from the start: [`fs::read`] would begin
+/// with a few bytes and read again and again.
 fn read_at_once(path: &Path) -> io::Result<Vec<u8>> {
     const ROOM: usize = 1 << 12;
     let mut bytes = Vec::with_capacity(ROOM);
@@ -90,7 +91,8 @@ pub fn parent_chain(pid: i32) -> io::Result<Vec<ProcessFacts>> {
     Ok(chain)
 }
 
-/// All processes below `pid`, children and children's children, zombies included, parents before their children.
+/// All processes below `pid`, children and children's children, zombies included, parents before their
+/// children.
 pub fn descendants(pid: i32) -> io::Result<Vec<ProcessFacts>> {
     let mut rest = all()?;
     let mut family: Vec<ProcessFacts> = Vec::new();
@@ -137,7 +139,8 @@ fn is_gone(error: &io::Error) -> bool {
         || error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
 }
 
-/// `pid (name) state ppid pgrp session ...`: the name may hold blanks and parentheses, so read from its last `)`.
+/// `pid (name) state ppid pgrp session ...`: the name may hold blanks and parentheses, so read from its last
+/// `)`.
 fn parse_stat(stat: &[u8]) -> Option<(ProcessFacts, String)> {
     let name_end = memchr::memrchr(b')', stat)?;
     let name = stat.get(memchr::memchr(b'(', stat)? + 1..name_end)?;
@@ -154,7 +157,7 @@ fn parse_stat(stat: &[u8]) -> Option<(ProcessFacts, String)> {
     Some((facts, String::from_utf8_lossy(name).into_owned()))
 }
 
-/// A pid in the form that the kernel calls take.
+/// A pid in the form of the kernel calls.
 pub(super) fn as_pid(pid: i32) -> Option<Pid> {
     if pid > 1 { Pid::from_raw(pid) } else { None }
 }

@@ -1,20 +1,22 @@
-//! Frames, without IO. In: bytes in pieces of any size. Out: frames of a kind and a payload, or the reason why the
-//! stream cannot be one of ours. On the wire: the length of the rest (u32, little endian), the kind (u8), the payload.
+//! Frames, without IO. In: bytes in pieces of any size. Out: frames of a kind and a payload, or the reason
+//! why the stream cannot be one of ours. On the wire: the length of the rest (u32, little endian), the kind
+//! (u8), the payload.
 
 use bytes::{Buf as _, Bytes, BytesMut};
 
-/// Longest line that a spec may allow, and so the biggest frame towards the hub.
+/// The longest line that a spec may allow, and so the largest frame towards the hub.
 pub const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;
 /// Longest single write to an agent: a prompt with pictures.
 pub const MAX_WRITE_BYTES: usize = 16 * 1024 * 1024;
-/// Who has not said `Hello` yet cannot make us hold more than this.
+/// The most bytes for a connection before its `Hello`.
 pub const MAX_UNGREETED_FRAME_BYTES: usize = 4 * 1024;
-/// What a frame may have around a line or a write: numbers, a delivery id, or a JSON record with the stderr tail.
+/// The bytes of a frame beside its line or write: numbers, a delivery id, or a JSON record with the stderr
+/// tail.
 const FRAME_OVERHEAD_BYTES: usize = 8 * 1024 * 1024;
 /// Length and kind.
 pub(crate) const HEADER_BYTES: usize = 5;
 
-/// A frame whose meaning is not looked at yet.
+/// A frame before its payload is decoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawFrame {
     pub kind: u8,
@@ -55,7 +57,7 @@ impl FrameDecoder {
         self.buf.extend_from_slice(bytes);
     }
 
-    /// Where a reader may append directly.
+    /// The buffer that a reader appends to directly.
     pub fn buffer(&mut self) -> &mut BytesMut {
         &mut self.buf
     }
@@ -82,14 +84,15 @@ fn lengths(bytes: &[u8], max_payload: usize) -> Result<Option<(u8, usize)>, Fram
     Ok(rest.first().map(|kind| (*kind, payload)))
 }
 
-/// The first frame of a run of frames, and where the next begins. `Err(n)`: `n` bytes are needed to see it whole.
+/// The first frame of a run of frames, and where the next begins. `Err(n)`: `n` bytes are needed to see it
+/// whole.
 pub(crate) fn split_frame(bytes: &[u8]) -> Result<(u8, &[u8], usize), usize> {
     let Ok(Some((kind, payload))) = lengths(bytes, usize::MAX / 2) else { return Err(HEADER_BYTES) };
     let end = HEADER_BYTES + payload;
     bytes.get(HEADER_BYTES..end).map(|payload| (kind, payload, end)).ok_or(end)
 }
 
-/// Appends a frame whose payload is in pieces.
+/// Appends a frame with a payload in pieces.
 pub(super) fn encode(out: &mut Vec<u8>, kind: u8, pieces: &[&[u8]]) {
     let length = 1 + pieces.iter().map(|piece| piece.len()).sum::<usize>();
     // Every payload is bounded far below 4 GiB before it comes here.

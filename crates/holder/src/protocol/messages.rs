@@ -1,5 +1,5 @@
-//! The meaning of the frames. In: raw frames. Out: values, `Unknown` for a kind from another age, or an error for a
-//! frame of a known kind that cannot be read. What is frequent or big is binary, the rest is JSON.
+//! The meaning of the frames. In: raw frames. Out: values, `Unknown` for a kind from another age, or an error
+//! for a frame of a known kind that cannot be read. What is frequent or big is binary, the rest is JSON.
 
 use bytes::{Buf as _, Bytes};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -9,9 +9,9 @@ use super::{
     frame::{MAX_WRITE_BYTES, RawFrame, encode},
 };
 
-/// The version that this binary speaks best.
+/// The preferred version of this binary.
 pub const PROTOCOL_VERSION: u32 = 1;
-/// The oldest that it still understands.
+/// The oldest supported version.
 pub const MIN_PROTOCOL_VERSION: u32 = 1;
 /// Ids of deliveries are ours and short; they are kept in memory and in the journal.
 pub const MAX_DELIVERY_ID_BYTES: usize = 128;
@@ -20,10 +20,10 @@ pub const MAX_DELIVERY_ID_BYTES: usize = 128;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Hello {
-    /// The newest and the oldest version that the hub speaks.
+    /// The newest and the oldest version of the hub.
     pub version: u32,
     pub min_version: u32,
-    /// The last line that the hub has; 0 for none. It frees nothing, only `Ack` does.
+    /// The hub's last line; 0 for none. It frees nothing, only `Ack` does.
     pub after: u64,
 }
 
@@ -31,13 +31,13 @@ pub struct Hello {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Welcome {
-    /// The version that both speak from here on.
+    /// The version of both sides from here on.
     pub version: u32,
     pub holder_pid: i32,
     pub agent_pid: i32,
-    /// The oldest line that is still here; the stream begins there if `after` is older.
+    /// The oldest kept line; the stream begins there if `after` is older.
     pub first_line: u64,
-    /// The number that the next line of the agent will get.
+    /// The number of the agent's next line.
     pub next_line: u64,
     /// The agent has ended (lines may still come; `Exited` comes after the last one).
     pub exited: bool,
@@ -67,7 +67,7 @@ pub struct End {
     pub discard: bool,
 }
 
-/// What became of a write.
+/// The result of a write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "result")]
 pub enum WriteResult {
@@ -167,7 +167,7 @@ pub enum ToHub {
     Replaced,
 }
 
-/// A frame that was read: known, or of a kind from another age.
+/// A decoded frame: known, or of another version's kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decoded<T> {
     Known(T),
@@ -217,7 +217,7 @@ struct KindField {
     kind: u8,
 }
 
-/// The version that both sides speak, if there is one.
+/// The common version, if there is one.
 pub fn agree(hello: &Hello) -> Result<u32, Refusal> {
     let version = hello.version.min(PROTOCOL_VERSION);
     if version < MIN_PROTOCOL_VERSION || version < hello.min_version {
@@ -270,7 +270,7 @@ impl ToHolder {
         }))
     }
 
-    /// Whether the write is within the protocol's bounds.
+    /// True if the write is within the protocol's bounds.
     pub fn write_fits(delivery: Option<&str>, bytes: &[u8]) -> bool {
         let plain = |id: &str| {
             !id.is_empty()
@@ -337,7 +337,7 @@ pub(crate) fn encode_oversized(out: &mut Vec<u8>, n: u64, total_bytes: u64, pref
     encode(out, OVERSIZED, &[&n.to_le_bytes(), &total_bytes.to_le_bytes(), prefix]);
 }
 
-/// The number of the line that a frame of the disk buffer holds.
+/// The number of the line in a frame of the disk buffer.
 pub(crate) fn line_number(payload: &[u8]) -> Option<u64> {
     payload.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
 }

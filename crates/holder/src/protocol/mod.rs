@@ -1,8 +1,8 @@
-//! What hub and holder say to each other over the socket.
+//! The messages between hub and holder over the socket.
 //!
-//! `frame` cuts the stream into frames, `messages` gives them a meaning. A holder outlives hubs, so hub and holder may
-//! be of different ages: the version is agreed in `Hello`/`Welcome`, a frame of an unknown kind is answered
-//! `Unsupported` by the holder and passed over by the hub, and an unknown field of a known frame is ignored.
+//! `frame` cuts the stream into frames, `messages` gives them a meaning. A holder outlives hubs, so both
+//! sides may have different versions: `Hello`/`Welcome` agree on one, the holder answers a frame of an
+//! unknown kind with `Unsupported`, the hub skips it, and an unknown field of a known frame is ignored.
 
 mod frame;
 mod messages;

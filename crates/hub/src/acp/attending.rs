@@ -1,7 +1,10 @@
-//! How an attendant serves an ACP server: the agent's lines become stream and questions, the clients' messages go to the agent.
+//! How an attendant serves an ACP server: the agent's lines become stream and questions, the clients'
+//! messages go to the agent.
 //!
-//! A question and its line in the stream are stored together: no client sees a question that is not durable. Its end is put into the stream by the store, with the outcome, whatever ended it. A response
-//! is given to its client after everything that the agent said before it is in the stream: a turn that is over has been told.
+//! A question and its line in the stream are stored together: no client sees a question that is not durable.
+//! Its end is put into the stream by the store, with the outcome, whatever ended it. A response is given to
+//! its client after everything that the agent said before it is in the stream: a turn that is over has been
+//! told.
 
 use std::time::Duration;
 
@@ -23,12 +26,12 @@ use super::relay::{Relay, Relayed, Response, Sender, Sent};
 use crate::managed::{Attendant, Command, ROAD, SERVED_ROAD, Stored};
 use crate::{AgentQuestion, EngineError, now};
 
-/// The voice of a response that the client has got as the answer to its request.
+/// The voice of a response that its client received as the answer to its request.
 pub(crate) const TAKEN: &str = "response";
-/// The voice of something that no client can read.
+/// The voice of a line that no client can read.
 pub(crate) const UNREADABLE: &str = "error";
 
-/// How long an agent that takes no input any more may take to end.
+/// The time for an agent to end after it stopped reading its input.
 const EXIT_SOON: Duration = Duration::from_secs(1);
 
 impl Attendant {
@@ -39,7 +42,8 @@ impl Attendant {
         let Some(relay) = self.relay.as_mut().filter(|_| !line.is_empty()) else { return Ok(()) };
         let message = Message::parse(bytes);
         if matches!(message, Message::Request { .. }) && self.names.may_repeat(n) {
-            // It is in the stream and what it asks is in the store, perhaps answered by now: it is not asked once more.
+            // It is in the stream and what it asks is in the store, perhaps answered by now: it is not asked
+            // once more.
             return Ok(());
         }
         let mut entry = NewEntry { line: Some(relay.line(n)), ..NewEntry::new(now(), "other") };
@@ -83,7 +87,8 @@ impl Attendant {
         self.relay_heard(heard, entry, n).await
     }
 
-    /// A request that asks and is no question of the inbox. That is said with the line, once: whoever waits must not wait unseen.
+    /// Reports a request that asks and is no question of the inbox, once, with its line: no asker may wait
+    /// unseen.
     async fn relay_not_taken(
         &mut self,
         request: &Id,
@@ -109,14 +114,15 @@ impl Attendant {
         Ok(())
     }
 
-    /// Tells whoever runs the hub that a question is not in the inbox; gives what its clients are told.
+    /// Logs that a question is not in the inbox, and returns the notice for clients.
     fn not_taken(&self, request: &Id, why: &str) -> String {
         let (agent, request_id) = (&self.source.agent, request.as_str());
         tracing::warn!(agent, request_id, why, "an agent asks something that the inbox cannot take");
         notice::not_taken(request, why)
     }
 
-    /// Gives responses that are stored to those who wait for them; of somebody who went just now, it is for the stream.
+    /// Gives stored responses to their waiting clients. The response for a client that just disconnected goes
+    /// to the stream.
     pub(crate) fn tell_responses(&mut self, responses: Vec<Response>) {
         for response in responses {
             if let Err(text) = response.tell() {
@@ -139,7 +145,7 @@ impl Attendant {
                     let question = self.question_from(*asked, ROAD);
                     self.relay_asked(AgentQuestion { is_new, ..question }, entry.take());
                 }
-                // The client is told by the response itself, and decides what comes next.
+                // The response itself tells the client, which decides about the next step.
                 Heard::Failed { .. } => {}
                 value => others.push(value),
             }
@@ -147,8 +153,8 @@ impl Attendant {
         self.apply_all(others, Some(n)).await
     }
 
-    /// What the agent said by a server of its own, beside its lines: a question is in the stream as the request that the codec
-    /// has made of it, once.
+    /// Handles the events of the agent's own server: a question is in the stream once, as the request that
+    /// the codec made of it.
     pub(crate) async fn relay_news(&mut self, heard: Vec<Heard>) -> Result<(), EngineError> {
         for value in heard {
             let Heard::Asked(asked) = value else {
@@ -174,7 +180,8 @@ impl Attendant {
         }
     }
 
-    /// A question, its line and what was said before it, in one transaction. Other lines of the batch may share the commit.
+    /// A question, its line and what was said before it, in one transaction. Other lines of the batch may
+    /// share the commit.
     fn relay_asked(&mut self, question: AgentQuestion, entry: Option<NewEntry>) {
         let Some(stream) = self.relay.as_ref().map(|relay| relay.server.stream.clone()) else { return };
         let native_id = question.native_id.clone();
@@ -200,7 +207,7 @@ impl Attendant {
         });
     }
 
-    /// The clients' name of a question that was stored, or could not be.
+    /// Records the clients' id of a question that was stored or refused.
     pub(crate) fn relay_took(&mut self, request: Option<Id>, taken: &Result<Question, EngineError>) {
         let (Some(relay), Some(request)) = (&self.relay, request) else { return };
         match taken {
@@ -259,7 +266,8 @@ impl Attendant {
         Ok(())
     }
 
-    /// The holder says what became of something that a client wrote. Only what the agent has got is overheard.
+    /// Handles the holder's report about a client's message. The codec reads only messages that the agent
+    /// has.
     pub(crate) async fn relay_written(&mut self, tag: u64, result: &WriteResult) -> Result<(), EngineError> {
         let Some(relay) = &mut self.relay else { return Ok(()) };
         match relay.written(tag, result) {
@@ -278,7 +286,7 @@ impl Attendant {
         }
     }
 
-    /// An agent that takes no input is probably ending: how it ended says more than that.
+    /// Waits for the exit of an agent that takes no input: its exit says more than the failed write.
     fn give_up_soon(&self, id: String, why: String) {
         let source = self.source.id.clone();
         let engine = self.engine.clone();
@@ -290,7 +298,8 @@ impl Attendant {
         });
     }
 
-    /// The connection to the holder has ended: what was sent has probably been written, and nobody will say so.
+    /// The connection to the holder has ended: the sent messages were probably written, but no report will
+    /// come.
     pub(crate) async fn relay_unconfirmed(&mut self) -> Result<(), EngineError> {
         for sent in self.relay.as_mut().map(Relay::unconfirmed).unwrap_or_default() {
             self.overhear(sent, Err(AcpError::Unreachable)).await?;
@@ -311,7 +320,7 @@ impl Attendant {
         self.apply_all(heard, None).await
     }
 
-    /// The very words of the client whose outcome won.
+    /// The exact bytes of the client whose outcome won.
     pub(crate) fn clients_words(&self, delivery: &askd_store::ClaimedDelivery) -> Option<Bytes> {
         let relay = self.relay.as_ref()?;
         let words = relay.server.words(&delivery.question.id, &delivery.settlement)?;
@@ -323,7 +332,7 @@ impl Attendant {
         self.push_entry(Some(NewEntry { raw: Some(text), ..NewEntry::new(now(), "other") }));
     }
 
-    /// The agent is gone: what its stream tells of it.
+    /// The entry for the stream about the agent's end.
     pub(crate) fn relay_end(&self, cause: &Cause) -> Option<(SessionId, NewEntry)> {
         let relay = self.relay.as_ref()?;
         relay.server.set_gone();
@@ -331,7 +340,7 @@ impl Attendant {
         Some((relay.server.stream.clone(), NewEntry { about, raw, ..NewEntry::new(now(), "other") }))
     }
 
-    /// The agent is gone, and its stream tells it: everybody who waits for it is told, too.
+    /// Ends the stream of an ended agent, and fails every waiting request.
     pub(crate) async fn relay_gone(&mut self, cause: &Cause) -> Result<(), EngineError> {
         if self.relay.is_none() {
             return Ok(());

@@ -21,7 +21,7 @@ const WRITE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The stream of a server, as a cursor reads it.
 pub struct AcpStream {
-    /// The transcript that it is.
+    /// The transcript of the stream.
     pub transcript: Transcript,
     /// Changes whenever it grew.
     pub news: watch::Receiver<()>,
@@ -29,8 +29,8 @@ pub struct AcpStream {
     pub over: Option<watch::Receiver<()>>,
 }
 
-/// An entry of the stream as an event: its name and its data. Only messages for everybody are `message`: a response that its
-/// client has got must not be taken by another client that uses the same id.
+/// An entry of the stream as an event: its name and data. Only messages for every client are `message`:
+/// another client with the same id must not take a response for its own.
 pub fn acp_event(entry: Entry) -> (&'static str, String) {
     let said = entry.raw.unwrap_or_else(|| serde_json::json!({ "text": entry.text }).to_string());
     match entry.voice.as_str() {
@@ -71,7 +71,7 @@ impl Engine {
         .await
     }
 
-    /// Passes something on that has no response, and returns when the agent has it.
+    /// Forwards a message without a response, and returns when the agent has it.
     pub(super) async fn relay_until_written(
         &self,
         server: &AcpServer,
@@ -91,7 +91,7 @@ impl Engine {
         attended.commands.send(Command::Relay(message)).await.map_err(|_| AcpError::Unreachable)
     }
 
-    /// Where the stream of a server is read.
+    /// The stream of a server, for a reader.
     pub async fn acp_stream(&self, caller: &Caller, id: &str) -> Result<AcpStream, AcpError> {
         caller.needs(Right::Read)?;
         // Clients open the stream together with the request that starts the server.

@@ -1,4 +1,5 @@
-//! Why a message to an ACP server is refused. Each has one answer over HTTP, and none of them reaches the agent.
+//! Why a message to an ACP server is refused. Each has one answer over HTTP, and none of them reaches the
+//! agent.
 
 use askd_core::Cause;
 

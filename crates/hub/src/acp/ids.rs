@@ -1,7 +1,8 @@
 //! The ids of clients' requests on their way through the hub.
 //!
-//! Two clients may use the same id, so each request goes to the agent under an id of the hub. It says what the request was, so
-//! that a hub that was restarted meanwhile still understands the response and can give it back under the client's own id.
+//! Two clients may use the same id, so each request goes to the agent under an id of the hub. It says what
+//! the request was, so that a hub that was restarted meanwhile still understands the response and can give it
+//! back under the client's own id.
 
 use askd_wire::json_edit;
 use askd_wire::jsonrpc::Id;
@@ -40,12 +41,12 @@ impl Ids {
     }
 }
 
-/// What an id of the hub stands for.
+/// The request behind an id of the hub.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Carried {
     pub(super) method: String,
     pub(super) session: Option<String>,
-    /// The client's own id, as the text that it wrote.
+    /// The client's own id, as it wrote it.
     pub(super) original: String,
 }
 

@@ -1,7 +1,8 @@
 //! ACP servers: agents that clients talk to themselves, through the hub, over HTTP.
 //!
-//! In: JSON-RPC messages of any number of clients. Out: the agent's messages as a stored stream, its questions as questions of
-//! the inbox, answers of whichever surface as the agent's response. The process is held and attended like every managed agent's.
+//! In: JSON-RPC messages of any number of clients. Out: the agent's messages as a stored stream, its
+//! questions as questions of the inbox, answers of whichever surface as the agent's response. The process is
+//! held and attended like every managed agent's.
 
 mod attending;
 mod calls;

@@ -1,4 +1,4 @@
-//! What askd itself says in the stream of an ACP server: extension notifications, which clients that do not know them ignore.
+//! askd's own notifications in the stream of an ACP server: extensions that other clients ignore.
 
 use serde_json::json;
 
@@ -8,27 +8,27 @@ use askd_wire::jsonrpc::Id;
 
 pub(super) const ENDED: &str = "_askd/agent_ended";
 pub(super) const ANSWERED: &str = "_askd/request_answered";
-/// Characters of a reason: what a person reads of a form that is wrong in each of its fields.
+/// Characters of a reason: a person reads this much about a form with errors in each field.
 const MAX_REASON: usize = 1000;
 
-/// A question is over; whoever has it on a screen can take it away. `end` is what the store tells of it.
+/// Reports that a question ended, so that surfaces remove it. `end` is the store's text.
 pub(super) fn resolved(end: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","method":"_askd/question_resolved","params":{end}}}"#)
 }
 
-/// A request that asks and that the inbox cannot take: only a client can answer it.
+/// Reports a request that asks and that the inbox refused: only a client can answer it.
 pub(super) fn not_taken(request: &Id, why: &str) -> String {
     let reason: String = why.chars().take(MAX_REASON).collect();
     about(request, "_askd/question_not_taken", &json!({ "reason": reason }).to_string())
 }
 
-/// A client said that it cannot show a question; it is open for everybody else.
+/// Reports that one client cannot show a question; it stays open for all others.
 pub(super) fn not_shown(request: &Id, question: Option<&QuestionId>, why: &str, client: &str) -> String {
     let params = json!({ "questionId": question, "client": client, "error": why });
     about(request, "_askd/question_not_shown", &params.to_string())
 }
 
-/// A client has answered a request of the agent that is no question.
+/// Reports that a client answered a request that is no question.
 pub(super) fn answered(request: &Id) -> String {
     about(request, ANSWERED, "{}")
 }

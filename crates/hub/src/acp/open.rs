@@ -13,7 +13,7 @@ use crate::{Caller, Engine, StartRequest};
 /// The longest name of a server.
 const MAX_NAME_BYTES: usize = 256;
 
-/// The last agent that a server had.
+/// The last agent of a server.
 pub(super) struct LastAgent {
     pub(super) stream: SessionId,
     generation: u64,
@@ -21,7 +21,8 @@ pub(super) struct LastAgent {
 }
 
 impl Engine {
-    /// The server of that name. A request may start it, the first one of all, or an `initialize` after its agent has ended.
+    /// The server of that name. A request may start it, the first one of all, or an `initialize` after its
+    /// agent has ended.
     pub async fn acp_server(
         &self,
         caller: &Caller,
@@ -46,7 +47,7 @@ impl Engine {
         }
     }
 
-    /// The server that runs under a name. One that is being started, or whose agent is just gone, is waited for.
+    /// The running server of a name. Waits for one that is starting, or whose agent has just ended.
     pub(super) async fn current_server(&self, id: &str) -> Option<Arc<AcpServer>> {
         loop {
             let mut settled = match self.inner.acp.get(id)? {
@@ -63,7 +64,7 @@ impl Engine {
         }
     }
 
-    /// A server that runs, or why there is none; starts nothing.
+    /// The running server, or the reason why there is none; starts nothing.
     pub(super) async fn running_server(&self, id: &str) -> Result<Arc<AcpServer>, AcpError> {
         if let Some(server) = self.current_server(id).await {
             return Ok(server);
@@ -82,7 +83,7 @@ impl Engine {
         }
     }
 
-    /// `None` if somebody else was faster.
+    /// `None` if another client was faster.
     async fn start_server(&self, id: &str, agent: &str) -> Result<Option<Arc<AcpServer>>, AcpError> {
         if id.is_empty() || id.len() > MAX_NAME_BYTES {
             let why = format!("the name of a server has 1 to {MAX_NAME_BYTES} bytes");

@@ -1,4 +1,5 @@
-//! What the attendant of an ACP server keeps: the clients' requests that the agent has not answered, and the stream.
+//! The ACP proxy's state in a connection: requests of clients that the agent has not answered, and the
+//! stream.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -23,7 +24,7 @@ const GENERATION_BITS: u32 = 40;
 const INTERNAL_ERROR: i64 = -32603;
 const CAPABILITY: &str = "sessionRequestQuestion";
 
-/// What clients want of the attendant.
+/// A client's command to the connection.
 #[derive(Debug)]
 pub(crate) enum Relayed {
     /// A request; the reply is the agent's response under the client's own id.
@@ -42,17 +43,17 @@ pub(crate) enum Relayed {
         client: TokenId,
         done: Done,
     },
-    /// A response to a request of the agent that is no question; `done` when it is written and that is recorded.
+    /// A response to a request of the agent that is no question; `done` after the write is recorded.
     Response {
         body: String,
         request: OwnRequest,
         done: Done,
     },
-    /// Nothing; `done` when everything that the agent said until then is known.
+    /// No action; `done` when everything that the agent wrote before is known.
     CatchUp {
         done: oneshot::Sender<()>,
     },
-    /// A request that could not be written is not waited for any more.
+    /// Stop waiting for a request that could not be written.
     GiveUp {
         id: String,
         why: String,
@@ -64,25 +65,25 @@ pub(crate) enum Relayed {
     },
 }
 
-/// Told when the agent has what a client wrote, or why not.
+/// Receives the result of a client's write.
 pub(crate) type Done = oneshot::Sender<Result<(), AcpError>>;
 
 /// A request of the agent that is no question.
 #[derive(Debug, Clone)]
 pub(crate) struct OwnRequest {
     pub(super) id: Id,
-    /// Whether it asks a human.
+    /// True if it asks a human.
     pub(super) asks: bool,
 }
 
-/// What a client wrote, on its way to the agent.
+/// A client's message on its way to the agent.
 pub(super) struct Sent {
     pub(super) line: Bytes,
     pub(super) by: Sender,
 }
 
 pub(super) enum Sender {
-    /// A request, by the id that the agent knows.
+    /// A request, by its id towards the agent.
     Request(String),
     Other(Done),
     Response(OwnRequest, Done),
@@ -92,15 +93,15 @@ pub(crate) struct Relay {
     pub(crate) server: Arc<AcpServer>,
     generation: u64,
     ids: Ids,
-    /// By the id that the agent knows.
+    /// By the id towards the agent.
     waiting: HashMap<String, Waiting>,
-    /// What the holder has not said yet to be written, in the order in which it was sent.
+    /// Messages without a report of the holder, in the order of sending.
     writes: BTreeMap<u64, Sent>,
-    /// Requests that have their response: a second one ends nothing.
+    /// Requests with a response: a second response ends nothing.
     answered: Recent,
 }
 
-/// What has to be known of a client's request besides its bytes.
+/// The facts about a client's request besides its bytes.
 #[derive(Debug)]
 pub struct ClientCall {
     pub client: TokenId,
@@ -112,33 +113,34 @@ pub struct ClientCall {
 struct Waiting {
     client: TokenId,
     carried: Carried,
-    /// As the agent got it; of a prompt, which can be long, what it carries says enough.
+    /// The text that the agent received. A prompt can be long, so its entry has only what the request
+    /// carries.
     text: Option<String>,
     reply: oneshot::Sender<String>,
 }
 
-/// A response of the agent as its client gets it, and who waits for it.
+/// The agent's response as its client receives it, and the waiting client.
 pub(crate) struct Response {
-    /// By which the agent knows the request.
+    /// The request's id towards the agent.
     id: String,
     waiting: Waiting,
     text: String,
 }
 
 impl Response {
-    /// Gives back the response to a client that has gone.
+    /// Delivers the response; returns it if the client has disconnected.
     pub(super) fn tell(self) -> Result<(), String> {
         self.waiting.reply.send(self.text)
     }
 }
 
-/// What a response of the agent is to clients.
+/// The agent's response as clients see it.
 pub(super) struct Returned {
-    /// As clients see it: under the id of the one that asked.
+    /// The text with the client's own id.
     pub(super) text: String,
-    /// For the one that waits for it.
+    /// For the waiting client.
     pub(super) response: Option<Response>,
-    /// What the codec has to hear first, because an earlier hub passed the request on.
+    /// The request for the codec to read first, because an earlier hub forwarded it.
     pub(super) retold: Option<String>,
 }
 
@@ -148,7 +150,7 @@ impl Relay {
         Self { server, generation, ids: Ids::new(), waiting, writes, answered: Recent::default() }
     }
 
-    /// The number by which a line is stored once.
+    /// The number under which a line is stored once.
     pub(super) fn line(&self, n: u64) -> u64 {
         (self.generation << GENERATION_BITS) | n
     }
@@ -158,7 +160,7 @@ impl Relay {
         stored.saturating_sub(self.generation << GENERATION_BITS)
     }
 
-    /// Where and how a line that was too long is told.
+    /// The transcript position and text of a line over the limit.
     pub(crate) fn oversized(&self, n: u64, prefix: &str) -> (SessionId, u64, String) {
         let raw = serde_json::json!({ "oversized": prefix }).to_string();
         (self.server.stream.clone(), self.line(n), raw)
@@ -189,8 +191,8 @@ impl Relay {
         Some((text, Sender::Request(id)))
     }
 
-    /// A client's cancellation, which names its request by its own id, as the agent gets it. Where several requests have that id it
-    /// cannot be known whose turn is meant, and nobody's is ended by guessing; nor where none has it that this hub passed on.
+    /// A client's cancellation for the agent, with the request's id translated. If several requests have that
+    /// id, or none that this hub forwarded, it is refused: a guess could end another turn.
     pub(super) fn cancellation(&self, body: &str, client: &TokenId) -> Result<String, AcpError> {
         let path = ["params", "requestId"];
         let read = |text: &str| serde_json::from_str::<Id>(text).ok();
@@ -232,7 +234,7 @@ impl Relay {
         self.waiting.extend(responses.into_iter().map(|response| (response.id, response.waiting)));
     }
 
-    /// The requests that wait, for a codec that has not overheard them.
+    /// The waiting requests, for a codec that has not read them.
     pub(crate) fn requests(&self) -> impl Iterator<Item = String> {
         let told = |(id, waiting): (&String, &Waiting)| {
             waiting.text.clone().unwrap_or_else(|| waiting.carried.retold(id))
@@ -240,7 +242,7 @@ impl Relay {
         self.waiting.iter().map(told)
     }
 
-    /// A message of the agent that names a client's request gets the client's own id.
+    /// Translates the id in a message that names a client's request back to the client's own.
     pub(super) fn shown(&self, line: &str) -> String {
         let path = ["params", "requestId"];
         // Most lines name none, not even in another spelling, and are not read for it.
@@ -258,7 +260,8 @@ impl Relay {
         self.writes.insert(tag, sent);
     }
 
-    /// What was sent under this tag, if the holder says something of it that is final: `Err` is why the agent has not got it.
+    /// The message with this tag, if the holder's report is final; `Err` is the reason why the agent has not
+    /// received it.
     pub(super) fn written(&mut self, tag: u64, result: &WriteResult) -> Option<(Sent, Result<(), String>)> {
         let result = match result {
             WriteResult::UnderWay => return None,
@@ -269,24 +272,24 @@ impl Relay {
         self.writes.remove(&tag).map(|sent| (sent, result))
     }
 
-    /// What was to be sent, from this tag on, could not be.
+    /// Fails the messages from this tag on.
     pub(crate) fn unsent(&mut self, from: u64) {
         for sent in self.writes.split_off(&from).into_values() {
             self.not_written(sent.by, "it cannot be reached at this moment".to_owned());
         }
     }
 
-    /// Whether several requests wait for the agent.
+    /// True if several requests wait for the agent.
     pub(crate) fn is_crowded(&self) -> bool {
         self.waiting.len() > 1
     }
 
-    /// What was sent and of which nobody will say any more whether it was written.
+    /// Sent messages whose write will never be reported.
     pub(super) fn unconfirmed(&mut self) -> Vec<Sent> {
         std::mem::take(&mut self.writes).into_values().collect()
     }
 
-    /// Tells a client that the agent has not got what it wrote.
+    /// Tells a client that the agent has not received its message.
     pub(super) fn not_written(&mut self, by: Sender, why: String) {
         match by {
             Sender::Request(id) => {
@@ -303,7 +306,7 @@ impl Relay {
         }
     }
 
-    /// What a client gets in place of a response that cannot be read, of which perhaps nothing but the beginning is there.
+    /// The error for a client in place of an unreadable response, of which perhaps only the beginning exists.
     pub(crate) fn unreadable(&mut self, line: &str) -> Option<Response> {
         let names =
             |id: &&String| ["", " "].iter().any(|space| line.contains(&format!(r#""id":{space}{id}"#)));
@@ -314,7 +317,7 @@ impl Relay {
         Some(Response { id, waiting, text })
     }
 
-    /// The agent is gone: whoever waits for it is told at once.
+    /// Fails every waiting request of an ended agent at once.
     pub(super) fn fail_all(&mut self, cause: &Cause) {
         for (_, waiting) in self.waiting.drain() {
             let text = format!("the agent has ended: {}", words(cause));
@@ -338,7 +341,7 @@ fn with_agent_capabilities(text: String) -> String {
     advertise(text, &["result", "agentCapabilities"])
 }
 
-/// Says at both places where clients look for it that questions are understood here.
+/// Sets the capability at both places where clients look for it.
 fn advertise(mut text: String, capabilities: &[&str; 2]) -> String {
     let [first, second] = *capabilities;
     let short = [first, second, "_meta", "extensions", CAPABILITY];
@@ -351,7 +354,7 @@ fn advertise(mut text: String, capabilities: &[&str; 2]) -> String {
     text
 }
 
-/// The response that a client gets when there will be none of the agent.
+/// The error response for a client that will receive none from the agent.
 fn refusal(id: &str, message: &str, cause: Option<&Cause>) -> String {
     let mut error = serde_json::json!({ "code": INTERNAL_ERROR, "message": message });
     if let Some(cause) = cause {

@@ -1,7 +1,8 @@
-//! A client's response to a request of the agent: for a question it goes the way of every answer, for anything else to the agent.
+//! A client's response to a request of the agent: for a question it goes the way of every answer, for
+//! anything else to the agent.
 //!
-//! A response that is malformed, unknown, late or contradicts the one that won is refused with a typed error, and the agent
-//! never sees it.
+//! A response that is malformed, unknown, late or contradicts the one that won is refused with a typed error,
+//! and the agent never sees it.
 
 use askd_agents::acp::asks;
 use askd_agents::{ClientSays, Unspeakable};
@@ -18,19 +19,20 @@ use super::relay::{OwnRequest, Relayed};
 use super::server::AcpServer;
 use crate::{Caller, Engine, EngineError};
 
-/// What the newest request of an agent with one id is.
+/// The state of an agent's newest request with one id.
 enum Newest {
     Question(Id, QuestionId),
     /// It waits for a response of a client: its id and its method.
     Waits(Id, String),
-    /// It has its response, or nobody waits for one.
+    /// It has its response, or needs none.
     Over,
     /// The stream knows none, as far as it goes back.
     Unknown,
 }
 
 impl Newest {
-    /// A request that is no question has its response, or nobody waits for one. A question says itself how it ended.
+    /// Checks a request that is no question: it has its response, or needs none. A question knows how it
+    /// ended.
     fn is_over(&mut self) {
         if let Self::Waits(..) = self {
             *self = Self::Over;
@@ -48,7 +50,7 @@ impl Engine {
             return self.late_response(caller, id, &request).await;
         };
         if !server.knows(&request) {
-            // A client can be faster than the attendant, which learns from the same commit.
+            // A client can be faster than the connection, which learns from the same commit.
             let (done, caught_up) = tokio::sync::oneshot::channel();
             self.relay(&server, Relayed::CatchUp { done }).await?;
             let _ = caught_up.await;
@@ -59,7 +61,7 @@ impl Engine {
                 return self.cannot_show(caller, &server, &request, &body).await;
             }
             None if server.has_request(&request) => {
-                // Before it is taken: who may not answer leaves it to others.
+                // The right is checked first: a client without it leaves the request to others.
                 caller.needs(Right::Manage)?;
                 match server.take_request(&request) {
                     Some(own) => return self.pass_on(&server, body, &request, own).await,
@@ -89,7 +91,7 @@ impl Engine {
         self.settle_by_response(caller, &server, &own, &question, body).await
     }
 
-    /// A client says that it cannot show a question that the inbox has not taken. Another client may.
+    /// Handles a client's report that it cannot show a question that the inbox refused. Another client may.
     async fn cannot_show(
         &self,
         caller: &Caller,
@@ -178,7 +180,7 @@ impl Engine {
         Err(AcpError::Ended { server: id.to_owned(), cause: last.cause })
     }
 
-    /// What the newest request with this id is, by the stream: an agent may use an id again.
+    /// The state of the newest request with this id, by the stream: an agent may use an id again.
     async fn newest_request(&self, stream: &SessionId, request: &Id) -> Result<Newest, AcpError> {
         let asked = self.question_of_request(stream, request).await?;
         let (mut newest, mut at) = match asked {
@@ -218,7 +220,8 @@ impl Engine {
         Ok(newest)
     }
 
-    /// Finds the question that a request in a server's stream is, and the number of its entry; of several with this id, the newest.
+    /// Finds the question that a request in a server's stream is, and the number of its entry; of several
+    /// with this id, the newest.
     async fn question_of_request(
         &self,
         stream: &SessionId,
@@ -239,7 +242,7 @@ impl Engine {
     }
 }
 
-/// What the error of a response says; `None` if it is a result.
+/// The message of an error response; `None` for a result.
 fn error_of(response: &str) -> Option<String> {
     let Message::Response { outcome: Outcome::Error(raw), .. } = Message::parse(response.as_bytes()) else {
         return None;
@@ -248,7 +251,7 @@ fn error_of(response: &str) -> Option<String> {
     Some(error.map_or_else(|_| raw.get().to_owned(), |error| format!("{} ({})", error.message, error.code)))
 }
 
-/// A client that obeys a cancellation answers "cancelled"; that is what the question is already.
+/// True for "cancelled" as the answer to a withdrawn question: the client obeyed a cancellation.
 fn was_withdrawn(question: &Question) -> bool {
     let cause = question.outcome.as_ref().and_then(|outcome| outcome.cause.as_ref());
     matches!(

@@ -10,7 +10,8 @@ use askd_wire::jsonrpc::Id;
 
 use super::relay::OwnRequest;
 
-/// Requests of one agent that are remembered as questions, so that a late or second response finds its question.
+/// Requests of one agent that are remembered as questions, so that a late or second response finds its
+/// question.
 const MAX_QUESTIONS: usize = 4096;
 /// Other requests of one agent that wait for a client's response.
 const MAX_REQUESTS: usize = 4096;
@@ -20,7 +21,7 @@ pub struct AcpServer {
     pub id: String,
     pub agent: String,
     pub(crate) source: SourceId,
-    /// The transcript that is this server's stream.
+    /// The transcript of this server's stream.
     pub(crate) stream: SessionId,
     /// Closes with the server.
     over: watch::Sender<()>,
@@ -29,19 +30,21 @@ pub struct AcpServer {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// The agent's requests that are questions, by their ids.
+    /// The agent's requests that are questions, by id.
     questions: HashMap<Id, QuestionId>,
     /// The ids, oldest first.
     asked: VecDeque<Id>,
-    /// Questions that an earlier hub heard and that are under way. The stream knows better what an id stands for, as far as it goes back.
+    /// Pending questions of an earlier hub. The stream knows the meaning of an id better, as far as it
+    /// reaches back.
     recalled: HashMap<Id, (Id, QuestionId)>,
-    /// The agent's other requests that no client has answered, and whether each asks a human (with a question that the inbox has not taken).
+    /// The agent's other unanswered requests; true if one asks a human (with a question that the inbox
+    /// refused).
     requests: HashMap<Id, bool>,
-    /// Those that this hub has passed a response on for.
+    /// Requests whose response this hub has forwarded.
     answered: HashSet<Id>,
-    /// Whether the agent is gone; what is left is only to be cleared away.
+    /// True after the agent's end; only the cleaning up is left.
     gone: bool,
-    /// What a client wrote to settle a question, to be passed on byte for byte if it won.
+    /// Clients' exact bytes for a question, forwarded byte for byte if their outcome wins.
     words: HashMap<QuestionId, Vec<(Settlement, String)>>,
 }
 
@@ -70,12 +73,13 @@ impl AcpServer {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes when the agent is gone and everything that it said is stored.
+    /// Closes when the agent has ended and everything that it wrote is stored.
     pub(super) fn over(&self) -> watch::Receiver<()> {
         self.over.subscribe()
     }
 
-    /// The agent takes nothing any more. Said before its clients are told, so that whoever was told can start another one.
+    /// Marks the agent as ended. This comes before its clients hear of it, so that one of them can start
+    /// another.
     pub(super) fn set_gone(&self) {
         self.shared().gone = true;
     }
@@ -102,12 +106,12 @@ impl AcpServer {
         self.shared().recalled.insert(request.clone(), (request, question));
     }
 
-    /// The same as [`Self::question`], of what an earlier hub heard.
+    /// The same as [`Self::question`], for an earlier hub's questions.
     pub(super) fn recalled(&self, request: &Id) -> Option<(Id, QuestionId)> {
         self.shared().recalled.get(request).cloned()
     }
 
-    /// The agent asks under this id; until that is stored, nothing is known of it, not even what it was before.
+    /// The agent asks with this id: forget its earlier meaning until the question is stored.
     pub(super) fn asked_anew(&self, request: &Id) {
         let mut shared = self.shared();
         shared.forget_question(request);
@@ -119,7 +123,7 @@ impl AcpServer {
         self.shared().questions.get_key_value(request).map(|(own, question)| (own.clone(), question.clone()))
     }
 
-    /// Whether a request of the agent was heard by this hub and waits, or is a question.
+    /// True if this hub read the request and it waits, or is a question.
     pub(super) fn knows(&self, request: &Id) -> bool {
         let shared = self.shared();
         shared.requests.contains_key(request) || shared.questions.contains_key(request)
@@ -134,7 +138,7 @@ impl AcpServer {
         }
     }
 
-    /// Whether a request that is no question waits for a response.
+    /// True if a request that is no question waits for a response.
     pub(super) fn has_request(&self, request: &Id) -> bool {
         self.shared().requests.contains_key(request)
     }
@@ -146,12 +150,12 @@ impl AcpServer {
         shared.answer(&id).then_some(OwnRequest { id, asks })
     }
 
-    /// Whether a request that waits asks a human.
+    /// True if a waiting request asks a human.
     pub(super) fn asks(&self, request: &Id) -> bool {
         self.shared().requests.get(request) == Some(&true)
     }
 
-    /// The same for a request that an earlier hub heard; whether it still waits is for the caller to know.
+    /// The same for a request that an earlier hub read; the caller knows whether it still waits.
     pub(super) fn take_earlier(&self, request: &Id) -> bool {
         self.shared().answer(request)
     }
@@ -174,14 +178,14 @@ impl AcpServer {
         }
     }
 
-    /// The words of the client whose outcome won, if there are any.
+    /// The exact bytes of the client whose outcome won, if a client gave it.
     pub(super) fn words(&self, question: &QuestionId, settled: &Settlement) -> Option<String> {
         let shared = self.shared();
         let (_, words) = shared.words.get(question)?.iter().find(|(known, _)| known == settled)?;
         Some(words.clone())
     }
 
-    /// The agent has an outcome, or will never get it: nobody's words are needed any more.
+    /// Drops clients' bytes for a question: its outcome is delivered, or never will be.
     pub(crate) fn forget_words(&self, question: &QuestionId) {
         self.shared().words.remove(question);
     }
@@ -195,7 +199,7 @@ pub(crate) struct Servers {
 
 #[derive(Clone)]
 pub(super) enum Slot {
-    /// Somebody starts it just now; the channel closes when that has come to an end.
+    /// Another client starts it now; the channel closes at the end of that.
     Starting(watch::Receiver<()>),
     Running(Arc<AcpServer>),
 }
@@ -216,7 +220,7 @@ impl Servers {
         self.known().get(id).cloned()
     }
 
-    /// Reserves a name that nobody uses.
+    /// Reserves a free name.
     pub(super) fn reserve(&self, id: &str) -> Result<Starting<'_>, Slot> {
         let mut known = self.known();
         if let Some(slot) = known.get(id) {

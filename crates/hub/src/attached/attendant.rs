@@ -1,7 +1,8 @@
-//! One task per attached server: between its stream and the engine, with the agent's codec in the middle.
+//! One task for each attached server: between its stream and the engine, with the agent's codec in the
+//! middle.
 //!
-//! In: events, replies, outcomes to bring. Out: what they mean, told to the engine in the order in which it was heard. Calls run
-//! beside the loop, so that a slow server does not keep events waiting; their replies come back into it.
+//! In: events, replies, outcomes to deliver. Out: their meaning, given to the engine in order. Calls run
+//! beside the loop, so that a slow server delays no events; their replies come back into it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,11 +28,11 @@ pub(super) struct Attendant {
     pub(super) link: Link,
     /// askd's sessions by the agent's own names.
     pub(super) sessions: HashMap<String, SessionId>,
-    /// Questions whose end the codec watches for, by the agent's own names.
+    /// Questions that the codec watches, by native id.
     pub(super) questions: HashMap<String, QuestionId>,
-    /// Calls that the codec wants.
+    /// Calls from the codec.
     pub(super) to_call: Vec<Call>,
-    /// What was last told about the connection: a server that stays away is told once, with the time since when.
+    /// The last reported state of the connection: a server that stays away is reported once, with the time.
     told: Option<(SourceState, Option<String>)>,
 }
 
@@ -48,6 +49,7 @@ impl Attendant {
     }
 
     /// Attends the server until it is let go.
+    #[tracing::instrument(name = "connection", level = "error", skip_all, fields(source = %self.source.id))]
     pub(super) async fn run(
         mut self,
         begin: Begin,
@@ -77,7 +79,7 @@ impl Attendant {
                 },
                 Some(speak) = wishes.recv() => self.speak(&speak.delivery, speak.reply).await,
             };
-            // What the engine refuses is refused; the agent's own screen still has it.
+            // The agent's own screen still has a question that the engine refuses.
             if let Err(error) = &result
                 && !matches!(error, EngineError::Store(_))
             {
@@ -89,7 +91,7 @@ impl Attendant {
         if let Err(error) = result {
             tracing::error!(%error, source = %self.source.id, "cannot store what an agent said; taking it up anew");
             let Self { engine, source, link, .. } = self;
-            // A server tells nothing twice, but on a new connection it lists all that waits.
+            // A server sends nothing twice, but lists everything that waits on a new connection.
             drop(link);
             engine.attach_when_it_can(&source.id).await;
         }
@@ -163,7 +165,7 @@ impl Attendant {
                 return Ok(());
             }
         };
-        // Before the call goes: whatever is heard from now on may be evidence.
+        // This comes before the call: every later event may be evidence.
         let heard = self.codec.delivered(&delivery.native_id, &delivery.settlement);
         self.questions.insert(delivery.native_id.clone(), delivery.question.id.clone());
         self.link.call(call, Some(reply));

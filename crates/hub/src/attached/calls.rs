@@ -15,9 +15,9 @@ use askd_agents::{Call, CallMethod};
 use super::AttachedSettings;
 use super::wire::{CALL_TIMEOUT, Reply, Wire};
 
-/// A server that has a port and is not up yet takes the connection and never answers; it is tried again soon.
+/// A server that is starting accepts the connection and never answers; the next attempt comes soon.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
-/// Servers that tell they are alive do so every 10 s.
+/// Servers with heartbeats send one every 10 s.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(35);
 /// Bytes of a reply: a list of sessions, a message with the output of its tools.
 const MAX_REPLY_BYTES: usize = 32 << 20;
@@ -92,7 +92,7 @@ impl Wire for Server {
     }
 }
 
-/// The query names folders of the user, which are nobody's business in a log.
+/// The query names the user's folders, which do not belong in a log.
 fn without_url(error: reqwest::Error) -> String {
     let error = error.without_url();
     let cause = std::error::Error::source(&error).map(ToString::to_string);

@@ -1,7 +1,8 @@
-//! Finding the servers that this user runs on this machine, and telling when one has gone.
+//! Finds the servers that this user runs on this machine, and reports when one has ended.
 //!
-//! In: the table of processes, again and again. Out: sources like those that a person attached, which remember the process that was
-//! found. A password is taken from a process only where the user allowed it; a server that wants one is shown as refusing.
+//! In: the table of processes, again and again. Out: sources like those that a person attached, with the
+//! process that was found. A password is read from a process only if the user allowed it; otherwise a server
+//! that needs one is shown as refusing.
 
 use std::collections::HashSet;
 use std::io;
@@ -23,15 +24,15 @@ use crate::{Engine, EngineError};
 
 /// How often the table of processes is looked at: a new server is asked about nothing in its first seconds.
 const EVERY: Duration = Duration::from_secs(5);
-/// Servers that are attached to by discovery. More are no person's doing.
+/// Servers that discovery attaches. No person runs more.
 const MAX_FOUND: usize = 32;
 
-/// What may be done to find servers.
+/// The limits of discovery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Discovery {
-    /// Whether a password that is found in the environment of a server's process is used.
+    /// True if a password from the environment of a server's process may be used.
     pub passwords: bool,
-    /// Only servers with this home: for tests, which have nothing to do with their developer's own.
+    /// Only servers with this home, for tests, which must not touch their developer's own.
     pub home: Option<String>,
 }
 
@@ -48,17 +49,18 @@ impl FoundProcess {
     }
 }
 
-/// What is known from look to look.
+/// Memory between looks.
 #[derive(Default)]
 struct Known {
     processes: Processes,
-    /// The servers whose end has to be told.
+    /// The attached servers whose end must be reported.
     attached: HashSet<FoundProcess>,
-    /// Listeners that need no further look. A server that a person let go of is not attached again while its process lives.
+    /// Listeners that need no further look. A server that a person detached is not attached again while its
+    /// process lives.
     met: HashSet<(FoundProcess, String)>,
 }
 
-/// A process of an agent that listens.
+/// A listening process of an agent.
 #[derive(Debug, Clone)]
 struct Listener {
     agent: String,
@@ -100,7 +102,7 @@ impl Engine {
             else {
                 return Ok(None);
             };
-            // What a hub started, this one or another, is that hub's.
+            // A process that a hub started belongs to that hub.
             let stranger = process::variable(process.pid, SESSION_VARIABLE)?.is_none();
             let at_home = home.is_none() || process::variable(process.pid, "HOME")? == home;
             Ok(Some(agent).filter(|_| stranger && at_home))
@@ -120,14 +122,14 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether this listener needs no further look: it is a server that is attached now, or it is none.
+    /// True if this listener needs no further look: it is an attached server, or it is no server.
     async fn attach_found(&self, discovery: &Discovery, found: &Listener) -> Result<bool, EngineError> {
         let adapter = self.agents.registry().get(&found.agent).cloned();
         let Some(way) = adapter.and_then(|adapter| adapter.server()) else { return Ok(true) };
         match health(way, &found.url).await {
             Some(true) => {}
             Some(false) => return Ok(true),
-            // Not up yet: it takes connections before it answers.
+            // It is starting: it accepts connections before it answers.
             None => return Ok(false),
         }
         let variable = |name: &str| process::variable(found.process.pid, name).ok().flatten();
@@ -148,7 +150,7 @@ impl Engine {
         Ok(true)
     }
 
-    /// Ends the sources whose servers were found and have gone. Gives the processes of the others.
+    /// Ends the sources of servers that ended, and returns the processes of the others.
     async fn let_go_of_the_dead(&self) -> Result<HashSet<FoundProcess>, EngineError> {
         let mut living = HashSet::new();
         for record in self.store().sources().await? {
@@ -168,7 +170,7 @@ impl Engine {
     }
 }
 
-/// Those of these processes that are this user's agents with a server, by the ports on which they listen.
+/// The processes among these that are this user's agents with a server, by the ports on which they listen.
 fn listeners(
     pids: &[i32],
     agent_of: impl Fn(&OwnProcess, &[String]) -> io::Result<Option<String>>,
@@ -192,7 +194,7 @@ fn listeners(
     found
 }
 
-/// Whether it is such a server, as far as it can be told without its password; none where it does not answer.
+/// Whether it is such a server, as far as its password allows; `None` without an answer.
 async fn health(way: ServerWay, url: &str) -> Option<bool> {
     let settings = AttachedSettings::open(url.to_owned(), way.user.to_owned());
     let server = Server::new(settings, way.events).ok()?;

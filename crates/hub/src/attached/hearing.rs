@@ -1,4 +1,4 @@
-//! What a server's events and replies mean to the engine: questions, sessions, evidence.
+//! The meaning of a server's events and replies for the engine: questions, sessions, evidence.
 
 use askd_agents::{Asked, Heard, Speech};
 use askd_core::delivery::DeliveryInput;
@@ -17,7 +17,8 @@ impl Attendant {
         Ok(())
     }
 
-    /// A server with a plugin may be heard by its port too: what the other road has told is not told again.
+    /// Drops questions that the other channel has reported: a server with a plugin may also be attached by
+    /// its port.
     fn leave_to_others(&mut self, heard: &mut Vec<Heard>) {
         let told = &self.engine.inner.owners;
         let others = |value: &Heard| match value {
@@ -138,7 +139,7 @@ impl Attendant {
     }
 }
 
-/// Takes these questions out, with the sessions that were announced for their sake; the names of the questions.
+/// Removes these questions, with the sessions that were announced for them, and returns their names.
 fn leave_out(heard: &mut Vec<Heard>, is_others: impl Fn(&Heard) -> bool) -> Vec<String> {
     let others: Vec<Heard> = heard.extract_if(.., |value| is_others(value)).collect();
     let others: Vec<&Asked> = others

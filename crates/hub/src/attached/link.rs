@@ -1,7 +1,7 @@
-//! The line to one server: its stream of events, and calls that run beside it.
+//! The connection to one server: its event stream, and calls beside it.
 //!
-//! In: where the server is, and calls to make. Out: [`News`], in the order in which it came, and that it has been connected for a
-//! while. A slow call keeps no event waiting, and an answer does not wait behind lists.
+//! In: the server's address, and calls. Out: [`News`] in order, and signs that the connection has lasted a
+//! while. A slow call delays no event, and an answer does not wait behind lists.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use crate::{Said, at};
 
 /// Calls to one server at one time.
 const MAX_CALLS: usize = 4;
-/// After which times a connection has lasted a while. OpenCode hears its own events some milliseconds after it says that it is connected,
-/// on a busy machine later, and shows that it does only after 10 s if nothing happens.
+/// The times after which a connection is looked at again. OpenCode receives its own events some milliseconds
+/// after it reports that it is connected, later on a busy machine, and shows it only after 10 s of silence.
 const WHILES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
-/// The status that a codec is given for a call that had no reply.
+/// The status of a call without a reply.
 const NO_REPLY: u16 = 0;
 
 pub(crate) struct Link {
@@ -39,18 +39,18 @@ pub(crate) struct Link {
     _stop: DropGuard,
 }
 
-/// What came over the line.
+/// A message from the connection.
 pub(crate) enum News {
     Signal(SseSignal),
     StillConnected,
     Reply(Done),
 }
 
-/// A call that came to an end.
+/// A finished call.
 pub(crate) struct Done {
     tag: String,
     reply: Reply,
-    /// Who waits for it, if it carried an outcome.
+    /// The caller that waits for the result of an outcome.
     said: Option<oneshot::Sender<Said>>,
 }
 
@@ -89,7 +89,7 @@ impl Link {
         }
     }
 
-    /// What has come already.
+    /// The next message, if one has arrived.
     pub(crate) fn ready(&mut self) -> Option<News> {
         match self.signals.try_recv() {
             Ok(signal) => Some(self.signalled(signal)),
@@ -109,21 +109,21 @@ impl Link {
         News::Signal(signal)
     }
 
-    /// Makes a call; `said` waits for what it means for an outcome.
+    /// Makes a call; `said` receives its meaning for an outcome.
     pub(crate) fn call(&self, call: Call, said: Option<oneshot::Sender<Said>>) {
         let (wire, done, places) = (Arc::clone(&self.wire), self.done.clone(), Arc::clone(&self.places));
         let urgent = said.is_some();
         tokio::spawn(async move {
             let _place = if urgent { None } else { places.acquire_owned().await.ok() };
             let reply = wire.call(&call).await;
-            // The place is kept until the reply is taken, so that replies do not pile up.
+            // The slot stays taken until the reply is read, so that replies do not pile up.
             drop(done.send(Done { tag: call.tag, reply, said }).await);
         });
     }
 }
 
 impl Done {
-    /// Tells whoever waits for the outcome, and the codec.
+    /// Reports the result to the waiting caller and to the codec.
     pub(crate) fn tell(self, codec: &mut dyn Codec) -> Vec<Heard> {
         if let Some(said) = self.said {
             let word = match &self.reply {

@@ -1,9 +1,10 @@
-//! Attached sources: agents' own HTTP servers with a stream of events, each attended by one task. A server without a port is
-//! reached by its plugin (`plugin/`), which dials in.
+//! Attached sources: agents' own HTTP servers with a stream of events, each attended by one task. A server
+//! without a port is reached by its plugin (`plugin/`), which dials in.
 //!
-//! In: an address with credentials, or a plugin's greeting; events, replies to calls. Out: sessions and questions in the store, answers posted to the
-//! server, and the state of the connection. Which server it is, only its codec knows. The credentials are in the store's
-//! settings of the source and nowhere else. A server is named by a person, or found (`discovery`).
+//! In: an address with credentials, or a plugin's greeting; events, replies to calls. Out: sessions and
+//! questions in the store, answers posted to the server, and the state of the connection. Which server it is,
+//! only its codec knows. The credentials are in the store's settings of the source and nowhere else. A server
+//! is named by a person, or found (`discovery`).
 
 mod attendant;
 mod calls;
@@ -37,7 +38,7 @@ use plugin::Plugged;
 pub use plugin::{PluginCall, PluginHello, PluginMessage, PluginMessages, PluginReply, PluginStream};
 pub(super) use question_owners::QuestionOwners;
 
-/// Wishes that wait for one attendant.
+/// Commands that wait for one connection.
 const COMMANDS: usize = 256;
 /// Bytes of an address or of a credential.
 const MAX_FIELD_BYTES: usize = 1024;
@@ -45,21 +46,21 @@ const MAX_FIELD_BYTES: usize = 1024;
 /// A wish to attach to a server.
 #[derive(Clone, Default)]
 pub struct AttachRequest {
-    /// The agent whose server it is.
+    /// The agent of the server.
     pub kind: String,
-    /// Where it listens; the agent's usual place unless given.
+    /// Its address; unless given, the agent's usual one.
     pub url: Option<String>,
     pub username: Option<String>,
     pub password: Option<String>,
 }
 
-/// What an attached source has to remember. It has no `Debug`, so that it cannot be logged by accident.
+/// The data of an attached source for the next hub. Without `Debug`, so that no log shows it by accident.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct AttachedSettings {
     pub(super) url: String,
     pub(super) username: String,
     pub(super) password: Option<String>,
-    /// The process, where nobody named the server but it was found.
+    /// The process, if discovery found the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) found: Option<FoundProcess>,
 }
@@ -82,10 +83,10 @@ impl AttachedSettings {
     }
 }
 
-/// What is known of plugins.
+/// The known plugins.
 #[derive(Default)]
 pub(super) struct Attached {
-    /// The plugins that are known, by the names of their links.
+    /// The known plugins, by the names of their links.
     plugins: Mutex<HashMap<String, Arc<Plugged>>>,
     /// Held while a plugin becomes a source, so that it becomes one only.
     greetings: tokio::sync::Mutex<()>,
@@ -98,7 +99,7 @@ impl Attached {
 }
 
 impl Engine {
-    /// Attaches to a running server. Whether it can be reached is told by the source's state.
+    /// Attaches to a running server. The source's state shows whether it can be reached.
     pub async fn attach_source(
         &self,
         caller: &Caller,
@@ -120,7 +121,8 @@ impl Engine {
             let with_server = registry.iter().filter(|adapter| adapter.server().is_some());
             let names: Vec<&str> = with_server.map(|adapter| adapter.descriptor().name.as_str()).collect();
             let mut errors = Collector::default();
-            let message = format!("askd can attach to servers of: {}", names.join(", "));
+            let message =
+                format!("askd cannot attach to a server of {:?}; use {}", request.kind, names.join(", "));
             errors.add("kind", "unknown_kind", message);
             return Err(errors.into_errors().into());
         };
@@ -169,7 +171,7 @@ impl Engine {
                 return Ok(Some(source));
             }
             if known.found.is_some() {
-                // Whoever names a server that was found knows better how to get in.
+                // A person who names a found server knows better how to log in.
                 let detail = Some("attached again by hand".to_owned());
                 self.sources.end(&source.id, Cause::SourceLost { detail }).await?;
                 return Ok(None);

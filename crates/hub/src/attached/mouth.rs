@@ -1,4 +1,4 @@
-//! The way of an outcome to an attached server: through its attendant, which knows what it waits for.
+//! The delivery target of an attached server: its connection, which knows what the server waits for.
 
 use async_trait::async_trait;
 use tokio::sync::{mpsc, oneshot};
@@ -46,7 +46,7 @@ impl DeliveryTarget for ServerMouth {
     }
 
     async fn was_written(&self, _: &ClaimedDelivery) -> Option<bool> {
-        // The server keeps no journal; what the adapter says about a second copy decides.
+        // The server keeps no journal; the adapter's declaration about a second copy decides.
         None
     }
 }

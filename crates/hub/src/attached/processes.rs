@@ -1,32 +1,33 @@
-//! Which processes of this machine are worth a look, again and again for next to nothing.
+//! Chooses the processes of this machine that deserve a look, again and again at almost no cost.
 //!
-//! In: the id that was given last, and all ids where there are new ones. Out: those to be judged now. A process is judged when it is
-//! first seen and at the next few looks, because it may just be becoming another program or be opening its port; after that only at every
-//! thorough look.
+//! In: the newest process id, and all ids if there are new ones. Out: the processes to judge now. A process
+//! is judged when it is first seen and at the next few looks, because it may be about to become another
+//! program or to open its port; after that only at every thorough look.
 
 use std::collections::HashMap;
 
-/// Looks at which a process is young: a server on a busy machine may need most of a minute until it has its port.
+/// Looks at which a process is young: a server on a busy machine may need most of a minute until it has its
+/// port.
 const YOUNG: u64 = 10;
 /// Every so many looks all processes are judged again: one may become another program late in its life.
 const THOROUGH: u64 = 12;
 
 #[derive(Debug, Default)]
 pub(super) struct Processes {
-    /// At which look each of them was first seen.
+    /// The look at which each was first seen.
     seen: HashMap<i32, u64>,
     looks: u64,
-    /// The id that had been given last when they were listed, where that is known.
+    /// The newest id at the last list, if it is known.
     newest: Option<i32>,
 }
 
 impl Processes {
-    /// Whether the next look is a thorough one.
+    /// True if the next look is a thorough one.
     pub(super) fn is_thorough(&self) -> bool {
         self.looks.is_multiple_of(THOROUGH)
     }
 
-    /// `newest`: the id that was given last, where that can be known; `all`: tells all ids.
+    /// `newest`: the newest process id, if it can be known; `all`: lists all ids.
     pub(super) fn look(&mut self, newest: Option<i32>, all: impl FnOnce() -> Vec<i32>) -> Vec<i32> {
         let (now, thorough) = (self.looks, self.is_thorough());
         self.looks += 1;

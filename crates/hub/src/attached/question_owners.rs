@@ -1,14 +1,15 @@
-//! `QuestionOwners`: which source has told a question, for servers that are heard by two channels: by their port, and by their plugin.
+//! `QuestionOwners`: the source that reported a question, for servers with two channels: their port and their
+//! plugin.
 //!
-//! In: a source and the agent's own name of a question. Out: whether it is that source's to tell. The first keeps it until
-//! it is let go.
+//! In: a source and a native id. Out: true if the question belongs to that source. The first source keeps it
+//! until it is released.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use askd_core::{Source, SourceId};
 
-/// Questions whose teller is remembered; more than can be waiting on the servers of one person.
+/// Remembered questions: more than can wait on the servers of one person.
 const REMEMBERED: usize = 4096;
 
 /// The agent and its own name of the question.
@@ -24,7 +25,7 @@ struct Tellers {
 }
 
 impl QuestionOwners {
-    /// Whether the question is this source's to tell: no other has told it.
+    /// True if no other source has reported the question.
     pub(crate) fn claim(&self, source: &Source, native_id: &str) -> bool {
         let mut tellers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let name = (source.agent.clone(), native_id.to_owned());
@@ -41,7 +42,7 @@ impl QuestionOwners {
         true
     }
 
-    /// The source is gone: others may tell what it had told.
+    /// Releases the questions of an ended source.
     pub(crate) fn release(&self, source: &SourceId) {
         let mut tellers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Tellers { by, order } = &mut *tellers;

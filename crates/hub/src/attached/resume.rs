@@ -1,4 +1,4 @@
-//! After a restart: the servers that earlier hubs were attached to, with the questions that were open there.
+//! After a restart: reconnects to the attached servers of earlier hubs, with their open questions.
 
 use std::time::Duration;
 
@@ -14,16 +14,16 @@ use super::link::Link;
 use crate::sources::PLUGIN;
 use crate::{Engine, EngineError};
 
-/// Pause before a server is taken up anew of which something could not be stored.
+/// Pause before a new connection to a server whose messages could not be stored.
 const AGAIN: Duration = Duration::from_millis(500);
 
 impl Engine {
-    /// Attaches again to every server that was not let go.
+    /// Attaches again to every server that was not detached.
     pub async fn resume_attached(&self) -> Result<usize, EngineError> {
         let mut resumed = 0;
         let mut records = self.store().sources().await?;
         records.retain(|record| self.is_attached(record));
-        // Of a server that is heard by two roads, each keeps its questions, whichever is heard first.
+        // A server with two channels keeps each question on the channel that reported it first.
         for record in &records {
             for native_id in self.pending_of(record, &[], None).await?.1.keys() {
                 self.inner.owners.claim(&record.source, native_id);
@@ -83,7 +83,8 @@ impl Engine {
         self.take_up(record, link, String::new(), stop).await
     }
 
-    /// Attends a server again, with all that is known of it. `cwd`: the one folder that is heard, if it is one.
+    /// Connects to a server again, with everything the store knows. `cwd` is the one folder it serves, if it
+    /// is one.
     pub(super) async fn take_up(
         &self,
         record: &SourceRecord,

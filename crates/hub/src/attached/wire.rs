@@ -1,4 +1,5 @@
-//! How an attended server is reached. The attendant is one, whoever dials: askd the server's port, or the server's plugin askd.
+//! The transport to an attached server. One connection type serves both directions: askd connects to the
+//! server's port, or the server's plugin connects to askd.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use askd_agents::Call;
 /// From the request to the last byte of the reply.
 pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Debug)]
 pub(super) enum Reply {
     Answered {
@@ -21,7 +22,7 @@ pub(super) enum Reply {
     },
     /// Certainly not sent.
     NotSent(String),
-    /// Sent, and then nothing was heard.
+    /// Sent without a reply.
     Broken(String),
 }
 

@@ -1,7 +1,8 @@
-//! One task per managed agent: between its holder and the engine, with the agent's codec in the middle.
+//! One task for each managed agent: between its holder and the engine, with the agent's codec in the middle.
 //!
-//! In: lines of the agent, wishes of others. Out: what the lines mean, told to the engine in their order, and bytes for the
-//! agent. A line is acknowledged to the holder only after everything it meant is durable, so a killed hub hears it again.
+//! In: lines of the agent, commands. Out: the meaning of the lines, given to the engine in order, and bytes
+//! for the agent. The task acknowledges a line to the holder only after everything it meant is durable, so a
+//! restarted hub reads it again.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -24,48 +25,48 @@ use super::speaking::{said_of, was_written};
 use crate::acp::Relay;
 use crate::{Alarm, Engine, EngineError, Said};
 
-/// Pause before a holder that lives but does not answer is tried again.
+/// Pause before the next attempt to reach a holder that lives but does not answer.
 const ATTACH_AGAIN: Duration = Duration::from_millis(500);
-/// The name under which the first words to an agent are journaled.
+/// The journal name of the first message to an agent.
 const OPENING: &str = "opening";
 
 pub(crate) struct Attendant {
     pub(crate) engine: Engine,
     pub(crate) source: Source,
-    /// The session that this agent was started for.
+    /// The session for which this agent was started.
     pub(crate) main: Session,
     pub(crate) codec: Box<dyn Codec>,
     redeliver: Redeliver,
     pub(super) folder: Folder,
     /// askd's sessions by the agent's own names.
     pub(crate) sessions: HashMap<String, SessionId>,
-    /// Questions whose end the codec watches for, by the agent's own names.
+    /// Questions that the codec watches, by native id.
     pub(crate) questions: HashMap<String, QuestionId>,
-    /// Questions that were over for the agent while an answer was on its way: it is not said any more.
+    /// Questions that ended for the agent while an answer was on its way; that answer is skipped.
     pub(super) taken_back: HashSet<QuestionId>,
-    /// The names that its questions have had.
+    /// The native ids of its questions.
     pub(crate) names: Names,
-    /// What was said and is not yet stored, in order.
+    /// Transcript entries that are not yet stored, in order.
     pub(crate) unsaved: Vec<(SessionId, NewEntry)>,
-    /// What ends the agent's wait for questions that are over, until its holder says that it has it.
+    /// Pending closes, until the holder acknowledges each.
     pub(super) owed: HashMap<QuestionId, Bytes>,
-    /// Work for the store, in order, and what waits for it.
+    /// Work for the store in order, and the effects that wait for it.
     pub(crate) pipeline: Pipeline,
     /// Why the agent is being ended, if it is.
     pub(crate) ending: Option<String>,
-    /// Outcomes that are being written, by the agent's own names of their questions, and who waits for that.
+    /// Outcomes that are being written, by the native id of their question, with their waiting caller.
     pub(super) writes: HashMap<u64, (String, oneshot::Sender<Said>)>,
-    /// Prompts that are being written, and who waits for that.
+    /// Prompts that are being written, with their waiting caller.
     pub(super) prompts: HashMap<u64, oneshot::Sender<Said>>,
     pub(super) probes: HashMap<String, oneshot::Sender<Option<bool>>>,
     pub(super) next_tag: u64,
-    /// What has this tag or a later one was not sent yet.
+    /// The first tag that was not yet flushed to the holder.
     pub(super) unsent_from: u64,
     /// How many open questions the holder knows of.
     pub(super) told_open: Option<u32>,
-    /// What an ACP server adds: clients that talk to the agent themselves.
+    /// The ACP proxy, if clients drive the agent.
     pub(crate) relay: Option<Relay>,
-    /// What an agent adds that talks through a server of its own.
+    /// The connection to a server that the agent runs.
     pub(super) served: Option<Served>,
 }
 
@@ -121,6 +122,7 @@ impl Attendant {
     }
 
     /// Attends the agent until it is gone.
+    #[tracing::instrument(name = "connection", level = "error", skip_all, fields(source = %self.source.id))]
     pub(super) async fn run(
         mut self,
         begin: Begin,
@@ -154,7 +156,7 @@ impl Attendant {
                 }
                 Err(error) => self.without_holder(error).await,
             };
-            // Who waits for a write learns that its end is unknown.
+            // The waiting caller of each write learns that its result is unknown.
             self.writes.clear();
             self.prompts.clear();
             self.probes.clear();
@@ -175,7 +177,7 @@ impl Attendant {
         }
     }
 
-    /// Whether the agent can be spoken to while its holder is there: on its lines, or if its server is.
+    /// True if the agent can be reached while its holder lives: on its lines, or through its server.
     fn is_reachable(&self) -> bool {
         self.relay.is_some() || self.served.as_ref().is_none_or(Served::is_connected)
     }
@@ -209,7 +211,8 @@ impl Attendant {
         let opening: Vec<Words> = to_write.extract_if(.., |words| words.name.is_none()).collect();
         let opening: Vec<u8> = opening.iter().flat_map(|words| words.bytes.iter().copied()).collect();
         if !opening.is_empty() {
-            // Under a name of its own: a hub that was killed before or after this leaves it to the next, and the agent gets it once.
+            // Under a name of its own: a hub that was killed before or after this leaves it to the next, and
+            // the agent gets it once.
             let _ = connection.write(0, Some(OPENING), Bytes::from(opening)).await;
         }
         to_write.extend(self.owed.iter().map(|(question, bytes)| Words::closing(question, bytes.clone())));
@@ -219,7 +222,7 @@ impl Attendant {
         self.flush(&mut connection).await;
         let mut alarm = Alarm::new();
         loop {
-            // Wishes that wait go first: what they make the agent say then comes together and shares a commit.
+            // Waiting commands go first: the lines that they cause then share a commit.
             if let Ok(command) = wishes.try_recv() {
                 self.obey_all(command, wishes, &mut connection).await?;
             }

@@ -1,4 +1,4 @@
-//! What others want of an attendant. Every wish has an answer, or its channel is dropped when the attendant is gone.
+//! Commands to a connection. Each has a reply, or its channel is dropped with the connection.
 
 use tokio::sync::oneshot;
 
@@ -11,9 +11,10 @@ use crate::acp::Relayed;
 pub(crate) enum Command {
     /// Bring an outcome to the agent.
     Speak { delivery: Box<ClaimedDelivery>, reply: oneshot::Sender<Said> },
-    /// Find out whether a delivery was written before.
+    /// Find out whether a delivery was written.
     Probe { delivery: String, reply: oneshot::Sender<Option<bool>> },
-    /// Say something to a session of the agent. What has a name is written to the agent once. The reply comes when it is written.
+    /// Say something to a session of the agent. What has a name is written to the agent once. The reply comes
+    /// when it is written.
     Prompt { session: Option<String>, name: Option<String>, text: String, reply: oneshot::Sender<Said> },
     /// A question is over without a word to the agent.
     Over { question: QuestionId },

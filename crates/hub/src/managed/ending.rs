@@ -1,7 +1,7 @@
-//! The end of a managed agent, told by its holder or found without one.
+//! The end of a managed agent, reported by its holder or found without one.
 //!
-//! In: a record of the exit, or a socket at which nobody answers. Out: what the agent had said and nobody had heard, its cause in
-//! everything that was open, and no folder left behind.
+//! In: a record of the exit, or a socket without a process. Out: the agent's unread lines, its cause in
+//! everything that was open, and no folder left.
 
 use std::time::Duration;
 
@@ -16,17 +16,18 @@ use super::END_PATIENCE;
 use super::attendant::{Attendant, Over};
 use crate::EngineError;
 
-/// Lines that the hub had not acknowledged may have been in the holder's memory.
+/// Unacknowledged lines may have been in the holder's memory.
 const HOLDER_KILLED: &str =
     "the holder of the agent was killed; the lines that the agent wrote in its last second may be missing";
-/// Lines of a dead holder that are read at once.
+/// Lines of a dead holder in one read.
 const LEFTOVER_LINES: usize = 1024;
-/// How often is looked whether something has gone, and how many times.
+/// The pause between checks that a process has ended, and their number.
 const LOOK: Duration = Duration::from_millis(20);
 const LOOKS: u32 = 50;
 
 impl Attendant {
-    /// Nobody answers at the holder's socket: it has gone, or it is not up yet, or something is in the way.
+    /// Handles a holder's socket that does not answer: the holder has ended, or has not started yet, or
+    /// something blocks it.
     pub(super) async fn without_holder(&mut self, error: AttachError) -> Result<Over, EngineError> {
         let folder = self.folder.clone();
         let id = folder
@@ -81,7 +82,7 @@ impl Attendant {
         self.end(&cause).await
     }
 
-    /// Everything that the agent said is stored.
+    /// Stores everything that the agent wrote, then ends it.
     async fn end(&mut self, cause: &Cause) -> Result<(), EngineError> {
         let told = self.relay_end(cause);
         self.engine.sources.end_telling(&self.source.id, cause.clone(), told).await?;
@@ -103,7 +104,7 @@ async fn forget_folder(folder: &Folder) {
     tracing::warn!(folder = %folder.path().display(), "the folder of an ended agent could not be removed");
 }
 
-/// Ends an agent whose holder was killed: nobody can hear or answer it any more. First politely.
+/// Ends an agent whose holder was killed: no process can read or answer it. First with SIGTERM.
 async fn end_orphan(found: &HolderFound) {
     for signal in [Signal::TERM, Signal::KILL] {
         for _ in 0..LOOKS {
@@ -117,7 +118,7 @@ async fn end_orphan(found: &HolderFound) {
     }
 }
 
-/// Ends an agent that nobody attends, with its holder, which may be starting at this moment.
+/// Ends an agent without a connection, with its holder, which may be starting now.
 pub(super) async fn end_unattended(folder: &Folder, id: HolderId) {
     for _ in 0..LOOKS {
         let Ok(found) = look(folder, id.clone()) else { return };

@@ -1,4 +1,4 @@
-//! What an agent's lines mean to the engine: questions, sessions, evidence. What was said is for `noting`.
+//! The meaning of an agent's lines for the engine: questions, sessions, evidence. `noting` keeps the words.
 
 use bytes::Bytes;
 
@@ -14,7 +14,7 @@ use super::pipeline::{Stored, Words};
 use super::speaking::TAKEN_BACK;
 use crate::{AgentQuestion, EngineError, new_bits, now};
 
-/// The roads by which a managed agent's questions are sighted: its own lines, or its own server.
+/// The channel of a managed agent's questions: its own lines, or its own server.
 pub(crate) const ROAD: &str = "control";
 pub(crate) const SERVED_ROAD: &str = "http";
 
@@ -34,7 +34,7 @@ impl Attendant {
         self.apply_all(heard, Some(n)).await
     }
 
-    /// A line that a dead holder left; gives back the last number that was heard.
+    /// Reads a line that a dead holder left, and returns the last number read.
     pub(super) async fn hear_leftover(&mut self, line: ToHub, after: u64) -> Result<u64, EngineError> {
         match line {
             ToHub::Line { n, bytes } => {
@@ -71,7 +71,8 @@ impl Attendant {
         self.withdraw(withdrawn).await
     }
 
-    /// Questions that the agent has taken back, in as few commits as they fit into: it may take back thousands at the end of a turn.
+    /// Withdraws questions in as few commits as possible: an agent may withdraw thousands at the end of a
+    /// turn.
     async fn withdraw(&mut self, withdrawn: Vec<(String, Cause)>) -> Result<(), EngineError> {
         if withdrawn.is_empty() {
             return Ok(());
@@ -88,7 +89,8 @@ impl Attendant {
         for question in try_join_all(cancels).await? {
             let is_queued = |delivery: &Delivery| delivery.state == DeliveryState::Queued;
             if question.delivery.as_ref().is_some_and(is_queued) {
-                // Before the agent is told anything else: whoever finds that written must not take it for the answer.
+                // This comes before any message to the agent: a reader of the delivery must not take that
+                // message for the answer.
                 let detail = Some(TAKEN_BACK.to_owned());
                 let failed = DeliveryInput::Failed { reason: FailReason::Refused, detail };
                 self.engine.store().step(&question.id, failed, now()).await?;
@@ -98,14 +100,14 @@ impl Attendant {
         Ok(())
     }
 
-    /// A question is over for its agent: an answer that is on its way is not said any more.
+    /// Marks a question as ended for its agent: a pending answer is skipped.
     fn not_to_be_said(&mut self, question: Question) {
         if question.delivery.is_some() {
             self.taken_back.insert(question.id);
         }
     }
 
-    /// The holder says what became of words that have a name: those that it has are not owed any more.
+    /// Removes a pending close that the holder has written.
     pub(super) fn note_closing(&mut self, written: &Written) {
         let is_over = !matches!(written.result, WriteResult::Busy | WriteResult::UnderWay);
         let name = written.delivery.as_deref().and_then(|name| name.parse::<DeliveryId>().ok());
@@ -201,7 +203,7 @@ impl Attendant {
         self.took_question(native_id, taken)
     }
 
-    /// What a server tells has no number, by which a second request under an id could be known.
+    /// A server's events have no number, so a second request with an id needs this check.
     async fn asked_by_server(&mut self, asked: Asked) -> Result<(), EngineError> {
         let own_id = asked.native_id.clone();
         let question = self.question_from(asked, SERVED_ROAD);
@@ -214,7 +216,7 @@ impl Attendant {
         }
     }
 
-    /// A question of the agent with all that the engine knows of its place.
+    /// A question of the agent, with everything that the engine knows about its place.
     pub(crate) fn question_from(&self, asked: Asked, road: &str) -> AgentQuestion {
         let session = self.session_of(asked.native_session.as_deref());
         let mut question = AgentQuestion::heard(asked, &self.source.id, session, road);
@@ -224,7 +226,7 @@ impl Attendant {
         question
     }
 
-    /// A question was stored, or was known before, or could not be taken.
+    /// Records that a question was stored, or already known, or refused.
     pub(crate) fn took_question(
         &mut self,
         native_id: String,
@@ -239,7 +241,7 @@ impl Attendant {
                 }
                 Ok(())
             }
-            // The agent asked something that nobody could answer; it is told in the transcript, and the agent waits.
+            // No surface can show this question: the transcript says so, and the agent waits.
             Err(EngineError::Invalid(errors)) => {
                 self.note_error(format!("a question could not be taken: {errors}"));
                 Ok(())
@@ -280,7 +282,7 @@ impl Attendant {
         Ok(record.map(|record| record.question.id))
     }
 
-    /// The first session is the one that the agent was started for.
+    /// The first session is the one for which the agent was started.
     async fn session_started(
         &mut self,
         native_id: String,
@@ -288,14 +290,16 @@ impl Attendant {
         cwd: Option<String>,
         parent: Option<String>,
     ) -> Result<(), EngineError> {
-        // A process of one conversation goes on under another name, as after `/clear`: it stays the same session here.
+        // A process of one conversation goes on under another name, as after `/clear`: it stays the same
+        // session here.
         let is_its_only_one = self.relay.is_none() && self.served.is_none() && parent.is_none();
         if self.sessions.is_empty() || is_its_only_one {
             if let Some(session) = self.engine.store().name_session(&self.main.id, &native_id).await? {
                 self.main = session;
             }
             self.sessions.insert(native_id.clone(), self.main.id.clone());
-            // Where a client of an ACP server opened the session, only the agent's own messages tell where it works.
+            // In a session that a client of an ACP server opened, only the agent's own messages name the
+            // folder.
             return if self.relay.is_some() { self.see(native_id, title, cwd, None).await } else { Ok(()) };
         }
         self.see(native_id, title, cwd, parent).await

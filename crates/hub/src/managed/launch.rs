@@ -1,7 +1,7 @@
-//! What is started for a wish: the program that is found, whether its version can be started so, and its command line in a holder.
+//! Finds the program for a start command, checks its version, and makes the command line for a holder.
 //!
-//! In: an adapter and a request. Out: what the holder has to run, or a refusal that says what to do; nothing is started here but the
-//! program itself to say its version.
+//! In: an adapter and a request. Out: the holder's command, or a refusal that says what to do. It starts
+//! nothing but the program itself, to print its version.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -15,7 +15,8 @@ use askd_holder::{Folder, HolderId, HolderLimits, HolderSpec, SESSION_VARIABLE};
 use super::start::{StartError, StartRequest};
 use crate::Engine;
 
-/// Variables of askd itself that must not reach an agent: with a token it could answer for its human.
+/// The prefix of askd's own variables. They must not reach an agent: with a token it could answer for its
+/// human.
 const OWN_VARIABLES: &str = "ASKD_";
 
 impl Engine {
@@ -44,7 +45,8 @@ impl Engine {
             args: launch.args,
             cwd: cwd.to_owned(),
             env,
-            // The journal must survive hub and holder; if the machine dies, the agent dies with it and nothing is redelivered.
+            // The journal must survive hub and holder; if the machine dies, the agent dies with it and
+            // nothing is redelivered.
             limits: HolderLimits {
                 journal_sync: false,
                 linger_seconds: self.inner.managed.settings.linger.as_secs(),
@@ -53,7 +55,7 @@ impl Engine {
         })
     }
 
-    /// The command line, chosen by the version that is found.
+    /// The command line for the version that was found.
     async fn launch(
         &self,
         adapter: &dyn Adapter,
@@ -90,7 +92,7 @@ fn failed(request: &StartRequest, why: impl ToString) -> StartError {
     StartError::Failed { agent: request.agent.clone(), why: why.to_string() }
 }
 
-/// The agent's folder, and nothing that is askd's own in its environment.
+/// The agent's folder and environment, without anything of askd's.
 pub(super) fn folder_of(request: &StartRequest) -> Result<PathBuf, StartError> {
     let mut errors = Collector::default();
     let cwd = match &request.cwd {

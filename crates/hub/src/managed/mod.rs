@@ -1,7 +1,8 @@
-//! Managed sessions: agents that askd starts, each in a holder of its own, each attended by one task.
+//! Managed sessions: agents that askd starts, each in a holder of its own, each with one task.
 //!
-//! In: a wish to start, to say something, to end; and what the holder tells. Out: sessions, questions and transcripts in the
-//! store, answers written to the agent. The hub may die at any point: the holder goes on, and [`resume`] takes up what it finds.
+//! In: commands to start, to prompt and to end; reports of the holder. Out: sessions, questions and
+//! transcripts in the store, answers written to the agent. The hub may stop at any point: the holder
+//! continues, and [`resume`] reconnects.
 
 mod attendant;
 mod command;
@@ -40,24 +41,24 @@ pub use start::{StartError, StartRequest};
 
 use super::{Engine, EngineError};
 
-/// Wishes that wait for one attendant.
+/// Commands that wait for one connection.
 const COMMANDS: usize = 64;
 
-/// How long the end of an agent is waited for; it has been told to go, and is killed before that.
+/// The time to wait for an agent's end, after SIGTERM and, within it, SIGKILL.
 pub(super) const END_PATIENCE: Duration = Duration::from_secs(5);
 
-/// What is needed to manage agents.
+/// Settings for managed agents.
 pub struct ManagedSettings {
     pub registry: Registry,
     /// The data folder: holders live in it.
     pub data: PathBuf,
-    /// The askd binary, which is also the holder.
+    /// The askd binary, which also runs as the holder.
     pub exe: PathBuf,
     /// How long a holder stays without a hub and without an open question.
     pub linger: Duration,
 }
 
-/// The agents that are attended at this moment, and those that are being started or taken up.
+/// The connected agents, and those that are starting or reconnecting.
 pub(super) struct Managed {
     pub(super) settings: ManagedSettings,
     attended: Mutex<HashMap<SourceId, Attended>>,
@@ -65,8 +66,8 @@ pub(super) struct Managed {
     closed: AtomicBool,
 }
 
-/// A place among the attended agents, from the moment at which a source is stored. What is wished of an agent that is still being
-/// started waits here for its attendant, so that an end reaches it too.
+/// A place among the connected agents, from the moment when its source is stored. Commands for an agent that
+/// is still starting wait here, so an end reaches it too.
 pub(super) struct Place {
     engine: Engine,
     source: SourceId,
@@ -90,7 +91,7 @@ impl Engine {
     }
 }
 
-/// A client has chosen an id for its session that another session has.
+/// The error for a session id of a client that another session has.
 fn id_taken() -> EngineError {
     let mut errors = Collector::default();
     errors.add("id", "taken", "is the id of another session");
@@ -100,9 +101,9 @@ fn id_taken() -> EngineError {
 #[derive(Clone)]
 pub(super) struct Attended {
     main: SessionId,
-    /// Whether askd leads the agent; the clients of an ACP server lead it themselves.
+    /// True if askd drives the agent; the clients of an ACP server drive it themselves.
     leads: bool,
-    /// Whether somebody has ended it, and it is not gone yet.
+    /// True from the command to end it until its end.
     ending: bool,
     pub(super) commands: mpsc::Sender<Command>,
 }
@@ -131,7 +132,7 @@ impl Managed {
 
     /// From now on, no agent is started.
     fn close(&self) {
-        // Under the lock: what was added before is seen by the caller.
+        // The lock makes everything that was added before visible to the caller.
         let _attended = self.attended();
         self.closed.store(true, Ordering::Relaxed);
     }
@@ -148,12 +149,12 @@ impl Managed {
         self.attended().is_empty()
     }
 
-    /// Those that nobody has ended.
+    /// The agents without a command to end.
     fn going_on(&self) -> Vec<SourceId> {
         self.sources(|attended| !attended.ending)
     }
 
-    /// Those that somebody has ended and that are not gone yet.
+    /// The agents with a command to end that have not ended yet.
     fn ending(&self) -> Vec<SourceId> {
         self.sources(|attended| attended.ending)
     }

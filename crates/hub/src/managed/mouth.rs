@@ -1,4 +1,4 @@
-//! The way of an outcome to a managed agent: through its attendant, whose holder writes each delivery at most once.
+//! The delivery target of a managed agent: its connection, whose holder writes each delivery at most once.
 
 use async_trait::async_trait;
 use tokio::sync::{mpsc, oneshot};
@@ -37,12 +37,13 @@ impl DeliveryTarget for HeldMouth {
         if self.commands.send(command).await.is_err() {
             return Said::NotNow("the agent is not attended at this moment".to_owned());
         }
-        // A dropped channel means that the connection was lost in the middle: the holder's journal will tell.
+        // A dropped channel means that the connection ended during the write: the holder's journal will show
+        // the result.
         said.await.unwrap_or(Said::Unknown)
     }
 
     fn over(&self, question: &QuestionId) {
-        // Who has no room for it at this moment only watches for longer than it has to.
+        // If the queue is full, drop it: the codec then keeps watching a settled question, which is harmless.
         drop(self.commands.try_send(Command::Over { question: question.clone() }));
     }
 

@@ -1,7 +1,9 @@
-//! The names of an agent's questions. An agent may use an id again once its request is answered; in the store a name is one question.
+//! Names of questions. An agent may use an id again after its request is answered; in the store, a name is
+//! one question.
 //!
-//! In: a question under the agent's own name, and the line that asks it. Out: the name under which it is stored: the agent's own,
-//! or that with the number of the line where an earlier question has it. A line that is heard twice gives the same name twice.
+//! In: a question with its native id, and the line that asks it. Out: the name to store: the native id, or,
+//! if an earlier question has it, the native id with the number of the line. A line that is read twice gives
+//! the same name twice.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
@@ -12,18 +14,20 @@ use askd_core::SessionId;
 use super::attendant::Attendant;
 use crate::EngineError;
 
-/// Names of one generation; two are remembered, so that an ordinary question needs no look into the store.
+/// Names of one generation. Two generations are remembered, so that an ordinary question needs no look into
+/// the store.
 const MAX_NAMES: usize = 1 << 15;
 
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    /// By their hashes, those before the newest generation too: two that share one only cost a look into the store.
+    /// By their hashes, those before the newest generation too: two that share one only cost a look into the
+    /// store.
     used: HashSet<u64>,
     used_before: HashSet<u64>,
     hasher: RandomState,
-    /// Whether the store may know names that are not among them.
+    /// True if the store may know other names.
     is_incomplete: bool,
-    /// Lines up to this one may have been heard before.
+    /// Lines up to this number may have been read before.
     heard_through: u64,
 }
 
@@ -32,12 +36,12 @@ enum Used {
     Never,
     /// By an earlier hub, or by this one long ago: the store would know.
     Perhaps,
-    /// Perhaps by what is not stored yet.
+    /// Used, perhaps by a question that is not stored yet.
     Lately,
 }
 
 impl Names {
-    /// An earlier hub may have heard more.
+    /// An earlier hub may have read more.
     pub(super) fn set_incomplete(&mut self) {
         self.is_incomplete = true;
     }
@@ -46,7 +50,7 @@ impl Names {
         line <= self.heard_through
     }
 
-    /// Whether this name was used before; from now on it is.
+    /// Marks this name as used, and returns whether it was used before.
     fn use_name(&mut self, session: &SessionId, name: &str) -> Used {
         let hash = self.hasher.hash_one((session, name));
         if self.used_before.contains(&hash) || !self.used.insert(hash) {
@@ -62,9 +66,9 @@ impl Names {
 }
 
 impl Attendant {
-    /// Finds out which lines up to the newest may have been heard before. The transcript of a session, or the stream of a server, has
-    /// every line that was: it is stored with the question that it asks, or before it. A later line is heard for the first time, even
-    /// where its bytes are those of an earlier one.
+    /// Finds the lines up to `newest` that may have been read before. The transcript of a session, or the
+    /// stream of a server, has every such line: it is stored with its question, or before it. A later line is
+    /// new, even if its bytes repeat an earlier one.
     pub(super) async fn recall_lines(&mut self, newest: u64) -> Result<(), EngineError> {
         let store = self.engine.store();
         let stored = match &self.relay {
@@ -82,7 +86,8 @@ impl Attendant {
         Ok(())
     }
 
-    /// Gives a question another name where an earlier one that is over has the agent's own. Says whether nobody can have had it.
+    /// Renames the question if a settled question already uses this native id. Returns true if the native id
+    /// is certainly new.
     pub(crate) async fn name_question(
         &mut self,
         asked: &mut Asked,

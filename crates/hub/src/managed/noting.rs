@@ -1,6 +1,7 @@
-//! What goes into transcripts: every line of an agent, what its server says that can be shown, and what askd adds.
+//! Transcript entries: every line of an agent, the visible events of its server, and askd's own.
 //!
-//! In: lines, events, and what they mean. Out: entries in the order of what was said, given to the store with the rest of their batch.
+//! In: lines, events, and their meaning. Out: entries in order, given to the store with the rest of their
+//! batch.
 
 use askd_agents::{Heard, TurnEnd, Voice};
 use askd_core::SessionId;
@@ -23,7 +24,7 @@ impl Attendant {
         self.unsaved.push((stream, entry));
     }
 
-    /// Where and how a line that was too long is told.
+    /// The transcript position and text of a line over the limit.
     fn oversized_place(&self, n: u64, prefix: String) -> (SessionId, u64, String) {
         match &self.relay {
             Some(relay) => relay.oversized(n, &prefix),
@@ -31,7 +32,7 @@ impl Attendant {
         }
     }
 
-    /// Every line goes into the transcript of the session that it is about, whatever it means.
+    /// Appends the line to the transcript of its session, whatever its meaning.
     pub(super) fn note_line(&mut self, n: u64, bytes: &[u8], heard: &[Heard]) {
         let raw = Some(String::from_utf8_lossy(bytes).into_owned());
         let mut entry = NewEntry { line: Some(n), raw, ..NewEntry::new(now(), "other") };
@@ -40,7 +41,7 @@ impl Attendant {
         self.unsaved.push((session, entry));
     }
 
-    /// Of what a server says, only what can be shown goes into the transcript: most of it is book-keeping.
+    /// Appends only visible events of a server: most are book-keeping.
     pub(super) fn note_event(&mut self, raw: Option<&str>, heard: &[Heard]) {
         let raw = raw.map(str::to_owned);
         let mut entry = NewEntry { raw, ..NewEntry::new(now(), "other") };
@@ -50,7 +51,7 @@ impl Attendant {
         }
     }
 
-    /// Says in an entry who speaks and what is shown of it; gives the session that it is about.
+    /// Sets the voice and the visible text of an entry, and returns its session.
     pub(crate) fn describe(&self, entry: &mut NewEntry, heard: &[Heard]) -> Option<String> {
         let mut native_session = None;
         for value in heard {
@@ -85,7 +86,7 @@ impl Attendant {
         self.unsaved.push((session, entry));
     }
 
-    /// Gives the store what was said so far, so that whatever is given to it next comes after it.
+    /// Gives the pending entries to the store, so that later work comes after them.
     pub(super) fn submit_said(&mut self) {
         let mut unsaved = std::mem::take(&mut self.unsaved).into_iter().peekable();
         while let Some((session, entry)) = unsaved.next() {
@@ -101,7 +102,7 @@ impl Attendant {
         }
     }
 
-    /// Something of the agent that could not be heard, told where it would have been.
+    /// Appends an error in place of an unreadable line.
     pub(super) fn note_error(&mut self, text: String) {
         let entry = NewEntry { text: Some(text), ..NewEntry::new(now(), "error") };
         match self.relay {

@@ -1,6 +1,7 @@
-//! Wishes of others: deliveries, prompts, what clients of an ACP server say, the end.
+//! Commands: deliveries, prompts, messages of ACP clients, the end.
 //!
-//! In: commands, in their order. Out: their bytes for the agent, together as far as they do not wait for the store, and work for the store.
+//! In: commands, in order. Out: their bytes for the agent, together as far as they do not wait for the store,
+//! and work for the store.
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -16,7 +17,7 @@ use crate::acp::Relay;
 use crate::{EngineError, Said};
 
 impl Attendant {
-    /// Obeys a wish and those that come with it.
+    /// Carries out a command and those that wait behind it.
     pub(super) async fn obey_all(
         &mut self,
         first: Command,
@@ -24,7 +25,7 @@ impl Attendant {
         connection: &mut HolderConnection,
     ) -> Result<(), EngineError> {
         let obeyed = self.obey_each(first, wishes, connection).await;
-        // What was obeyed before a failure goes to the agent all the same.
+        // Bytes of commands before a failure still go to the agent.
         self.send_gathered(connection).await;
         obeyed?;
         self.flush(connection).await;
@@ -39,7 +40,7 @@ impl Attendant {
     ) -> Result<(), EngineError> {
         let mut is_joined = joins_others(&first);
         self.obey(first, connection).await?;
-        // Where much is asked of the agent, others may have something to say at this very moment.
+        // In a busy moment more commands may arrive right now.
         let mut looks_again = self.relay.as_ref().is_some_and(Relay::is_crowded);
         for _ in 1..COMMANDS {
             if !is_joined || connection.is_full() {
@@ -60,8 +61,8 @@ impl Attendant {
         Ok(())
     }
 
-    /// Sends what was said so far. Clients whose words could not be sent are told; of words that the holder may have, the end of the
-    /// connection tells what is known.
+    /// Flushes the gathered bytes. Clients whose messages could not be sent learn it here; for messages that
+    /// the holder may have, the end of the connection tells.
     pub(super) async fn send_gathered(&mut self, connection: &mut HolderConnection) {
         let sent = connection.flush().await;
         let from = std::mem::replace(&mut self.unsent_from, self.next_tag);
@@ -70,7 +71,7 @@ impl Attendant {
         }
     }
 
-    /// What a prompt means; who asked for it is told when its words are written.
+    /// Applies the meaning of a prompt; its caller hears when the bytes are written.
     async fn apply_prompt(
         &mut self,
         mut heard: Vec<Heard>,
@@ -93,12 +94,12 @@ impl Attendant {
 
     async fn obey(&mut self, command: Command, connection: &mut HolderConnection) -> Result<(), EngineError> {
         if !joins_others(&command) {
-            // It may wait for the store, and what was said before it does not.
+            // The command may wait for the store; the bytes before it need not.
             self.send_gathered(connection).await;
         }
         match command {
             Command::Speak { delivery, reply } => self.speak(&delivery, reply, connection).await?,
-            // A server keeps no journal; what the adapter says about a second copy decides.
+            // A server keeps no journal, so the adapter's declaration about a second copy decides.
             Command::Probe { reply, .. } if self.served.is_some() && self.relay.is_none() => {
                 let _ = reply.send(None);
             }
@@ -133,8 +134,8 @@ impl Attendant {
     }
 }
 
-/// Whether the words of a command go with those of others. The words of all other commands wait for the store, and what is wished after them
-/// must not overtake them.
+/// True if the bytes of a command can be sent together with others. The bytes of all other commands wait for
+/// the store, and later commands must not overtake them.
 fn joins_others(command: &Command) -> bool {
     matches!(command, Command::Speak { .. } | Command::Relay(_) | Command::Over { .. })
 }

@@ -1,8 +1,8 @@
-//! What an attendant has for the store: all that the lines of a batch mean shares a commit instead of waiting for one each, and
-//! while that is under way the attendant goes on hearing and obeying.
+//! The work of a connection for the store: everything that the lines of a batch mean shares a commit, and the
+//! connection continues to read and to obey while the store commits.
 //!
-//! In: work for the store, stored in the order in which it is given, and what has to wait for it. Out: what it means to the
-//! attendant, in the same order, and then what waited: words for the agent, responses for clients, the holder's leave to forget.
+//! In: work for the store, in order, and the effects that wait for it. Out: the results in the same order,
+//! then the effects: bytes for the agent, responses for clients, the acknowledgement for the holder.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -21,24 +21,25 @@ use super::attendant::Attendant;
 use crate::acp::{AcpError, Done, Response};
 use crate::{EngineError, Said};
 
-/// How long an agent may take to end after it was asked to, before its group is killed.
+/// The time for an agent to end after SIGTERM, before its group is killed.
 const END_GRACE: Duration = Duration::from_secs(2);
 /// The same for an ACP server, whose client waits for the end.
 const SERVER_END_GRACE: Duration = Duration::from_millis(700);
-/// Lines that are heard while others are being stored; past it the agent's next lines wait in the holder.
+/// Lines that are read while others are being stored; further lines wait in the holder.
 const MAX_GATHERED: u64 = 1024;
 
 type Works = Vec<Pin<Box<dyn Future<Output = Result<Stored, EngineError>> + Send>>>;
 
-/// The name under which the first prompt is journaled.
+/// The journal name of the first prompt.
 const FIRST_PROMPT: &str = "first-prompt";
 
 /// Words for the agent.
 pub(crate) struct Words {
-    /// What has a name the agent gets once in its life, whichever hub says it how often.
+    /// The journal name: the holder writes a named message once in the agent's life, however often a hub
+    /// sends it.
     pub(super) name: Option<String>,
     pub(super) bytes: Bytes,
-    /// Who waits until the agent has them.
+    /// The caller that waits for the write.
     pub(super) told: Option<oneshot::Sender<Said>>,
 }
 
@@ -51,14 +52,13 @@ impl Words {
         Self { name: Some(FIRST_PROMPT.to_owned()), ..Self::new(bytes) }
     }
 
-    /// What ends the agent's wait for a question that is over without an answer to it. It has the name that an answer would have: a
-    /// request gets one response.
+    /// A pending close. It has the name that an answer would have: a request gets one response.
     pub(super) fn closing(question: &QuestionId, bytes: Bytes) -> Self {
         Self { name: Some(DeliveryId::from_bits(question.bits()).to_string()), bytes, told: None }
     }
 }
 
-/// What became of work for the store.
+/// The result of work for the store.
 pub(crate) enum Stored {
     Done,
     /// A question under the agent's own name, and the request that it was for the clients of an ACP server.
@@ -69,27 +69,27 @@ pub(crate) enum Stored {
     },
 }
 
-/// What waits until a batch is stored.
+/// The effects that wait for a batch.
 #[derive(Default)]
 pub(crate) struct Following {
-    /// What the codec wants said.
+    /// Bytes from the codec.
     pub(crate) to_write: Vec<Words>,
-    /// Calls that the codec wants made, and who waits for what comes of one.
+    /// Calls from the codec, with the caller that waits for a result.
     pub(crate) to_call: Vec<(Call, Option<oneshot::Sender<Said>>)>,
     pub(crate) responses: Vec<Response>,
-    /// Who said words to the agent that its codec keeps for later.
+    /// Callers whose messages the codec keeps for later.
     pub(crate) kept: Vec<oneshot::Sender<Said>>,
-    /// Who waits until everything is known that was heard so far.
+    /// Callers that wait until everything read so far is known.
     pub(crate) caught_up: Vec<oneshot::Sender<()>>,
-    /// Clients whose response was written, and what they are told once that is recorded.
+    /// Clients whose response was written, and their result once that is recorded.
     pub(crate) recorded: Vec<(Done, Result<(), AcpError>)>,
-    /// The last line, which the holder may forget.
+    /// The last line, which the holder may delete then.
     through: Option<u64>,
     /// How many lines these are.
     lines: u64,
 }
 
-/// Work for the store: what is gathered, what is being stored, and what is stored and has to be followed up.
+/// Work for the store: queued, committing, and committed with effects left.
 #[derive(Default)]
 pub(crate) struct Pipeline {
     /// All work until something cannot be stored.
@@ -124,12 +124,12 @@ impl Storing {
 }
 
 impl Pipeline {
-    /// Whether more lines may be heard before these are stored.
+    /// True if more lines may be read before these are stored.
     pub(super) fn has_room(&self) -> bool {
         self.following.lines < MAX_GATHERED
     }
 
-    /// A line was heard.
+    /// Counts a line that was read.
     pub(super) fn heard(&mut self, line: u64) {
         self.following.through = Some(line);
         self.following.lines += 1;
@@ -139,7 +139,7 @@ impl Pipeline {
         self.storing.is_none() && self.gathered.is_empty()
     }
 
-    /// Gives what is gathered to the store, if it has nothing of this attendant.
+    /// Gives the queued work to the store, if none of this connection is committing.
     async fn start(&mut self) {
         if self.storing.is_some() {
             return;
@@ -150,7 +150,7 @@ impl Pipeline {
         }
         let results = works.iter().map(|_| None).collect();
         let mut storing = Storing { works, results, following };
-        // Whether it is stored already is asked by whoever waits for it.
+        // Polls once to enqueue; `next_stored` polls for the result.
         std::future::poll_fn(|context| {
             let _ = storing.poll(context);
             Poll::Ready(())
@@ -159,7 +159,7 @@ impl Pipeline {
         self.storing = Some(storing);
     }
 
-    /// Waits until what is being stored is stored; never, where there is nothing.
+    /// Waits for the commit in progress; never returns if there is none.
     pub(super) async fn next_stored(&mut self) {
         match &mut self.storing {
             Some(storing) => std::future::poll_fn(|context| storing.poll(context)).await,
@@ -167,7 +167,7 @@ impl Pipeline {
         }
     }
 
-    /// Gives up all but the responses that clients wait for.
+    /// Drops everything but the responses that clients wait for.
     pub(crate) fn abandon(&mut self) -> Vec<Response> {
         let Self { following, storing, stored, .. } = std::mem::take(self);
         let following = stored.into_iter().chain(storing.map(|storing| storing.following)).chain([following]);
@@ -176,7 +176,7 @@ impl Pipeline {
 }
 
 impl Attendant {
-    /// Work that is given to the store with all that follows until somebody waits for it.
+    /// Queues work for the store, with the work that follows until a caller waits for it.
     pub(crate) fn submit<F>(&mut self, work: F)
     where
         F: Future<Output = Result<Stored, EngineError>> + Send + 'static,
@@ -185,10 +185,10 @@ impl Attendant {
         self.pipeline.gathered.push(Box::pin(work));
     }
 
-    /// Waits until everything is stored that was heard so far: whatever is stored next comes after it.
+    /// Waits until everything read so far is stored: later work comes after it.
     pub(crate) async fn save(&mut self) -> Result<(), EngineError> {
         loop {
-            // What was said goes with it: what waits for a batch waits for every word of its lines.
+            // The entries go with it: an effect of a batch waits for every word of its lines.
             self.submit_said();
             if self.pipeline.is_empty() {
                 return Ok(());
@@ -199,7 +199,7 @@ impl Attendant {
         }
     }
 
-    /// What was being stored is stored, or could not be.
+    /// Takes the result of the commit in progress.
     pub(super) fn take_stored(&mut self) -> Result<(), EngineError> {
         let Some(Storing { results, following, .. }) = self.pipeline.storing.take() else { return Ok(()) };
         self.pipeline.stored.push(following);
@@ -212,7 +212,7 @@ impl Attendant {
         Ok(())
     }
 
-    /// Gives the store what was said, and does what waited for what is stored.
+    /// Gives the entries to the store, and carries out the effects of what is stored.
     pub(super) async fn flush(&mut self, connection: &mut HolderConnection) {
         self.submit_said();
         self.pipeline.start().await;
@@ -248,7 +248,7 @@ impl Attendant {
             connection.ack(through);
         }
         if speaks {
-            // Together with the leave to forget the lines that they come from: a hub that is killed says them once.
+            // The acknowledgement of their lines goes with them: a hub that is killed sends them once.
             let _ = connection.flush().await;
         }
         for kept in following.kept {

@@ -1,5 +1,5 @@
-//! After a restart, the managed agents that earlier hubs started are taken up where they were left; and so is one whose words could
-//! not be stored.
+//! Reconnects after a restart to the managed agents of earlier hubs, and to an agent whose lines could not be
+//! stored.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -24,8 +24,8 @@ use crate::acp::{Relay, id_of};
 use crate::sources::{ACP, MANAGED};
 use crate::{Engine, EngineError, new_bits, now};
 
-/// What ends a question is said to its agent at once. What a hub could not say any more had ended not longer before the last end that it
-/// stored than this, the time in which a hub that stops waits for its requests included.
+/// The longest time between a stored end and its pending close, including the time that a stopping hub gives
+/// to its requests. An end is sent to its agent at once, so an older one has been sent.
 const SAID_WITHIN: Duration = Duration::from_secs(10);
 
 /// An agent as the store knows it.
@@ -42,16 +42,16 @@ struct Recalled {
     begin: Begin,
 }
 
-/// How a question ended of which no answer is said to its agent, or none any more.
+/// The outcome of a question for which no answer goes to its agent, or none any more.
 fn ended_without_us(question: &Question) -> Option<&Outcome> {
     let outcome = question.outcome.as_ref()?;
     (question.delivery.is_none() || outcome.agent_received.is_some()).then_some(outcome)
 }
 
 impl Attendant {
-    /// Forgets what was heard and could not be stored, and gives the words with which the agent is taken up again. Its holder tells
-    /// its lines once more, to a codec that knows no more than the store; a server tells nothing twice, and lists all that waits to
-    /// whoever comes anew. Clients that wait for a response go on waiting.
+    /// Forgets what was read and could not be stored, and returns the events that reconnect the agent. Its
+    /// holder sends its lines again, to a codec that knows no more than the store; a server lists everything
+    /// that waits to each new connection. Waiting clients keep waiting.
     pub(super) async fn take_up_anew(&mut self) -> Result<Vec<Heard>, String> {
         let record = self.engine.store().source(&self.source.id).await.map_err(|error| error.to_string())?;
         let record = record.ok_or("its source was not stored")?;
@@ -60,7 +60,7 @@ impl Attendant {
         self.codec = recalled.codec;
         self.sessions = recalled.sessions;
         self.questions = recalled.questions;
-        // What ended is to be said; what did not, or was answered since, is heard again.
+        // Ended questions get their pending close; open ones, and those answered since, are read again.
         for id in self.owed.keys().cloned().collect::<Vec<_>>() {
             let record = self.engine.store().question(&id).await.map_err(|error| error.to_string())?;
             if record.is_none_or(|record| ended_without_us(&record.question).is_none()) {
@@ -83,7 +83,7 @@ fn is_held(record: &SourceRecord) -> bool {
 }
 
 impl Engine {
-    /// Takes up every managed agent that is not known to have ended.
+    /// Reconnects to every managed agent without a stored end.
     pub async fn resume_managed(&self) -> Result<usize, EngineError> {
         let mut resumed = 0;
         for record in self.store().sources().await? {
@@ -102,8 +102,8 @@ impl Engine {
         Ok(resumed)
     }
 
-    /// Ends the holders that belong to no agent any more, with what they hold: their hub was killed while it started or ended the
-    /// agent, and nobody will ever talk to it.
+    /// Ends holders without an agent in the store, with everything that they hold: their hub was killed while
+    /// it started or ended the agent.
     async fn end_left_behind(&self) -> Result<(), EngineError> {
         let sources = self.store().sources().await?;
         let attended = sources.iter().filter(|record| record.source.state != SourceState::Ended);
@@ -137,7 +137,7 @@ impl Engine {
         attendant.served = served;
         attendant.relay = held.server.map(|server| server.relay(attendant.source(), attendant.main()));
         if let Some(relay) = &attendant.relay {
-            // Those that are open last: an agent may have used the id of an answered one again.
+            // Open questions come last: an agent may have used the id of an answered one again.
             for pending in begin.pending.iter().rev() {
                 if let (Some(request), Some(question)) =
                     (id_of(pending.native.get()), questions.get(&pending.native_id))
@@ -152,7 +152,7 @@ impl Engine {
         Ok(())
     }
 
-    /// All that is stored of an agent, for a codec that has heard nothing yet.
+    /// Everything that the store knows about an agent, for a fresh codec.
     async fn recall(&self, record: &SourceRecord) -> Result<Recalled, String> {
         let text = |error: &dyn std::error::Error| error.to_string();
         let held: HeldSettings = serde_json::from_str(&record.settings).map_err(|error| text(&error))?;
@@ -168,14 +168,15 @@ impl Engine {
             self.store().sessions_of_source(&record.source.id).await.map_err(|error| text(&error))?;
         let named = sessions.into_iter().filter(|session| session.native_id != session.id.as_str());
         let named: Vec<_> = named.collect();
-        // What was called at a server is in no journal. Where there are lines too, what the journal does not know is said again: of two
-        // calls the server takes the first.
+        // HTTP calls are not journaled. If the agent also has stdin, send again: the server ignores the
+        // duplicate.
         let journal = Some(&folder).filter(|_| held.served.is_none() || held.server.is_some());
         self.settle_claims_of(record, journal, redeliver).await.map_err(|error| text(&error))?;
         let (pending, questions) =
             self.pending_of(record, &named, journal).await.map_err(|error| text(&error))?;
         let mut turns_ended = Vec::new();
-        // What an ACP server's clients asked for is theirs: after a restart none of them waits for a response.
+        // Requests of an ACP server's clients belong to them: after a restart none of them waits for a
+        // response.
         let ours: &[Session] = if held.server.is_none() { &named } else { &[] };
         for session in ours {
             turns_ended.extend(self.store().turns_ended(&session.id).await.map_err(|error| text(&error))?);
@@ -187,7 +188,8 @@ impl Engine {
         };
         let begin = Begin {
             start: if held.server.is_some() { Start::Observed } else { Start::Resumed },
-            // Distinct for whoever attaches: the ids of its requests must not meet those of an earlier one.
+            // A new number for each connection: the ids of its requests must not repeat those of an earlier
+            // one.
             epoch: new_bits() as u32,
             cwd: held.cwd.clone(),
             prompt: held.prompt.clone(),
@@ -209,8 +211,8 @@ impl Engine {
         })
     }
 
-    /// What ends the agent's wait for questions that ended without an answer to it just before the earlier hub did: it may not have come to
-    /// say it. What the agent has got it is not given again.
+    /// Close messages that the previous hub may not have sent before it stopped. The holder's journal drops
+    /// those that the agent already has.
     async fn owed(
         &self,
         source: &SourceId,
@@ -228,9 +230,9 @@ impl Engine {
         Ok(owed)
     }
 
-    /// Answers that the earlier hub was just handing over. The holder's journal knows which of them it got (what ended a question instead has
-    /// the same name, but its delivery has failed in the store before); that has to be
-    /// settled before the agent is heard again, because its next line may be the evidence.
+    /// Settles answers that the earlier hub was handing over. The holder's journal knows which of them it
+    /// received. (A pending close has the same name, but its delivery has failed in the store before.) This
+    /// comes before the agent's next line, which may be the evidence.
     async fn settle_claims_of(
         &self,
         record: &SourceRecord,
@@ -252,8 +254,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Questions that are open or whose answers are on their way. An answer may be in the journal of what was written before that is
-    /// noted in the store.
+    /// Questions that are open or have a pending delivery. The journal may have an answer before the store
+    /// has it as sent.
     pub(crate) async fn pending_of(
         &self,
         record: &SourceRecord,
@@ -288,7 +290,7 @@ impl Engine {
         Ok((pending, questions))
     }
 
-    /// The managed agents and whether their processes live.
+    /// The managed agents, with the state of their processes.
     pub async fn held_agents(&self) -> Result<Vec<HeldAgent>, EngineError> {
         let sources = self.store().sources().await?;
         let running = sources.into_iter().filter(|record| record.source.state != SourceState::Ended);
@@ -303,7 +305,7 @@ impl Engine {
         Some((held, folder))
     }
 
-    /// The agent of a source and whether its process lives; `None` if askd did not start it.
+    /// The agent of a source, with the state of its process; `None` if askd did not start it.
     pub(super) fn held_agent(&self, record: SourceRecord) -> Option<HeldAgent> {
         let (held, folder) = self.holder_of(&record)?;
         let found = look(&folder, held.holder).ok();

@@ -1,8 +1,9 @@
-//! An agent that talks through a server of its own: askd starts it and guards it with a password. Either its lines only say where it
-//! listens, and everything else goes over HTTP; or it speaks ACP on its lines, and its server is a second way beside them.
+//! An agent with a server of its own, which askd starts and protects with a password. Either its lines only
+//! name the address, and everything else goes over HTTP; or it uses ACP on its lines, and its server is a
+//! second channel.
 //!
-//! In: the lines of the process, news from the server. Out: what they mean, as of every managed agent, and calls. The address is
-//! stored before its line is acknowledged, so the next hub finds the server again.
+//! In: the lines of the process, news from the server. Out: their meaning, as for every managed agent, and
+//! calls. The address is stored before its line is acknowledged, so the next hub finds the server again.
 
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 
@@ -23,23 +24,23 @@ use crate::access::random_text;
 use crate::attached::{AttachedSettings, Link, News, lost_text};
 use crate::{EngineError, Said, now};
 
-/// News that is taken at once, so that what it says is stored at once.
+/// News in one batch, so that it shares a commit.
 const MAX_NEWS: usize = 64;
 
-/// What such an agent has to remember for the next hub. It has no `Debug`, so that it cannot be logged by accident.
+/// The data of such an agent for the next hub. Without `Debug`, so that no log shows it by accident.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct ServedSettings {
     pub(crate) password: String,
-    /// The port that it was given, if it was given one.
+    /// The port that askd chose, if it chose one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     port: Option<u16>,
-    /// Where it listens, as soon as it can be asked.
+    /// The address, as soon as it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) url: Option<String>,
 }
 
 impl ServedSettings {
-    /// Settings for a server that is about to be started; what is to be started learns of them.
+    /// Settings for a server that is about to start; its process receives them.
     pub(super) fn new(way: ServerWay, spec: &mut HolderSpec) -> Result<Self, StartError> {
         let password = random_text()?;
         spec.env.insert(way.user_variable.to_owned(), way.user.to_owned());
@@ -59,7 +60,7 @@ impl ServedSettings {
     }
 }
 
-/// A port of this machine that nobody listens on. Whoever takes it before the server does makes the server fail at its start.
+/// A free port of this machine. Another program that takes it first makes the server fail at its start.
 fn free_port() -> std::io::Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
@@ -80,7 +81,7 @@ impl Served {
         self.connected
     }
 
-    /// The address of a server that has said this line. Only this machine is believed: the password goes there.
+    /// The address in this line. Only an address of this machine counts, because the password goes there.
     fn address_after(&self, line: &[u8]) -> Option<String> {
         let words = match self.way.listening {
             Listening::Says(words) => words,
@@ -96,7 +97,7 @@ impl Served {
     }
 }
 
-/// What the server says next; never, where there is none.
+/// The next news of the server; never returns if there is no server.
 pub(super) async fn next_news(served: &mut Option<Served>) -> Option<News> {
     match served.as_mut().and_then(|served| served.link.as_mut()) {
         Some(link) => link.next().await,
@@ -105,14 +106,14 @@ pub(super) async fn next_news(served: &mut Option<Served>) -> Option<News> {
 }
 
 impl Attendant {
-    /// A line of a process that talks through its server alone: kept for whoever wants to see it.
+    /// Keeps a line of a process that uses its server alone, for people to see.
     pub(super) fn note_output(&mut self, n: u64, bytes: &[u8]) {
         let raw = Some(String::from_utf8_lossy(bytes).into_owned());
         let entry = NewEntry { line: Some(n), raw, ..NewEntry::new(now(), "other") };
         self.unsaved.push((self.main.id.clone(), entry));
     }
 
-    /// A line of the process: from one of the first on it is known where its server is.
+    /// Reads the address from one of the first lines of the process.
     pub(super) async fn find_server(&mut self, bytes: &[u8]) -> Result<(), EngineError> {
         let Some(served) = self.served.as_mut().filter(|served| served.settings.url.is_none()) else {
             return Ok(());
@@ -131,7 +132,7 @@ impl Attendant {
         Ok(())
     }
 
-    /// Begins to talk to the server, if it is known where it is.
+    /// Connects to the server once its address is known.
     pub(super) fn open_link(&mut self) {
         let Some(served) = &mut self.served else { return };
         let Some(url) = served.settings.url.clone().filter(|_| served.link.is_none()) else { return };
@@ -143,7 +144,7 @@ impl Attendant {
         }
     }
 
-    /// Takes what the server said, and what else it has said already.
+    /// Takes this news and the news that waits behind it.
     pub(super) async fn take_news(
         &mut self,
         news: Option<News>,
@@ -190,7 +191,7 @@ impl Attendant {
             SseSignal::Lost { why, .. } => {
                 self.set_connected(false);
                 if self.relay.is_some() {
-                    // Its lines are still heard, and answers wait until the server is back.
+                    // The lines are still read, and answers wait until the server is back.
                     let why = format!("its questions are not heard at this moment: {}", lost_text(&why));
                     self.set_state(SourceState::Connected, Some(why)).await;
                     return Ok(());
@@ -216,7 +217,7 @@ impl Attendant {
         }
     }
 
-    /// Calls that the codec wants; they wait for the server to be known.
+    /// Makes the codec's calls; they wait until the server is known.
     pub(super) fn make_calls(&mut self, calls: Vec<(Call, Option<oneshot::Sender<Said>>)>) {
         match self.served.as_ref().and_then(|served| served.link.as_ref()) {
             Some(link) => calls.into_iter().for_each(|(call, said)| link.call(call, said)),

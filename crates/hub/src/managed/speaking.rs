@@ -1,6 +1,7 @@
-//! Bringing an outcome to a managed agent: written by its holder, or called at its server.
+//! Hands an outcome to a managed agent: the holder writes it, or the hub calls the agent's server.
 //!
-//! In: a delivery and who waits for it. Out: bytes or a call, made by the codec from the stored request, and what came of them.
+//! In: a delivery and its waiting caller. Out: bytes or a call, which the codec makes from the stored
+//! request, and the result.
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
@@ -16,7 +17,7 @@ use askd_store::ClaimedDelivery;
 use super::attendant::Attendant;
 use crate::{EngineError, Said};
 
-/// Why an answer is not said to an agent that waits for it no more.
+/// The reason why an answer is not sent to an agent that no longer waits for it.
 pub(super) const TAKEN_BACK: &str = "the agent took its question back while the answer was on its way";
 
 impl Attendant {
@@ -49,7 +50,7 @@ impl Attendant {
                 return Ok(());
             }
         };
-        // Before the bytes go: whatever is heard from now on may be evidence.
+        // This comes before the bytes: every later line may be evidence.
         let heard = self.codec.delivered(&delivery.native_id, &delivery.settlement);
         self.questions.insert(delivery.native_id.clone(), delivery.question.id.clone());
         let words = self.clients_words(delivery);
@@ -60,7 +61,7 @@ impl Attendant {
                 let bytes = words.filter(|_| !interrupts).unwrap_or_else(|| Bytes::from(bytes));
                 self.write_outcome(delivery, bytes, reply, connection);
                 if !heard.is_empty() {
-                    // What it means may wait for the store.
+                    // The meaning may wait for the store.
                     self.send_gathered(connection).await;
                 }
             }

@@ -23,10 +23,10 @@ use crate::acp::{AcpServer, Relay};
 use crate::sources::{ACP, MANAGED};
 use crate::{Caller, Engine, EngineError, NewSource, Said, new_bits, now};
 
-/// How long an agent may take to read what is said to it before its client hears that it has not: an agent that lives reads within
-/// milliseconds, and a client does not wait long for one that stands still.
+/// The time for an agent to read a message before its client hears that it has not: a live agent reads within
+/// milliseconds, and a client does not wait long for a stopped one.
 const READ_PATIENCE: Duration = Duration::from_secs(10);
-/// Characters of a prompt that make a session's title.
+/// Characters of a prompt that become the title of a session.
 const TITLE_CHARS: usize = 80;
 
 /// A wish to start an agent.
@@ -35,7 +35,7 @@ pub struct StartRequest {
     /// The id of the new session; a new one unless given.
     pub id: Option<SessionId>,
     pub agent: String,
-    /// The agent's folder; the hub's own unless given.
+    /// The agent's folder; unless given, the hub's own.
     pub cwd: Option<PathBuf>,
     pub prompt: Option<String>,
     pub args: Vec<String>,
@@ -44,18 +44,18 @@ pub struct StartRequest {
 
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    #[error("there is no agent {name:?}; the agents are {known}")]
-    UnknownAgent { name: String, known: String },
+    #[error("there is no agent {name:?}{near}; the agents are {known}")]
+    UnknownAgent { name: String, near: String, known: String },
     #[error("{0}")]
     NotBuilt(AdapterError),
     #[error("cannot start {agent}: {why}")]
     NotInstalled { agent: String, why: String },
-    /// This version cannot be started by askd, with what to do.
+    /// askd cannot start this version; the text says what to do.
     #[error("{0}")]
     Unsupported(AdapterError),
     #[error("cannot start {agent}: {why}")]
     Failed { agent: String, why: String },
-    /// An outcome that cannot be said as a message, and why.
+    /// The outcome cannot be sent as a message; the text says why.
     #[error("{0}")]
     Unsendable(String),
     #[error(transparent)]
@@ -68,22 +68,23 @@ impl From<FieldErrors> for StartError {
     }
 }
 
-/// What a managed source has to remember for the next hub. It may hold a password, so it has no `Debug`.
+/// The data of a managed source for the next hub. It may hold a password, so it has no `Debug`.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct HeldSettings {
     pub(super) holder: HolderId,
     pub(crate) main: SessionId,
     pub(super) cwd: String,
-    /// Said when the agent has a session; a hub that died before that leaves it to the next one.
+    /// The first prompt, sent once the agent has a session. A hub that stops before that leaves it to the
+    /// next one.
     pub(super) prompt: Option<String>,
-    /// The ACP server that it is, if it is one.
+    /// The ACP server, if the agent is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) server: Option<ServerSettings>,
-    /// The server through which the agent itself talks, if it has one.
+    /// The server that the agent itself runs, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) served: Option<ServedSettings>,
-    /// The sessions whose conversation it was started to go on with.
+    /// The sessions whose conversation this agent continues.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) resumes: Vec<SessionId>,
 }
@@ -95,12 +96,13 @@ impl HeldSettings {
     }
 }
 
-/// What an ACP server has to remember for the next hub, and for the next agent under its name.
+/// The data of an ACP server for the next hub, and for the next agent under its name.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ServerSettings {
     pub(crate) id: String,
-    /// Its stream, which goes on when another agent is started under the same name; the main session's unless given.
+    /// Its stream, which continues when another agent starts under the same name; unless given, the main
+    /// session's.
     pub(crate) stream: Option<SessionId>,
     /// How many agents there were before.
     pub(crate) generation: u64,
@@ -115,7 +117,7 @@ impl ServerSettings {
 }
 
 impl Engine {
-    /// Starts an agent. It runs when this returns; what it says and asks comes by the streams.
+    /// Starts an agent. It runs when this returns; its lines and questions come by the streams.
     pub async fn start_session(&self, caller: &Caller, request: StartRequest) -> Result<Session, StartError> {
         caller.needs(Right::Manage)?;
         let registry = self.agents.registry();
@@ -170,7 +172,7 @@ impl Engine {
         };
         let source = self.sources.add(new).await?;
         let place = match self.reserve_place(&source.id, &session_id, held.server.is_none()) {
-            // From here on its end waits for the attendant. One that came before is in the store.
+            // From here on, an end waits for the connection. An earlier one is in the store.
             Ok(place) if self.is_going_on(&source).await? => place,
             Ok(_) => return Err(failed("its source was ended meanwhile".to_owned())),
             Err(error) => {
@@ -262,11 +264,12 @@ impl Engine {
         text: String,
     ) -> Result<(), StartError> {
         caller.needs(Right::Manage)?;
-        // An agent that does not read at this moment gets it when it reads.
+        // An agent that is busy reads the message later.
         self.say(id, None, text).await.map(|_| ())
     }
 
-    /// Says something to a managed session. True if the agent has it; false if it has not taken it yet, and gets it when it reads.
+    /// Sends a message to a managed session. True if the agent has it; false if it has not read it yet and
+    /// will.
     pub(crate) async fn say(
         &self,
         id: &SessionId,

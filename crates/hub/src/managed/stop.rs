@@ -1,4 +1,4 @@
-//! Ending managed agents at somebody's wish: one session, a source, or all of them.
+//! Ends managed agents on command: one session, a source, or all of them.
 
 use std::time::Duration;
 
@@ -13,14 +13,15 @@ use super::start::StartError;
 use crate::{Caller, Engine, EngineError};
 use askd_wire::api::HeldAgent;
 
-/// How long a hub that stops waits for agents that are being ended: longer than any of them may take on a busy machine. One that
-/// cannot be reached must not keep the hub.
+/// The time that a stopping hub gives to ending agents: longer than any of them needs on a busy machine. An
+/// agent that cannot be reached must not keep the hub.
 const LAST_PATIENCE: Duration = Duration::from_secs(20);
-/// Pause between two looks at whether agents are gone.
+/// The pause between two checks that agents have ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 impl Engine {
-    /// Ends a session: the process group of a managed one too. Its open questions are cancelled when this returns.
+    /// Ends a session: the process group of a managed one too. Its open questions are cancelled when this
+    /// returns.
     pub async fn stop_session(&self, caller: &Caller, id: &SessionId) -> Result<(), StartError> {
         caller.needs(Right::Manage)?;
         let session = self.store().session(id).await.map_err(EngineError::from)?;
@@ -49,7 +50,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Detaches a source: a managed agent is ended, whatever else is only left alone. Open questions are cancelled.
+    /// Detaches a source: a managed agent is ended, whatever else is only left alone. Open questions are
+    /// cancelled.
     pub async fn detach_source(&self, caller: &Caller, id: &SourceId) -> Result<(), EngineError> {
         caller.needs(Right::Manage)?;
         let detail = format!("detached by {}", caller.token.name);
@@ -65,12 +67,12 @@ impl Engine {
         }
     }
 
-    /// Ends every managed agent, for a hub that is to leave nothing behind. Gives back those that could not be ended.
+    /// Ends every managed agent, for a hub that leaves nothing behind. Returns those that could not be ended.
     pub async fn stop_all_sessions(&self) -> Result<Vec<HeldAgent>, EngineError> {
         let managed = &self.inner.managed;
         managed.close();
         let all = async {
-            // Also those that are just being started. All are told at once: one that does not listen delays no other.
+            // Starting agents count too. All receive the command at once, so one that hangs delays no other.
             while !managed.is_empty() {
                 let end =
                     |source| async move { managed.end(&source, "the hub was stopped".to_owned()).await };
@@ -84,7 +86,7 @@ impl Engine {
         Ok(left)
     }
 
-    /// Ends the agents of sources that no task attends. Gives back those that could not be ended.
+    /// Ends the agents of sources without a connection. Returns those that could not be ended.
     async fn end_all_unattended(&self) -> Result<Vec<HeldAgent>, EngineError> {
         let mut sources = self.store().sources().await?;
         sources.retain(|record| {
@@ -102,7 +104,7 @@ impl Engine {
         Ok(join_all(sources.into_iter().map(end)).await.into_iter().flatten().collect())
     }
 
-    /// Waits for agents that are just being ended: a hub that stops must not leave one behind that somebody has ended. Gives back
+    /// Waits for agents with a command to end: a stopping hub must not leave one of them behind. Returns
     /// those that could not be ended.
     pub async fn agents_ended(&self) -> Result<Vec<HeldAgent>, EngineError> {
         let gone = async {

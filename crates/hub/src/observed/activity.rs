@@ -1,7 +1,7 @@
-//! The sessions of terminals by the agent's own list: those that have asked nothing yet too, and what each of them does now.
+//! Sessions of terminals from the agent's own list, including those without a question, with their activity.
 //!
-//! In: the list. Out: a session for each living conversation, and its activity for the surfaces. An agent that waits for something that
-//! askd is not asked, such as a permission, can be seen so.
+//! In: the list. Out: a session for each live conversation, and its activity for the surfaces. So an agent
+//! that waits for something outside of askd, such as a permission, is visible.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,19 +13,19 @@ use super::registry::{Registered, holder, is_managed, later};
 use super::session::Conversation;
 use crate::{Engine, EngineError};
 
-/// What is known of the entries of the list from earlier looks.
+/// What earlier looks found about the entries of the list.
 #[derive(Default)]
 pub(super) struct Listed {
-    /// Whether a process was started by askd itself. Its environment does not change.
+    /// True for a process that askd started. Its environment does not change.
     managed: HashMap<(u32, i64), bool>,
-    /// Conversations that are sessions already, with their processes.
+    /// Conversations with a session, and their processes.
     told: HashSet<(String, u32)>,
-    /// The conversation that each process held at the last look.
+    /// The conversation of each process at the last look.
     held: HashMap<(u32, i64), String>,
 }
 
 impl Engine {
-    /// Looks at the list; gives the entries of the processes that live.
+    /// Reads the list, and returns the entries of live processes.
     pub(super) async fn look_at_registry(&self, listed: &mut Listed) -> Result<Vec<Registered>, EngineError> {
         let living = self.registered().await;
         let is_there = |pid: u32| living.iter().any(|entry| entry.pid == pid);
@@ -65,13 +65,14 @@ impl Engine {
         Ok(living)
     }
 
-    /// Makes a session of an entry, unless there is one. `false`: askd's own agent has the conversation at this moment.
+    /// Makes a session of an entry, unless there is one. `false`: askd's own agent has the conversation at
+    /// this moment.
     async fn list_session(&self, entry: &Registered) -> Result<bool, EngineError> {
         let known = self.store().sessions_called(&entry.session_id).await?;
         if known.iter().any(|session| session.managed && session.live) {
             return Ok(false);
         }
-        // A session that lives keeps the process that it has: its end is noticed, and then the next one takes its place.
+        // A live session keeps its process: the next process takes its place after its end.
         if !known.iter().any(|session| !session.managed && session.live && session.pid.is_some()) {
             let mut place = self.inner.observed.turn.lock().await;
             let source = self.hook_source(&mut place).await?;
@@ -87,8 +88,8 @@ impl Engine {
         Ok(true)
     }
 
-    /// A process that held a conversation has gone on with another one, as by `/clear` or `/resume`: the first one is over, unless
-    /// another process holds it. The caller has the turn.
+    /// A process that held a conversation has gone on with another one, as by `/clear` or `/resume`: the
+    /// first one is over, unless another process holds it. The caller has the turn.
     pub(super) async fn left_for_another(
         &self,
         held: &str,

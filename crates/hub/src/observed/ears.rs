@@ -1,8 +1,8 @@
-//! The one inotify instance of the hub. A user has few instances (128 by default), and each Claude Code takes one: the hub takes its own
-//! when it starts, keeps it, and watches all folders with it.
+//! The hub's one inotify instance. A user has few instances (128 by default), and each Claude Code takes one:
+//! the hub takes its own at the start, keeps it, and watches all folders with it.
 //!
-//! In: folders that may come, go, or be replaced. Out: transcripts that have changed, that the list of living sessions has changed, or that
-//! changes were lost. Where no instance is free this says so, and the caller looks for itself.
+//! In: folders that may come, go, or be replaced. Out: changed transcripts, changes of the list of live
+//! sessions, or lost changes. If no instance is free, it reports that, and the caller polls.
 
 use std::collections::HashMap;
 use std::fs::Metadata;
@@ -22,7 +22,7 @@ use super::registry::SESSIONS;
 /// Its number, and when it was made: a number is used again.
 type FolderId = (u64, Option<SystemTime>);
 
-/// Where what was heard goes.
+/// The receiver of changes.
 #[derive(Clone)]
 pub(super) struct Heard {
     pub transcripts: mpsc::Sender<PathBuf>,
@@ -40,24 +40,24 @@ pub(super) struct Ears {
 }
 
 impl Ears {
-    /// Takes the instance, before other programs have taken the last one.
+    /// Takes the instance early, before other programs take the last one.
     pub(super) fn new(config: PathBuf, heard: Heard) -> Self {
         let mut ears = Self { config, heard, watcher: Err(String::new()), watched: HashMap::new() };
         ears.take();
         ears
     }
 
-    /// Why nothing is heard, if that is so.
+    /// The reason why no changes arrive, if there is one.
     pub(super) fn trouble(&self) -> Option<&str> {
         self.watcher.as_ref().err().map(String::as_str)
     }
 
-    /// Whether changes of transcripts are heard.
+    /// True if changes of transcripts arrive.
     pub(super) fn hears(&self) -> bool {
         self.watched.contains_key(&self.config.join(PROJECTS))
     }
 
-    /// Watches the folders as soon as they are there, and again where another one has taken the place.
+    /// Watches the folders once they exist, and again after one was replaced.
     pub(super) fn listen(&mut self) {
         if self.watcher.is_err() {
             self.take();
@@ -65,7 +65,7 @@ impl Ears {
         for (name, mode) in [(PROJECTS, RecursiveMode::Recursive), (SESSIONS, RecursiveMode::NonRecursive)] {
             let folder = self.config.join(name);
             if let Err(error) = self.watch(&folder, mode) {
-                // The instance is given back and taken anew, with all folders.
+                // Gives the instance back and takes a new one, with all folders.
                 self.watched.clear();
                 self.watcher = Err(why(&error));
                 return;
@@ -81,7 +81,7 @@ impl Ears {
             return Ok(());
         }
         if self.watched.remove(folder).is_some() {
-            // The kernel forgets the watches of a folder that was removed by itself.
+            // The kernel itself drops the watches of a removed folder.
             drop(watcher.unwatch(folder));
         }
         if let Some(there) = there {
@@ -123,7 +123,7 @@ impl Ears {
     }
 }
 
-/// What a person can do about it, where that is known.
+/// The remedy for a person, if it is known.
 fn why(error: &notify::Error) -> String {
     let limit = |name: &str| {
         let limit = std::fs::read_to_string(format!("/proc/sys/fs/inotify/{name}")).unwrap_or_default();

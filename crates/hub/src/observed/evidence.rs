@@ -1,4 +1,4 @@
-//! What the agent's own record says: a call that asks, a call that is over, and with what the agent went on.
+//! The agent's own record: calls that ask, calls that ended, and the answer with which the agent continued.
 
 use serde_json::Value;
 
@@ -12,16 +12,16 @@ use super::session::Conversation;
 use super::{HookPresence, is_alive};
 use crate::{Engine, EngineError, now};
 
-/// What is known of a conversation by its name in the agent's own protocol.
+/// A conversation as the store knows its native id.
 pub(super) struct KnownAs {
     pub managed: bool,
     pub was_managed: bool,
-    /// Whether it lives in a terminal.
+    /// True if it lives in a terminal.
     pub is_live: bool,
 }
 
 impl Engine {
-    /// A transcript shows a call that has no result yet.
+    /// Handles a call without a result in a transcript.
     pub(super) async fn transcript_asks(
         &self,
         conversation: &Conversation,
@@ -46,7 +46,7 @@ impl Engine {
         Ok(())
     }
 
-    /// A call is over: the agent's own record says what it went on with.
+    /// Handles the end of a call: the agent's own record has the answer with which it continued.
     pub(super) async fn call_ended(
         &self,
         conversation: &Conversation,
@@ -82,8 +82,9 @@ impl Engine {
         Ok(())
     }
 
-    /// Two alike calls of one turn cannot be told apart when their hooks begin to wait. If the call went on with just what was answered
-    /// to the other question, the two are exchanged: gives the question that the call is of.
+    /// Identical calls of one turn cannot be told apart when their hooks begin to wait. If this call
+    /// continued with exactly the answer to the other question, the two questions exchange their calls.
+    /// Returns the question of this call.
     async fn exchanged(
         &self,
         id: &QuestionId,
@@ -95,7 +96,7 @@ impl Engine {
         let Some(question) = self.store().question(id).await?.map(|record| record.question) else {
             return Ok(None);
         };
-        // Nothing of ours was on its way where it is over already; what was ours came where it should.
+        // An ended question had no pending delivery; a delivered answer reached its call.
         let is_its_own = match (question.is_open(), question.is_being_delivered()) {
             (true, _) => false,
             (false, true) => self.is_ours(id, tool, input, went).await?,
@@ -126,7 +127,8 @@ impl Engine {
         Ok(None)
     }
 
-    /// Whether two questions may be of one turn: each process that holds the conversation has turns of its own.
+    /// Whether two questions may be of one turn: each process that holds the conversation has turns of its
+    /// own.
     fn may_share_a_turn(&self, one: &QuestionId, other: &QuestionId) -> bool {
         let observed = &self.inner.observed;
         match (observed.asker(one), observed.asker(other)) {
@@ -135,7 +137,7 @@ impl Engine {
         }
     }
 
-    /// Whether a call went on with just what was answered to this question here.
+    /// True if a call continued with exactly this question's answer.
     async fn is_ours(
         &self,
         id: &QuestionId,
@@ -159,8 +161,8 @@ impl Engine {
         })
     }
 
-    /// Another process took up the conversation and wrote in the place of the result: no person's word. While the process that asked lives,
-    /// its dialog stands and the question with it.
+    /// Another process took up the conversation and wrote in the place of the result: no person's word. While
+    /// the process that asked lives, its dialog stands and the question with it.
     async fn cut_off(&self, id: &QuestionId) -> Result<(), EngineError> {
         let Some(record) = self.store().question(id).await? else { return Ok(()) };
         let question = record.question;
@@ -181,7 +183,7 @@ impl Engine {
         Ok(())
     }
 
-    /// A call that was over before it was read: only a question that is known by its name is meant.
+    /// Handles a call that ended before it was read: it can only belong to a question with its native id.
     pub(super) async fn old_call_ended(
         &self,
         session: &str,
@@ -201,7 +203,7 @@ impl Engine {
         }
     }
 
-    /// What is known of a conversation: whether an agent that askd started has it or had it, and whether it lives.
+    /// What the store knows about a conversation: whether askd started its agent, and whether it lives.
     pub(super) async fn known_as(&self, native_id: &str) -> Result<KnownAs, EngineError> {
         let sessions = self.store().sessions_called(native_id).await?;
         let source = self.inner.observed.memory().source.clone();

@@ -1,7 +1,8 @@
-//! The transcripts of a config folder, read as they grow. In: paths that may have changed. Out: what their new lines tell.
+//! The transcripts of a config folder, read as they grow. In: paths that may have changed. Out: the meaning
+//! of their new lines.
 //!
-//! A file that was there before is read from its end, unless its session lives; a new one from its beginning. Files that are
-//! quiet are closed, and only their position is kept.
+//! An old file is read from its end, unless its session lives; a new one from its beginning. Quiet files are
+//! closed, and only their position is kept.
 
 use std::collections::HashMap;
 use std::fs::Metadata;
@@ -16,18 +17,18 @@ use askd_agents::tail::{Looked, Tail, TailEvent, TailPosition};
 const MAX_LINE: usize = 16 << 20;
 /// How long a quiet file stays open.
 const QUIET: Duration = Duration::from_secs(120);
-/// Bytes of one look at one file, so that the others have their turn.
+/// Bytes of one file in one look, so that other files have their turn.
 const ONE_LOOK: u64 = 16 << 20;
-/// Bytes that are read of a file beyond what was read before: the newest. Transcripts of long sessions have some tens of MB; a file can
-/// claim any length without having the bytes.
+/// The newest bytes that are read of a file that grew further. Transcripts of long sessions have some tens of
+/// MB; a sparse file can claim any length.
 const MOST_BEHIND: u64 = 256 << 20;
 
 #[derive(Default)]
 pub(super) struct Files {
     open: HashMap<PathBuf, Watched>,
-    /// Where files that are not open were left.
+    /// The positions of files that are not open.
     left: HashMap<PathBuf, TailPosition>,
-    /// Whether the log says that a line was too long: once is enough to know it.
+    /// True once the log has reported a line over the limit: one report is enough.
     told_oversized: bool,
 }
 
@@ -37,7 +38,7 @@ struct Watched {
     used: Instant,
 }
 
-/// What one look has found.
+/// The result of one look.
 #[derive(Debug, Default)]
 pub(super) struct Look {
     pub entries: Vec<Entry>,
@@ -45,13 +46,13 @@ pub(super) struct Look {
     pub more: bool,
 }
 
-/// What is on the disk under this name, if it is a regular file. A link is not followed.
+/// The metadata of this path, if it is a regular file. Links are not followed.
 fn regular(path: &Path) -> Option<Metadata> {
     std::fs::symlink_metadata(path).ok().filter(Metadata::is_file)
 }
 
 impl Files {
-    /// A file that was there before askd looked: what is in it already is not news.
+    /// Skips the present content of an old file: it is not news.
     pub(super) fn skip(&mut self, path: &Path) {
         if let Some(meta) = regular(path)
             && !self.open.contains_key(path)
@@ -66,7 +67,7 @@ impl Files {
         self.left.remove(path);
     }
 
-    /// Whether there are bytes that were not read.
+    /// True if the file has unread bytes.
     pub(super) fn has_grown(&self, path: &Path) -> bool {
         let Some(meta) = regular(path) else { return false };
         let position = self.open.get(path).and_then(|watched| watched.tail.position());
@@ -74,8 +75,8 @@ impl Files {
         position.is_none_or(|position| position.inode != meta.ino() || position.offset != meta.len())
     }
 
-    /// Reads what is new in one file, from its beginning if it is not known; no more than one look may, and no more than the newest of
-    /// what a file has grown by.
+    /// Reads the new bytes of one file, from its beginning if it is unknown; at most `ONE_LOOK` bytes, and at
+    /// most the newest `MOST_BEHIND`.
     pub(super) fn look(&mut self, path: &Path) -> Look {
         let Some(meta) = regular(path) else {
             self.open.remove(path);
@@ -117,7 +118,7 @@ impl Files {
         Look { entries, more: matches!(looked, Ok(Looked::More)) }
     }
 
-    /// Closes what has been quiet for long and has nothing open.
+    /// Closes files that have been quiet for long and have no open call.
     pub(super) fn rest(&mut self) {
         let left = &mut self.left;
         self.open.retain(|path, watched| {
@@ -130,7 +131,8 @@ impl Files {
     }
 }
 
-/// The transcripts in a folder of projects: `PROJECT/SESSION.jsonl`. Those of subagents cannot ask and are not looked at.
+/// The transcripts in a folder of projects: `PROJECT/SESSION.jsonl`. Those of subagents cannot ask and are
+/// not looked at.
 pub(super) fn transcripts(projects: &Path) -> Vec<PathBuf> {
     let folders = std::fs::read_dir(projects).into_iter().flatten().flatten();
     let files = folders.flat_map(|folder| std::fs::read_dir(folder.path()).into_iter().flatten().flatten());

@@ -1,7 +1,8 @@
-//! Which transcripts may be read: those in a config folder that is known.
+//! The transcripts that may be read: those in a known config folder.
 //!
-//! In: a path as a hook names it. Out: the same file below a folder that is known, without the links of that folder, or nothing.
-//! Nothing on the disk is touched for a path that is not below such a folder: any program with the right `ask` can name any path.
+//! In: a path from a hook. Out: the same file below a known folder, with that folder's links resolved, or
+//! nothing. A path outside of these folders touches nothing on the disk, because any program with the right
+//! `ask` can name any path.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
@@ -11,11 +12,11 @@ use super::files::is_transcript;
 use crate::Engine;
 use askd_data::{DataFolder, note_untold_folder, real_path, told_folders};
 
-/// Where transcripts lie in a config folder.
+/// The transcripts' folder in a config folder.
 pub(super) const PROJECTS: &str = "projects";
-/// Folders that are noted as unknown in one life of the hub: hooks could name any number.
+/// Unknown folders that one hub notes: hooks could name any number.
 const MAX_UNTOLD: usize = 16;
-/// Bytes of the path of a folder that is noted: the longest that the system takes.
+/// Bytes of a noted folder's path: the longest that the system allows.
 const MAX_PATH: usize = 4096;
 
 /// The config folders of Claude Code whose transcripts may be read.
@@ -23,13 +24,14 @@ const MAX_PATH: usize = 4096;
 pub struct ClaudeFolders {
     data: DataFolder,
     own: Vec<PathBuf>,
-    /// Each folder without its links, resolved once: what a link points to later does not count.
+    /// Each folder with its links resolved, once: a later change of a link does not count.
     real: Mutex<HashMap<PathBuf, PathBuf>>,
     untold: Mutex<HashSet<PathBuf>>,
 }
 
 impl ClaudeFolders {
-    /// `own` are the hub's own folder and the default one in the home; the user's list in the data folder may grow.
+    /// `own` are the hub's own folder and the default one in the home; the user's list in the data folder may
+    /// grow.
     pub fn new(own: Vec<PathBuf>, data: DataFolder) -> Self {
         let folders = Self { data, own, real: Mutex::default(), untold: Mutex::default() };
         folders.own.iter().for_each(|folder| drop(folders.real(folder)));
@@ -55,7 +57,7 @@ impl ClaudeFolders {
         known
     }
 
-    /// The transcript that a hook names, or the config folder that it would lie in.
+    /// The transcript that a hook names, or its unknown config folder.
     fn find(&self, named: &str) -> Found {
         let path = Path::new(named);
         let is_plain = |part: Component<'_>| matches!(part, Component::RootDir | Component::Normal(_));
@@ -75,7 +77,7 @@ impl ClaudeFolders {
         Found::Untold(config.to_owned())
     }
 
-    /// Whether the folder is seen as unknown for the first time in this life of the hub.
+    /// True the first time that this hub sees the folder as unknown.
     fn is_news(&self, folder: &Path) -> bool {
         let mut untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
         untold.len() < MAX_UNTOLD && untold.insert(folder.to_owned())
@@ -88,14 +90,14 @@ enum Found {
     Nothing,
 }
 
-/// The config folder of a path that is shaped like a transcript's: `CONFIG/projects/PROJECT/SESSION.jsonl`.
+/// The config folder of a path with the shape of a transcript: `CONFIG/projects/PROJECT/SESSION.jsonl`.
 pub(super) fn config_of(path: &Path) -> Option<&Path> {
     let config = path.ancestors().nth(3).filter(|config| config.is_absolute())?;
     is_transcript(&config.join(PROJECTS), path).then_some(config)
 }
 
 impl Engine {
-    /// Says which config folders of Claude Code are known. Before that, no transcript is read.
+    /// Sets the known config folders of Claude Code. Before that, no transcript is read.
     pub fn know_claude_folders(&self, folders: ClaudeFolders) {
         drop(self.inner.observed.folders.set(folders));
     }

@@ -1,7 +1,7 @@
-//! What hooks report and what they are told.
+//! Reports of hooks, and the replies.
 //!
-//! In: the report of one hook process, repeated as often as it reconnects. Out: the question that it waits for, and the word
-//! that ends its waiting: a decision to print, or that there is nothing to print any more.
+//! In: the report of one hook process, repeated whenever it reconnects. Out: the question that it waits for,
+//! and the reply that ends its wait: a decision to print, or that there is nothing to print.
 
 use std::time::Duration;
 
@@ -20,33 +20,34 @@ use super::registry::Registered;
 use super::session::Conversation;
 use crate::{Caller, Engine, EngineError, now};
 
-/// How long the name of the call is waited for: it usually came before; the hook itself waits 300 ms for this hub.
+/// How long the name of the call is waited for: it usually came before; the hook itself waits 300 ms for this
+/// hub.
 const NAME_PATIENCE: Duration = Duration::from_millis(120);
 
-/// One hook process and what it was given.
+/// One hook process and its input.
 #[derive(Debug, Clone, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HookReport {
     /// Names the hook process; the same in each of its requests.
     #[schema(min_length = 16, max_length = 64)]
     pub hook: String,
-    /// The process of Claude Code, where the hook knows it.
+    /// Claude Code's process, if the hook knows it.
     #[serde(default)]
     pub pid: Option<u32>,
-    /// After how many milliseconds Claude Code goes on without an answer, where that is set.
+    /// Claude Code's own time-out in milliseconds, if one is set.
     #[serde(default)]
     pub times_out_ms: Option<u64>,
-    /// The PID namespace in which `pid` is counted, by the number in `/proc/PID/ns/pid`; the hub's own unless given.
+    /// The PID namespace of `pid`, by the number in `/proc/PID/ns/pid`; unless given, the hub's own.
     #[serde(default)]
     pub pid_namespace: Option<u64>,
-    /// What Claude Code gave the hook on stdin.
+    /// The hook's stdin, as Claude Code wrote it.
     #[schema(value_type = Object)]
     pub input: HookInput,
 }
 
 impl HookReport {
-    /// The same with the number that the process has for this hub; without one where this hub cannot see the process. Looks
-    /// through processes: not for an async thread.
+    /// The report with the process number that this hub sees, or without one if this hub cannot see the
+    /// process. It walks through processes: do not call it on an async thread.
     pub fn seen_from_here(mut self) -> Self {
         if let (Some(pid), Some(namespace)) = (self.pid, self.pid_namespace) {
             self.pid = pid_here(pid, namespace);
@@ -54,13 +55,13 @@ impl HookReport {
         self
     }
 
-    /// Whether the process of the agent cannot be looked at: only the hook that waits shows that it lives.
+    /// True if the hub cannot see the agent's process: only the waiting hook shows that it lives.
     pub(super) fn is_out_of_sight(&self) -> bool {
         self.pid.is_none() && self.pid_namespace.is_some()
     }
 }
 
-/// What became of a report.
+/// The result of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HookHeard {
     /// It is not about a question, or there is nothing to wait for.
@@ -68,13 +69,13 @@ pub enum HookHeard {
     Waits(QuestionId),
 }
 
-/// What a waiting hook is told.
+/// The reply to a waiting hook.
 #[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
 #[serde(tag = "state", rename_all = "lowercase", rename_all_fields = "camelCase")]
 pub enum HookWord {
-    /// Stored, and nobody has answered yet: ask again.
+    /// Stored and open: ask again.
     Open { question_id: QuestionId },
-    /// Print `output` and end, then say that it was taken.
+    /// Print `output` and end, then report that it was taken.
     Decided {
         question_id: QuestionId,
         #[schema(value_type = Object)]
@@ -85,7 +86,7 @@ pub enum HookWord {
 }
 
 impl Engine {
-    /// A hook reports. What it reports is durable when this returns.
+    /// Handles a hook's report, which is durable when this returns.
     pub async fn hook_report(&self, caller: &Caller, report: &HookReport) -> Result<HookHeard, EngineError> {
         caller.needs(Right::Ask)?;
         let Some((event, tool)) = report.input.event() else { return Ok(HookHeard::Noted) };
@@ -133,7 +134,7 @@ impl Engine {
             let named = self.inner.observed.named.notified();
             tokio::pin!(named);
             named.as_mut().enable();
-            // Before the turn is taken: a slow disk must not hold up the hooks of others.
+            // This comes before the lock: a slow disk must not delay the hooks of others.
             let peeked = match &transcript {
                 Some(path) => peek(&self.inner.observed.peeks, path, &input.session_id, tool, like).await,
                 None => Vec::new(),
@@ -181,7 +182,7 @@ impl Engine {
         }
     }
 
-    /// The question that this hook waits for already, or the oldest alike that no hook waits for.
+    /// The question that this hook already waits for, or the oldest identical one without a hook.
     async fn known_to_hook(
         &self,
         session: &Session,
@@ -204,8 +205,8 @@ impl Engine {
         }
     }
 
-    /// Whether a question was asked by another process than the one of this hook, while both hold the conversation or the other one
-    /// has gone.
+    /// True if another process than this hook's asked the question, while both have the conversation or the
+    /// other one has ended.
     fn is_of_another(&self, alike: &Alike, report: &HookReport, living: &[Registered]) -> bool {
         let (Some(asker), Some(pid)) = (self.inner.observed.asker(&alike.question.id), report.pid) else {
             return false;
@@ -229,7 +230,7 @@ impl Engine {
         Ok(id.clone())
     }
 
-    /// The word for a hook that waits for a question it reported, at once or within `patience`.
+    /// The reply to a hook that waits for its question, at once or within `patience`.
     pub async fn hook_word(
         &self,
         report: &HookReport,
@@ -238,7 +239,7 @@ impl Engine {
     ) -> Result<HookWord, EngineError> {
         let deadline = tokio::time::Instant::now() + patience;
         let _waiting = self.inner.observed.wait_for(id);
-        // Answers that were given while no hook was there are taken up now.
+        // Answers from the time without a hook are delivered now.
         let stop = self.tasks.stopping();
         loop {
             let waiter = self.waiters.register(id);
@@ -264,7 +265,7 @@ impl Engine {
             return Ok(over());
         }
         let Some(delivery) = self.store().delivery(id).await? else { return Ok(over()) };
-        // In the words of the call that this very hook was given.
+        // The decision is encoded for the call of this very hook.
         let Some((_, tool)) = report.input.event() else { return Ok(over()) };
         let (input, takes) = (&report.input.tool_input, report.input.takes());
         match decision(tool, input, takes, &delivery.settlement) {

@@ -1,7 +1,7 @@
-//! Which question a sighting is of. The hook that waits does not know the name of its call; the other roads do.
+//! Matches sightings with questions. The waiting hook does not know its call's id; the other channels do.
 //!
-//! In: a session, a likeness, and a name or a hook. Out: the question, stored now or before. The oldest that fits and is not
-//! matched yet is taken; a name that is learnt late is joined to the older question.
+//! In: a session, the content of a call, and an id or a hook. Out: the question, stored now or before. The
+//! oldest unmatched question with this content matches; an id that arrives late joins the older question.
 
 use std::time::{Duration, Instant};
 
@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 use super::{Announced, HOOK};
 use crate::{AgentQuestion, Engine, EngineError, now};
 
-/// Announcements that never became a question are forgotten.
+/// Announcements without a question are forgotten after this time.
 const STALE: Duration = Duration::from_secs(600);
-/// Questions of one session that are looked through.
+/// Questions of one session that are searched.
 const LOOKED_THROUGH: usize = 64;
 /// A hook reports its question within this time, also on a busy machine.
 const TOO_LATE_MS: i64 = 10_000;
 
-/// A call that was seen on some road.
+/// A call as one channel saw it.
 #[derive(Debug, Clone)]
 pub(super) struct Call<'a> {
     pub tool: Tool,
@@ -29,7 +29,7 @@ pub(super) struct Call<'a> {
     pub seen: Seen,
 }
 
-/// How the name of a hook begins, among the names that a session has for its questions.
+/// The prefix of a hook's name among the native ids of a session.
 pub(super) const HOOK_NAMES: &str = "hook:";
 
 pub(super) fn hook_name(hook: &str) -> String {
@@ -68,7 +68,8 @@ impl Engine {
         memory.announced.iter().find(fits).map(|known| known.call_id.clone())
     }
 
-    /// The newest questions of a session that are alike, oldest first, with what sightings have found out about each.
+    /// The newest questions of a session with this content, oldest first, with the results of their
+    /// sightings.
     pub(super) async fn alike(&self, session: &Session, like: &str) -> Result<Vec<Alike>, EngineError> {
         let filter = QuestionFilter { session: Some(session.id.clone()), ..QuestionFilter::default() };
         let page = self.store().list(filter, Order::Desc, None, LOOKED_THROUGH).await?;
@@ -108,7 +109,7 @@ impl Engine {
         Ok(Some(id))
     }
 
-    /// Stores a question under the name of its call, or of the hook that saw it.
+    /// Stores a question under the id of its call, or of the hook that saw it.
     pub(super) async fn hear_call(
         &self,
         source: &SourceId,
@@ -137,7 +138,7 @@ impl Engine {
     }
 }
 
-/// A question that a sighting may be of.
+/// A question that may match a sighting.
 pub(super) struct Alike {
     pub question: Question,
     pub named: bool,
@@ -155,12 +156,12 @@ impl Alike {
             || matches!(self.delivery(), Some(DeliveryState::Queued | DeliveryState::Sent))
     }
 
-    /// A hook may still bring its answer: nobody has, even where the answer was faster than the hook.
+    /// True if a hook may still bring its answer: no hook has, even if the answer came before the hook.
     pub fn wants_hook(&self) -> bool {
         self.question.is_open() || self.delivery() == Some(DeliveryState::Queued)
     }
 
-    /// It has just ended without a hook: a hook that comes now is too late for it.
+    /// True if it has just ended without a hook: a hook that comes now is too late.
     pub fn has_just_ended(&self) -> bool {
         let since = |at: Timestamp| now().millis() - at.millis();
         let ended = self.question.outcome.as_ref().is_some_and(|outcome| since(outcome.at) < TOO_LATE_MS);

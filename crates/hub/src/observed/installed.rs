@@ -1,7 +1,7 @@
-//! Whether a hook of askd can come from a terminal: only where one is installed is it waited for.
+//! Finds out whether a hook of askd can report from a terminal: the hub waits only for an installed hook.
 //!
-//! In: the folders of a conversation and its process. Out: whether one of the settings that Claude Code reads there has askd's hook. Where
-//! that cannot be known the answer is yes.
+//! In: the folders of a conversation and its process. Out: true if one of the settings that Claude Code reads
+//! there has askd's hook, or if that cannot be known.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,9 @@ use askd_holder::process;
 
 /// Bytes of a settings file; they have a few thousand.
 const MAX_SETTINGS: u64 = 1 << 20;
-/// What every hook of askd runs, with whatever program and data folder.
+/// The end of every hook's command, whatever its program and data folder.
 const HOOK: &str = "hook claude";
-/// Settings that an administrator gives to all users of a machine.
+/// The administrator's settings for all users of a machine.
 const FOR_ALL: &str = "/etc/claude-code/managed-settings.json";
 /// Settings of one start: a file, or the settings themselves.
 const GIVEN: &str = "--settings";
@@ -22,14 +22,14 @@ const GIVEN: &str = "--settings";
 pub(super) fn may_be_hooked(config: Option<&Path>, cwd: Option<&str>, pid: Option<u32>) -> bool {
     let Some(config) = config else { return true };
     let beside = |folder: &Path| ["settings.json", "settings.local.json"].map(|name| folder.join(name));
-    // A project's settings lie in the folder where Claude Code was started, which may be above.
+    // A project's settings are in the folder where Claude Code was started, which may be a parent.
     let projects = cwd.map(Path::new).into_iter().flat_map(Path::ancestors);
     let projects = projects.flat_map(|folder| beside(&folder.join(".claude")));
     let mut files = beside(config).into_iter().chain(projects).chain([PathBuf::from(FOR_ALL)]);
     files.any(|path| has_hook(&path)) || pid.is_some_and(|pid| is_given(pid, cwd))
 }
 
-/// What is there and cannot be read may have the hook.
+/// True also for a file that cannot be read.
 fn has_hook(path: &Path) -> bool {
     // A link may be the user's own way to keep settings elsewhere.
     let Ok(path) = path.canonicalize() else { return false };
@@ -40,7 +40,7 @@ fn has_hook(path: &Path) -> bool {
     }
 }
 
-/// Whether the process was started with settings that may have the hook.
+/// True if the process was started with settings that may have the hook.
 fn is_given(pid: u32, cwd: Option<&str>) -> bool {
     let words = i32::try_from(pid).ok().and_then(|pid| process::command_line(pid).ok().flatten());
     let words = words.unwrap_or_default();

@@ -1,8 +1,8 @@
-//! The last road: an answer typed into Claude Code's own dialog, in its tmux pane.
+//! The last channel: an answer typed into Claude Code's own dialog, in its tmux pane.
 //!
-//! In: a session and what is to be done in its dialog. Out: that the deciding key was pressed, or why it was not, with the screen.
-//! The pane is looked at before and after every key; what the screens mean and which key comes next is known to
-//! `claude_keys`, this is only the hand. Nothing is typed while the screen does not show the very question.
+//! In: a session and the goal in its dialog. Out: that the deciding key was pressed, or the reason why not,
+//! with the screen. The pane is read before and after every key; `claude_keys` knows the meaning of screens
+//! and the next key. No key is pressed while the screen does not show the very question.
 
 use std::time::Duration;
 
@@ -14,27 +14,29 @@ use askd_agents::tmux::{Pane, TmuxError, is_in_tmux, pane_of};
 use askd_core::Session;
 use askd_holder::process;
 
-/// Keys that come right after a dialog are dropped by Claude Code.
+/// Claude Code drops keys that come right after a dialog appears.
 const GRACE: Duration = Duration::from_millis(1_000);
-/// Between two looks at the pane; two alike mean that it is drawn.
+/// The pause between two looks at the pane; two equal screens mean that it is drawn.
 const LOOK: Duration = Duration::from_millis(150);
-/// How long a key may take to show.
+/// The time for a key to show its effect.
 const REACTION: Duration = Duration::from_secs(5);
-/// How long all of it may take; a claim of a delivery lasts a minute.
+/// The time for the whole dialog; a claim of a delivery lasts a minute.
 const WHOLE: Duration = Duration::from_secs(45);
-/// Keys on the way back from the last page: four questions, each with four ticks, a few steps and some lines of own words.
+/// Keys on the way back from the last page: four questions, each with four ticks, a few steps and some lines
+/// of own words.
 const MAX_BACK: usize = 80;
-/// Characters of a screen that go into an error.
+/// Characters of a screen in an error.
 const SHOWN_CHARS: usize = 8_000;
 
-/// What is known of a dialog that an answer was not typed into to its end.
+/// The state of a dialog whose answer was not typed to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Leaves {
     /// Nothing was decided here, and the dialog was seen.
     Open,
-    /// Nothing was decided here, but the dialog was not seen: it is hidden, or was answered at that very moment.
+    /// Nothing was decided here, but the dialog was not seen: it is hidden, or was answered at that very
+    /// moment.
     Hidden,
-    /// The key that decides was pressed.
+    /// The deciding key was pressed.
     Unknown,
 }
 
@@ -61,12 +63,14 @@ impl NotTyped {
     }
 }
 
-/// Whether an answer could be typed for this session: it runs in tmux. Looks through processes: not for an async thread.
+/// True if an answer can be typed for this session: it runs in tmux. It walks through processes: do not call
+/// it on an async thread.
 pub(super) fn can_type(session: &Session) -> bool {
     session.live && process_of(session).is_some_and(is_in_tmux)
 }
 
-/// The process of a session; not for an async thread either. Versions before 2.1.75 keep no list of theirs: then the only one in that folder that is in tmux.
+/// The process of a session; not for an async thread either. Versions before 2.1.75 keep no list: then the
+/// only process in that folder that runs in tmux.
 fn process_of(session: &Session) -> Option<u32> {
     if session.pid.is_some() {
         return session.pid;
@@ -86,7 +90,7 @@ fn process_of(session: &Session) -> Option<u32> {
     found.next().filter(|_| found.next().is_none())
 }
 
-/// Looks whether the dialog of a session is as it must be for the first key. Nothing is pressed.
+/// Checks that the dialog of a session is ready for the first key. Presses nothing.
 pub(super) async fn look_at(session: &Session, goal: Goal) -> Result<(), NotTyped> {
     let hand = Hand::of(session).await?;
     let text = hand.still().await.map_err(|error| NotTyped::before(error, None))?;
@@ -96,7 +100,7 @@ pub(super) async fn look_at(session: &Session, goal: Goal) -> Result<(), NotType
     }
 }
 
-/// Does in the dialog of a session what is wanted, up to the key that decides.
+/// Reaches the goal in the dialog of a session, up to the deciding key.
 pub(super) async fn type_answer(session: &Session, goal: Goal) -> Result<Decided, NotTyped> {
     let mut hand = Hand::of(session).await?;
     tokio::time::sleep(GRACE).await;
@@ -109,12 +113,12 @@ pub(super) async fn type_answer(session: &Session, goal: Goal) -> Result<Decided
 pub(super) struct Decided {
     hand: Hand,
     steering: Steering,
-    /// What the pane showed then.
+    /// The text of the pane then.
     text: String,
 }
 
 impl Decided {
-    /// What the pane shows of the dialog now. Nothing is pressed.
+    /// The state of the dialog in the pane now. Presses nothing.
     pub(super) async fn look(&self) -> Standing {
         match self.hand.still().await {
             Ok(text) => {
@@ -131,8 +135,9 @@ impl Decided {
         }
     }
 
-    /// Finds out whether a dialog that still stands has taken the key. A terminal hands keys on in their order: if it reacts to a later
-    /// key, it has read the deciding one and decided nothing by it. Then the dialog is left as it was found.
+    /// Finds out whether a dialog that still stands has taken the key. A terminal hands keys on in their
+    /// order: if it reacts to a later key, it has read the deciding one and decided nothing by it. Then the
+    /// dialog is left as it was found.
     pub(super) async fn probe(&self) -> NotTyped {
         let taken = |text: Option<&str>| NotTyped {
             leaves: Leaves::Unknown,
@@ -160,17 +165,17 @@ impl Decided {
     }
 }
 
-/// What a pane shows of a dialog after its deciding key was pressed.
+/// The state of a dialog after its deciding key.
 pub(super) enum Standing {
     Gone,
-    /// Somebody scrolls in the pane, or tmux does not answer.
+    /// A person scrolls in the pane, or tmux does not answer.
     Hidden,
     AsBefore,
     /// It stands and shows something else; with the screen.
     Changed(String),
 }
 
-/// What a failure says of a dialog that could not be left as it was found.
+/// The message for a dialog that could not be restored.
 fn left(is_clean: bool) -> &'static str {
     if is_clean { "" } else { ", and what was typed there could not be taken back: look at its terminal" }
 }
@@ -192,7 +197,7 @@ impl Hand {
         Ok(Self { pane, until: Instant::now() + WHOLE })
     }
 
-    /// Up to the deciding key; gives what the pane showed then.
+    /// Goes up to the deciding key; returns the pane's text then.
     async fn go(&mut self, steering: &mut Steering) -> Result<String, NotTyped> {
         let mut text = self.still().await.map_err(|error| NotTyped::before(error, None))?;
         loop {
@@ -236,8 +241,8 @@ impl Hand {
         }
     }
 
-    /// Leaves the dialog as it was found: a page that was opened here must not stay one Enter from being sent, and words that were
-    /// typed must not be sent with another answer. Gives whether that was done.
+    /// Restores the dialog: a page that was opened here must not stay one Enter from being sent, and typed
+    /// words must not be sent with another answer. True if it is restored.
     async fn go_back(&self, steering: &Steering, mut screen: Screen) -> Result<bool, TmuxError> {
         for _ in 0..MAX_BACK {
             let Some(key) = steering.back(&screen) else { return Ok(true) };
@@ -267,7 +272,7 @@ impl Hand {
         }
     }
 
-    /// The screen when it shows something else than before; none where it does not.
+    /// The screen, if it differs from `before`.
     async fn changed(&self, before: &Screen) -> Result<Option<String>, TmuxError> {
         let until = Instant::now() + REACTION;
         loop {

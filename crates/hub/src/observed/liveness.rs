@@ -1,4 +1,4 @@
-//! Whether the terminals that ask still live.
+//! The end of terminals that asked.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::{Engine, EngineError, now};
 const EVERY: Duration = Duration::from_secs(2);
 /// How often the memory is tidied up while there is none.
 const RARELY: Duration = Duration::from_secs(600);
-/// Newest questions of one session that are looked through: an agent has a few open at once.
+/// The newest questions of one session that are searched: an agent has a few open at once.
 const LOOKED_THROUGH: usize = 64;
 
 impl Engine {
@@ -39,7 +39,8 @@ impl Engine {
         }
     }
 
-    /// Ends what processes that have gone had open. While none has, nothing is read but a line of each process.
+    /// Ends the questions and sessions of processes that ended. It reads one line for each process while none
+    /// has ended.
     async fn look_at_terminals(&self) -> Result<(), EngineError> {
         let observed = &self.inner.observed;
         let mut gone = observed.memory().processes.clone();
@@ -47,8 +48,8 @@ impl Engine {
         if gone.is_empty() {
             return Ok(());
         }
-        // What is seen of a session and its end are one after the other: a question of the process that goes on is not ended with
-        // those of the process that has gone.
+        // Sightings and ends take turns: a question of the continuing process must not end with those of the
+        // ended one.
         let place = observed.turn.lock().await;
         let source = observed.memory().source.clone();
         if let Some(source) = source {
@@ -64,11 +65,12 @@ impl Engine {
         Ok(())
     }
 
-    /// Ends what agents have asked whose processes cannot be looked at, in containers for instance, and whose hooks have gone for good.
+    /// Ends the questions of agents whose processes cannot be seen, for instance in containers, and whose
+    /// hooks have gone for good.
     async fn signs_gone(&self) -> Result<(), EngineError> {
         for id in self.inner.observed.without_a_sign() {
             let question = self.store().question(&id).await?.map(|record| record.question);
-            // An answer that is on its way fails or arrives by itself.
+            // A pending delivery fails or arrives by itself.
             if let Some(question) = question.filter(Question::is_open) {
                 let why =
                     "its hook has gone and does not come back, and its process cannot be seen from here";
@@ -89,7 +91,8 @@ impl Engine {
         Ok(())
     }
 
-    /// The process of a session has gone. Another one may hold the conversation by now: then only what the gone one asked is over.
+    /// The process of a session has gone. Another one may hold the conversation by now: then only what the
+    /// gone one asked is over.
     async fn holder_gone(&self, session: &Session) -> Result<(), EngineError> {
         let Some(next) = self.next_holder(session).await? else {
             self.sessions.end(&session.id, self.exited(session)).await?;
@@ -98,7 +101,7 @@ impl Engine {
         self.sessions.see(SessionSeen { pid: Some(next.pid), ..seen_again(session) }).await?;
         self.inner.observed.look_after(next.pid);
         for question in self.unfinished(session).await? {
-            // Who asked it is not known, but the process that goes on was not there yet.
+            // The asker is unknown, but the continuing process did not exist yet.
             let is_older = next.since.is_some_and(|since| question.created_at.millis() < since);
             if self.inner.observed.asker(&question.id).is_none() && is_older {
                 self.asker_gone(session, &question).await?;
@@ -107,7 +110,7 @@ impl Engine {
         Ok(())
     }
 
-    /// A living process that holds the conversation: one that the agent's own list names, or one that has asked in it.
+    /// A live process with this conversation: one in the agent's own list, or one that asked in it.
     async fn next_holder(&self, session: &Session) -> Result<Option<NextHolder>, EngineError> {
         let living = self.registered().await;
         if let Some(found) = registry::holder(&living, &session.native_id) {
@@ -128,7 +131,7 @@ impl Engine {
         tokio::task::spawn_blocking(read).await.unwrap_or_default()
     }
 
-    /// Ends the questions whose process has gone while another one holds their conversation.
+    /// Ends the questions of an ended process while another process has their conversation.
     async fn askers_gone(&self) -> Result<(), EngineError> {
         let mut dead = self.inner.observed.memory().askers.clone();
         dead.retain(|_, asker| !is_alive(asker.pid, asker.started));
@@ -146,7 +149,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The process that asked has gone: nothing can arrive there any more.
+    /// Ends a question whose process has ended: no answer can arrive there.
     pub(super) async fn asker_gone(&self, session: &Session, question: &Question) -> Result<(), EngineError> {
         let cause = self.exited(session);
         if question.is_open() {
@@ -163,7 +166,7 @@ impl Engine {
         Cause::AgentExited { code: None, signal: None, stderr: Vec::new(), resume }
     }
 
-    /// The questions of a session that are open, or whose answers have not arrived.
+    /// The questions of a session that are open or have a pending delivery.
     pub(super) async fn unfinished(&self, session: &Session) -> Result<Vec<Question>, EngineError> {
         let filter = QuestionFilter { session: Some(session.id.clone()), ..QuestionFilter::default() };
         let page = self.store().list(filter, Order::Desc, None, LOOKED_THROUGH).await?;
@@ -172,7 +175,7 @@ impl Engine {
     }
 }
 
-/// A process that holds a conversation, and since when in milliseconds, where that is known.
+/// A process with a conversation, and its start in milliseconds if it is known.
 struct NextHolder {
     pid: u32,
     since: Option<i64>,
@@ -207,7 +210,7 @@ pub(super) fn start_time(pid: u32) -> Option<u64> {
     i32::try_from(pid).ok().and_then(|pid| process::start_time(pid).ok().flatten())
 }
 
-/// Whether the process is there and is the one that was seen. Where nothing can be known it counts as alive.
+/// True if the process lives and started at that time, or if neither can be known.
 pub(crate) fn is_alive(pid: u32, started: Option<u64>) -> bool {
     let Ok(pid) = i32::try_from(pid) else { return false };
     match process::facts(pid) {

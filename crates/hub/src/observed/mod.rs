@@ -1,8 +1,9 @@
-//! Claude Code in terminals that askd did not start: heard by its hooks and its transcripts, answered by the hook that waits, or by
-//! keys in its tmux pane where no hook is.
+//! Claude Code in terminals that askd did not start: heard by hooks and transcripts, answered by the waiting
+//! hook, or by keys in its tmux pane if there is no hook.
 //!
-//! In: reports of hooks and lines of transcripts, in any order, repeated, or lost. Out: one question per tool call, whichever
-//! road saw it first; the decision for the hook; and what the terminal answered. A hook that goes away cancels nothing.
+//! In: reports of hooks and lines of transcripts, in any order, repeated, or lost. Out: one question for each
+//! tool call, whichever channel saw it first; the decision for the hook; and the terminal's answer. A hook
+//! that disconnects cancels nothing.
 
 mod activity;
 mod ears;
@@ -42,26 +43,28 @@ use liveness::start_time;
 const COMES_WITHIN: Duration = Duration::from_secs(5);
 /// How long after a hook was last there it is still expected back: a hub restarts in less.
 const BACK_WITHIN: Duration = Duration::from_secs(15);
-/// How long a hook that is the only sign of its agent may be away: it comes back every second, also over a bad network.
+/// How long a hook that is the only sign of its agent may be away: it comes back every second, also over a
+/// bad network.
 const GONE_AFTER: Duration = Duration::from_secs(30);
-/// How long things are remembered of which nothing is heard any more; a waiting hook reports every hour.
+/// The time after which a silent thing is forgotten; a waiting hook reports every hour.
 const REMEMBERED: Duration = Duration::from_secs(2 * 3600);
 
-/// Transcripts in which hooks wait: more than the terminals of one person. Hooks name them, so their number is bounded.
+/// Transcripts in which hooks wait: more than the terminals of one person. Hooks name them, so their number
+/// is bounded.
 const MAX_WAITED_IN: usize = 1024;
 
-/// What is remembered of hooks and transcripts; everything that must outlive the hub is in the store.
+/// Memory of hooks and transcripts. Everything that must outlive the hub is in the store.
 pub(super) struct Observed {
-    /// One sighting at a time: two roads that see a question at once must make one question.
+    /// One sighting at a time: two channels that see a question at once must make one question.
     turn: tokio::sync::Mutex<Place>,
-    /// Wakes a sighting that waits for the name of its call.
+    /// Wakes a sighting that waits for the id of its call.
     named: Notify,
     /// Wakes the watch of transcripts when a hook begins to wait in one.
     hooked: Notify,
     /// Wakes the watch of processes when there is one.
     lives: Notify,
     memory: Mutex<Memory>,
-    /// Whose transcripts may be read; none until the hub has said so.
+    /// The config folders whose transcripts may be read; none until the hub sets them.
     folders: OnceLock<ClaudeFolders>,
     /// Places to look at the end of a transcript.
     peeks: Arc<Semaphore>,
@@ -75,30 +78,30 @@ struct Place {
 
 #[derive(Default)]
 struct Memory {
-    /// The source of all of them, for readers who must not wait for a turn.
+    /// The source of all sightings, for readers without the lock.
     source: Option<SourceId>,
-    /// Calls that were announced and are no question yet, oldest first.
+    /// Announced calls without a question, oldest first.
     announced: Vec<Announced>,
-    /// Names of calls that were learnt after their question was stored.
+    /// Ids of calls that arrived after their question was stored.
     names: HashMap<QuestionId, String>,
     hooks: HashMap<QuestionId, Presence>,
-    /// The processes that asked, as far as they are known: two may hold one conversation.
+    /// The processes that asked, as far as they are known: two may have one conversation.
     askers: HashMap<QuestionId, Process>,
-    /// Questions of terminals in which no hook of askd is installed.
+    /// Questions of terminals without a hook of askd.
     unhooked: HashSet<QuestionId>,
-    /// When the agent's own time-out is over, for questions of agents that have one.
+    /// The ends of agents' own time-outs.
     times_out: HashMap<QuestionId, Timestamp>,
-    /// The processes of sessions, and when they started where that is known, so that a reused number is not taken for them.
+    /// The processes of sessions with their start, so that a reused process id is not mistaken for them.
     processes: HashMap<u32, Option<u64>>,
-    /// Transcripts in which hooks wait.
+    /// Transcripts with a waiting hook.
     transcripts: HashMap<PathBuf, Instant>,
-    /// Sessions into whose terminals an answer is being typed.
+    /// Sessions whose terminal is receiving keys.
     typing: HashSet<SessionId>,
-    /// Whether sessions run in tmux, and when that was seen.
+    /// Whether sessions run in tmux, with the time of the check.
     typable: HashMap<SessionId, (bool, Instant)>,
 }
 
-/// A process, and when it started where that is known.
+/// A process, and its start if it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Process {
     pid: u32,
@@ -112,14 +115,14 @@ struct Announced {
     at: Instant,
 }
 
-/// The hooks that wait for one question.
+/// The waiting hooks of one question.
 struct Presence {
     hooks: Vec<String>,
     waiting: usize,
     seen: Instant,
-    /// Whether nothing else shows that the agent lives: its process cannot be looked at from here.
+    /// True if only the hook shows that the agent lives: its process cannot be seen from here.
     is_only_sign: bool,
-    /// Whether one of them was told the decision, and may have printed it.
+    /// True if a hook received the decision and may have printed it.
     was_told: bool,
 }
 
@@ -151,7 +154,7 @@ impl Observed {
         self.hooked.notify_one();
     }
 
-    /// Whether a hook waits for this question, or may be here in a moment.
+    /// Whether a hook waits for this question, or may come in a moment.
     fn presence(&self, question: &Question) -> HookPresence {
         let age = u64::try_from(now().millis() - question.created_at.millis()).unwrap_or(0);
         let age = Duration::from_millis(age);
@@ -159,7 +162,7 @@ impl Observed {
         let is_expected = match memory.hooks.get(&question.id) {
             Some(presence) if presence.waiting > 0 => return HookPresence::Waits,
             Some(presence) => presence.seen.elapsed() < BACK_WITHIN,
-            // Where no settings have a hook, none will come.
+            // Without a hook in the settings, none comes.
             None if memory.unhooked.contains(&question.id) => false,
             // Its hook may not have found this hub yet.
             None if age > self.born.elapsed() => self.born.elapsed() < BACK_WITHIN,
@@ -189,7 +192,7 @@ impl Observed {
         self.memory().times_out.insert(question.id.clone(), at);
     }
 
-    /// This process asks. A hook knows its process; another road may only suppose it.
+    /// Records the process that asks. A hook knows its process; another channel may only guess it.
     fn asked_by(&self, id: &QuestionId, pid: Option<u32>, is_certain: bool) {
         let Some(pid) = pid else { return };
         let process = Process { pid, started: start_time(pid) };
@@ -205,18 +208,19 @@ impl Observed {
         self.memory().askers.get(id).copied()
     }
 
-    /// An earlier hub heard of this question by a hook, and its process cannot be looked at: the hook comes back if the agent lives.
+    /// Records a question of an earlier hub whose hook alone can show that its agent lives: the hook comes
+    /// back if it does.
     fn only_hook_shows(&self, id: &QuestionId) {
         self.memory().hooks.entry(id.clone()).or_insert_with(Presence::new).is_only_sign = true;
         self.lives.notify_one();
     }
 
-    /// Whether there are hooks whose end must be noticed.
+    /// True if there are hooks whose end must be noticed.
     fn has_only_signs(&self) -> bool {
         self.memory().hooks.values().any(|presence| presence.is_only_sign)
     }
 
-    /// The questions whose agent is not seen to live any more.
+    /// The questions whose agent shows no sign of life any more.
     fn without_a_sign(&self) -> Vec<QuestionId> {
         let memory = self.memory();
         let is_gone = |presence: &Presence| {
@@ -230,13 +234,13 @@ impl Observed {
         Waiting { observed: Arc::clone(self), id: id.clone() }
     }
 
-    /// The turn to type into a session's terminal, unless somebody has it.
+    /// The right to type into a session's terminal, unless another task has it.
     fn take_keyboard(self: &Arc<Self>, session: &SessionId) -> Option<Keyboard> {
         let is_free = self.memory().typing.insert(session.clone());
         is_free.then(|| Keyboard { observed: Arc::clone(self), session: session.clone() })
     }
 
-    /// Forgets what nobody has spoken of for long.
+    /// Forgets what has been silent for long.
     fn prune(&self) {
         let Memory { announced, names, hooks, transcripts, typable, .. } = &mut *self.memory();
         announced.retain(|known| known.at.elapsed() < REMEMBERED);
@@ -282,7 +286,7 @@ impl Drop for Keyboard {
     }
 }
 
-/// A hook that is waiting now.
+/// A waiting hook.
 struct Waiting {
     observed: Arc<Observed>,
     id: QuestionId,

@@ -1,4 +1,5 @@
-//! The way of an outcome to Claude Code's own terminal: the hook that waits comes and takes it; where there is none it may be typed.
+//! The delivery target for Claude Code's own terminal: the waiting hook fetches the outcome; without a hook
+//! it may be typed.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,15 +19,15 @@ use super::road::{describe, is_told, may_type};
 use super::{COMES_WITHIN, HOOK, HookPresence, Observed, is_alive};
 use crate::{Carried, DeliveryTarget, Said, now};
 
-/// Between two looks whether a hook has come.
+/// The pause between two checks for a hook.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long after an answer in the terminal its transcript is read at the latest, where inotify works.
+/// The longest time from an answer in the terminal to the reading of its transcript, with inotify.
 const HEARD_WITHIN: Duration = Duration::from_secs(3);
 /// How long a terminal that has not reacted to the deciding key is followed, and how often it is looked at.
 const FOLLOWED: Duration = Duration::from_secs(3600);
 const FOLLOWED_EVERY: Duration = Duration::from_secs(2);
 const NO_HOOK: &str = "no hook waits in that terminal";
-/// What a person does whose answer is refused here.
+/// The remedy for a refused answer.
 const ELSEWHERE: &str = "answer it in its terminal, or here again when its dialog can be typed into";
 
 pub(super) struct HookMouth {
@@ -39,11 +40,11 @@ impl HookMouth {
         Self { observed, store }
     }
 
-    /// Whether the decision of a hook can be this outcome.
+    /// Checks that a hook's decision can express this outcome.
     async fn by_hook(&self, question: &Question, settlement: &Settlement) -> Result<Carried, StoreError> {
         let native = self.store.native(&question.id).await?.unwrap_or_default();
         let Some((tool, input)) = of_native(&native) else { return Ok(Carried::Yes) };
-        // What else a version takes changes the form of a decision, and not whether there is one.
+        // The other abilities of a version change the form of a decision, not its existence.
         let takes = Takes { notes: false, nothing: false };
         Ok(match decision(tool, &input, takes, settlement) {
             Ok(_) => Carried::Yes,
@@ -51,7 +52,8 @@ impl HookMouth {
         })
     }
 
-    /// Nothing was decided in the dialog: the question is opened again, unless a hook has the decision and may still print it.
+    /// Nothing was decided in the dialog: the question is opened again, unless a hook has the decision and
+    /// may still print it.
     fn undecided(&self, why: &str, delivery: &ClaimedDelivery) -> Said {
         match self.was_told(&delivery.question.id) {
             true => unknown(why),
@@ -63,7 +65,7 @@ impl HookMouth {
         self.observed.memory().hooks.get(id).is_some_and(|presence| presence.was_told)
     }
 
-    /// Waits for the transcript to tell that the terminal answered, for a moment; whether it did.
+    /// Waits a moment for the transcript to show the terminal's answer; true if it did.
     async fn hears_of(&self, id: &QuestionId) -> Result<bool, StoreError> {
         let until = Instant::now() + HEARD_WITHIN;
         while Instant::now() < until {
@@ -75,14 +77,15 @@ impl HookMouth {
         Ok(false)
     }
 
-    /// Whether it is not known yet what the agent went on with.
+    /// True while the agent's answer is unknown.
     async fn awaits_evidence(&self, id: &QuestionId) -> Result<bool, StoreError> {
         let record = self.store.question(id).await?;
         let delivery = record.and_then(|record| record.question.delivery);
         Ok(delivery.is_some_and(|delivery| delivery.awaits_evidence()))
     }
 
-    /// The deciding key was pressed: what came of it is told by the transcript, or by the dialog if it stands on.
+    /// The deciding key was pressed: what came of it is told by the transcript, or by the dialog if it stands
+    /// on.
     async fn after_the_key(
         &self,
         decided: Decided,
@@ -91,7 +94,7 @@ impl HookMouth {
     ) -> Result<Said, StoreError> {
         let until = Instant::now() + HEARD_WITHIN;
         while Instant::now() < until {
-            // A dialog that was hidden when the key came may not have got it.
+            // A dialog that was hidden at the time of the key may not have received it.
             if !self.awaits_evidence(&delivery.question.id).await? {
                 return Ok(Said::Written);
             }
@@ -114,8 +117,8 @@ impl HookMouth {
         Ok(unknown(&not_typed(&error)))
     }
 
-    /// Follows a terminal that has not reacted to the deciding key: if it does later and its dialog stands on, the question is opened
-    /// again. What the transcript tells comes first.
+    /// Follows a terminal that has not reacted to the deciding key: if it reacts later and its dialog
+    /// remains, the question opens again. The transcript's report comes first.
     async fn follow(&self, decided: Decided, session: &Session, id: &QuestionId) -> Result<(), StoreError> {
         let until = Instant::now() + FOLLOWED;
         let text = loop {
@@ -136,7 +139,8 @@ impl HookMouth {
         Ok(())
     }
 
-    /// The session of a question, with the process that asked it: two may hold one conversation, and each has a dialog of its own.
+    /// The session of a question, with the process that asked it: two may hold one conversation, and each has
+    /// a dialog of its own.
     async fn asked_from(&self, question: &Question) -> Result<Option<Session>, StoreError> {
         let session = match &question.ask.session_id {
             Some(id) => self.store.session(id).await?,
@@ -146,7 +150,8 @@ impl HookMouth {
         Ok(session.map(|session| Session { pid: asker.map(|asker| asker.pid).or(session.pid), ..session }))
     }
 
-    /// Looks, before an answer is accepted, whether it could be typed now; why not, for a person. Nothing is pressed.
+    /// Looks, before an answer is accepted, whether it could be typed now; why not, for a person. Nothing is
+    /// pressed.
     async fn look(
         &self,
         question: &Question,
@@ -184,7 +189,7 @@ impl HookMouth {
         Ok(seen.map_err(|error| format!("{NO_HOOK}, and it cannot be typed there: {}", error.detail())))
     }
 
-    /// Types the answer where that is allowed and can be done.
+    /// Types the answer, if that is allowed and possible.
     async fn type_it(&self, delivery: &ClaimedDelivery) -> Result<Said, StoreError> {
         let question = &delivery.question;
         let session = self.asked_from(question).await?;
@@ -226,8 +231,8 @@ impl HookMouth {
 
 #[async_trait]
 impl DeliveryTarget for HookMouth {
-    /// A hook prints once and ends, and the program takes one decision per call: a second copy cannot do harm. Keys are pressed only
-    /// where the question is still on the screen.
+    /// A hook prints once and ends, and the program takes one decision for a call: a second copy does no
+    /// harm. Keys are pressed only while the question is on the screen.
     fn redeliver(&self) -> Redeliver {
         Redeliver::Safe
     }
@@ -261,7 +266,8 @@ impl DeliveryTarget for HookMouth {
 
     async fn deliver(&self, delivery: &ClaimedDelivery) -> Said {
         match self.observed.presence(&delivery.question) {
-            // The hook's own request sees the outcome, prints it and says so; the claim ends with that word.
+            // The hook's own request reads the outcome, prints it and reports that; the claim ends with the
+            // report.
             HookPresence::Waits => Said::Unknown,
             HookPresence::Expected => {
                 Said::NotNow("the hook in that terminal is not connected at this moment".to_owned())
@@ -285,7 +291,7 @@ impl DeliveryTarget for HookMouth {
     }
 }
 
-/// A notification has no room to say that an answer would be typed.
+/// A notification has no room for the warning that an answer would be typed.
 fn only_after(session: &Session) -> String {
     format!("an answer from a notification is typed there only after `askd tmux {}`", session.id)
 }
@@ -298,7 +304,7 @@ fn open_again(why: &str) -> String {
     format!("{why}.\nThe question is open again: {ELSEWHERE}")
 }
 
-/// The agent may go on with this answer: its transcript tells.
+/// The agent may continue with this answer: its transcript will show.
 fn unknown(why: &str) -> Said {
     let detail = format!("{why}.\nLook at its terminal: the answer may have arrived there");
     Said::Failed { reason: FailReason::Unknown, detail }

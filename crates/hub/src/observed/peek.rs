@@ -10,14 +10,15 @@ use tokio::sync::Semaphore;
 use askd_agents::claude_hook::{Entry, Tool, TranscriptReader, likeness};
 use askd_data::regular::open_regular;
 
-/// Bytes at the end of the file that are looked at: the call is among the last lines.
+/// Bytes at the end of the file that are searched: the call is among the last lines.
 const LOOKED_AT: u64 = 512 << 10;
-/// Looks at one time, each on a thread of its own: a disk that hangs must not take all threads of the hub.
+/// Searches at one time, each on its own thread: a disk that hangs must not take all threads of the hub.
 pub(super) const LOOKS: usize = 8;
-/// How long a look may take: the hook waits 300 ms for this hub, and the question is stored without the name of its call too.
+/// The time for a search: the hook waits 300 ms for this hub, and the question can be stored without the id
+/// of its call.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// What a transcript says about an open call.
+/// An open call in a transcript.
 #[derive(Debug)]
 pub(super) struct Peeked {
     pub call_id: String,
@@ -25,7 +26,7 @@ pub(super) struct Peeked {
     pub excerpt: Option<String>,
 }
 
-/// The open calls of this session that are alike, oldest first.
+/// The open calls of this session with this content, oldest first.
 pub(super) async fn peek(
     places: &Arc<Semaphore>,
     path: &Path,
@@ -53,7 +54,8 @@ fn look(path: &Path, session: &str, tool: Tool, like: &str) -> Option<Vec<Peeked
     let mut bytes = Vec::new();
     file.take(LOOKED_AT).read_to_end(&mut bytes).ok()?;
     let mut reader = TranscriptReader::default();
-    // The first piece may be the end of a line; the last one may be half a line: neither is read as JSON then.
+    // The first piece may be the end of a line; the last one may be half a line: neither is read as JSON
+    // then.
     let entries: Vec<Entry> = reader.lines(&bytes);
     let open: Vec<&str> = reader.open().collect();
     let found = entries.iter().filter_map(|entry| match entry {

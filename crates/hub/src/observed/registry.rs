@@ -1,5 +1,5 @@
-//! Claude Code's own list of its living sessions: `sessions/PID.json` in its config folder. The `.key` files beside them are
-//! secrets of the program and are never opened.
+//! Claude Code's own list of its living sessions: `sessions/PID.json` in its config folder. The `.key` files
+//! beside them are secrets of the program and are never opened.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ use askd_core::session::{Activity, ActivityState};
 use askd_data::regular::open_regular;
 use askd_holder::process;
 
-/// Where the entries lie in a config folder.
+/// The folder of the entries in a config folder.
 pub(super) const SESSIONS: &str = "sessions";
-/// Characters of what an agent waits for; it says two words.
+/// Characters of `waitingFor`; the agent writes two words.
 const MAX_WAITING_FOR: usize = 200;
 /// Bytes of one entry; they have a few hundred.
 const MAX_ENTRY: u64 = 64 << 10;
@@ -33,13 +33,13 @@ pub(super) struct Registered {
     /// When the entry was last written.
     #[serde(default)]
     updated_at: i64,
-    /// The start time of the process as the system counts it, so that a number that is used again is not taken for it.
+    /// The start of the process as the kernel counts it, so that a reused process id is not mistaken for it.
     #[serde(default)]
     proc_start: Option<String>,
-    /// What the agent does: `idle`, `busy` or `waiting`.
+    /// The agent's activity: `idle`, `busy` or `waiting`.
     #[serde(default)]
     status: Option<String>,
-    /// What a waiting one waits for, in its own words.
+    /// The subject of its wait, in its own words.
     #[serde(default)]
     waiting_for: Option<String>,
     /// When its status was last another one, in milliseconds since 1970.
@@ -51,12 +51,12 @@ pub(super) struct Registered {
 }
 
 impl Registered {
-    /// Whether a person can see it: an agent that a program runs (`claude -p`) has no terminal.
+    /// True if a person can see it: an agent that a program runs (`claude -p`) has no terminal.
     pub(super) fn has_terminal(&self) -> bool {
         self.entrypoint.as_deref().is_none_or(|entrypoint| !entrypoint.starts_with("sdk"))
     }
 
-    /// What it does now, as far as its version says so.
+    /// Its activity, if its version reports one.
     pub(super) fn activity(&self) -> Option<Activity> {
         let state = match self.status.as_deref()? {
             "idle" => ActivityState::Idle,
@@ -69,7 +69,8 @@ impl Registered {
         Some(Activity { state, waiting_for, since: self.status_updated_at.map(Timestamp::from_millis) })
     }
 
-    /// Where its transcript lies: in a folder that is named by the working folder, with a line in place of each other character.
+    /// The path of its transcript. The folder's name is the working folder with a dash for each other
+    /// character.
     pub(super) fn transcript(&self, projects: &Path) -> Option<PathBuf> {
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
         let folder: String = self.cwd.as_deref()?.chars().map(plain).collect();
@@ -77,29 +78,29 @@ impl Registered {
         is_transcript(projects, &path).then_some(path)
     }
 
-    /// Whether the process with this start time is the one that wrote the entry. Versions without the start time are believed.
+    /// True if the process with this start wrote the entry. Versions without a start are trusted.
     fn is_by(&self, start_time: u64) -> bool {
         let written = self.proc_start.as_deref().and_then(|text| text.parse::<u64>().ok());
         written.is_none_or(|written| written == start_time)
     }
 }
 
-/// The living process that holds this conversation. A killed one leaves its entry, and two may hold the same: then the one that was
-/// heard of last.
+/// The live process with this conversation. A killed one leaves its entry, and two may have the same one:
+/// then the latest entry counts.
 pub(super) fn holder<'a>(living: &'a [Registered], session: &str) -> Option<&'a Registered> {
     let holds = |registered: &&Registered| registered.session_id == session && !is_managed(registered.pid);
     living.iter().filter(holds).reduce(later)
 }
 
-/// The one of two entries that was heard of last.
+/// The later of two entries.
 pub(super) fn later<'a>(one: &'a Registered, other: &'a Registered) -> &'a Registered {
     let heard = |registered: &Registered| (registered.updated_at, registered.started_at);
     if heard(other) >= heard(one) { other } else { one }
 }
 
-/// The sessions whose process lives. `None`: this version keeps no list.
+/// The sessions with a live process. `None` if this version keeps no list.
 pub(super) fn living(config: &Path) -> Option<Vec<Registered>> {
-    // Where processes cannot be looked at, the list says nothing.
+    // Without `/proc` the list means nothing.
     if !Path::new("/proc/self").exists() {
         return None;
     }
@@ -117,7 +118,7 @@ pub(super) fn living(config: &Path) -> Option<Vec<Registered>> {
     Some(entries.flatten().filter_map(read).collect())
 }
 
-/// Whether a process was started by askd itself: its questions come by its own channel.
+/// True if askd started the process: its questions come by its own channel.
 pub(super) fn is_managed(pid: u32) -> bool {
     let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     environment.split(|byte| *byte == 0).any(|variable| variable.starts_with(b"ASKD_SESSION="))

@@ -1,4 +1,4 @@
-//! By which channel an answer would go now: for the surfaces, so that no person is surprised by keys in a terminal.
+//! The channel that an answer would use now, for the surfaces, so that keys in a terminal surprise no person.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -12,12 +12,12 @@ use askd_store::{Store, StoreError};
 use super::keys::can_type;
 use super::{HOOK, HookPresence, Observed};
 
-/// How long it is believed that a session runs in tmux, or does not: pages that list often do not look through all processes each time.
-/// Whoever types looks anew.
+/// The time for which "runs in tmux" is cached: pages that list often do not walk through all processes each
+/// time. A task that types checks again.
 const TYPABLE_FOR: Duration = Duration::from_secs(2);
 
 impl Observed {
-    /// Whether a hook waits for the answer, or will be back for it in a moment.
+    /// True if a hook waits for the answer, or will be back in a moment.
     fn has_hook(&self, question: &Question, is_hooked: bool) -> bool {
         match self.presence(question) {
             HookPresence::Waits => true,
@@ -26,7 +26,7 @@ impl Observed {
         }
     }
 
-    /// Whether an answer could be typed for this session, looked up now or a moment ago.
+    /// True if an answer can be typed for this session, checked now or a moment ago.
     pub(super) async fn can_type(&self, session: &Session) -> bool {
         let known = self.memory().typable.get(&session.id).copied();
         if let Some((can, at)) = known
@@ -41,17 +41,18 @@ impl Observed {
     }
 }
 
-/// Whether keys may be typed: somebody turned that on, or the question has never had another road and says so.
+/// True if keys may be typed: a person turned that on, or the question never had another channel and shows
+/// that.
 pub(super) fn may_type(session: &Session, is_hooked: bool) -> bool {
     session.tmux || !is_hooked
 }
 
-/// Whether who answers could see that the answer would be typed: a notification has no room for it.
+/// True if the surface can show that the answer would be typed; a notification has no room for it.
 pub(super) fn is_told(surface: Surface) -> bool {
     surface != Surface::Notification
 }
 
-/// Fills in the channels of open questions that came from terminals. Nothing is read for those whose hook waits.
+/// Fills in the channels of local agents' open questions. Reads nothing for those with a waiting hook.
 pub(super) async fn describe(
     observed: &Observed,
     store: &dyn Store,

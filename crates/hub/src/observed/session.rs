@@ -19,14 +19,15 @@ pub(super) struct Conversation {
     pub native_id: String,
     pub cwd: Option<String>,
     pub pid: Option<u32>,
-    /// After what time the agent goes on without an answer, where that is set.
+    /// The agent's own time-out, if one is set.
     pub times_out: Option<Duration>,
-    /// Whether it is known that no hook of askd can come from there.
+    /// True if certainly no hook of askd can come from there.
     pub has_no_hook: bool,
 }
 
 impl Engine {
-    /// Takes up the source of an earlier hub, so that answers which wait can be delivered and the end of its sessions is seen.
+    /// Reconnects the source of an earlier hub, so that waiting answers are delivered and ends of sessions
+    /// are seen.
     pub async fn resume_observed(&self) -> Result<(), EngineError> {
         let mut place = self.inner.observed.turn.lock().await;
         if self.known_hook_source().await?.is_some() {
@@ -39,8 +40,8 @@ impl Engine {
         Ok(())
     }
 
-    /// A session that lived when the last hub ended. What it has open was asked by the process that is stored with it; without one,
-    /// the agent's own list says whether there is one.
+    /// Resumes a session that lived when the last hub ended. Its open questions belong to the process that is
+    /// stored with it; without one, the agent's own list shows whether there is one.
     async fn resume_session(&self, session: &Session) -> Result<(), EngineError> {
         let observed = &self.inner.observed;
         if let Some(pid) = session.pid {
@@ -75,7 +76,7 @@ impl Engine {
                 observed.look_after(holder.pid);
             }
             None => {
-                // A hook that waits for one of its questions comes back and shows that it lives.
+                // A hook that waits for one of its questions comes back and shows that the agent lives.
                 let open: Vec<QuestionId> =
                     self.unfinished(session).await?.into_iter().map(|question| question.id).collect();
                 if self.store().sighted(&open, HOOK).await?.is_empty() {

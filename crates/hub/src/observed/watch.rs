@@ -1,7 +1,7 @@
-//! Watching Claude Code's transcripts: inotify where it works, a slow look at everything beside it.
+//! Watches Claude Code's transcripts: inotify, and a slow look at everything beside it.
 //!
-//! In: a config folder, and transcripts that hooks have named. Out: questions that are open and those that the terminal answered.
-//! Nothing of a transcript goes anywhere but the question and a short excerpt.
+//! In: a config folder, and transcripts that hooks have named. Out: open questions, and those that the
+//! terminal answered. Only the question and a short excerpt leave a transcript.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
@@ -28,24 +28,25 @@ use super::registry::{self, Registered};
 use super::session::Conversation;
 use crate::{Engine, EngineError};
 
-/// How often everything is looked at where there is no inotify, and where there is one, for what it did not tell.
+/// The pause between looks at everything: for changes that inotify missed, or in its place.
 const UNTOLD: Duration = Duration::from_secs(10);
 const TOLD: Duration = Duration::from_secs(60);
-/// How often the transcripts are looked at in which a hook waits.
+/// The pause between looks at transcripts with a waiting hook.
 const OFTEN: Duration = Duration::from_millis(500);
 /// Bytes of a settings file; they have a few thousand.
 const MAX_SETTINGS: u64 = 1 << 20;
 /// How often the list of living sessions is looked at at most: many agents write into it.
 const LISTED_AT_MOST: Duration = Duration::from_secs(1);
-/// How often it is looked at, and with it the transcripts of living sessions, where there is no inotify.
+/// The pause between looks at the list, and at transcripts of live sessions, without inotify.
 const LISTED_UNTOLD: Duration = Duration::from_secs(1);
-/// Changes that wait; more than that and everything is looked at.
+/// Changes that wait; with more, everything is looked at.
 const CHANGES: usize = 1024;
 
 impl Engine {
-    /// Follows the transcripts of a config folder, and those that hooks name. Without a folder only the latter.
+    /// Follows the transcripts of a config folder, and those that hooks name. Without a folder only the
+    /// latter.
     pub fn observe(&self, config: Option<PathBuf>) {
-        // What is there is noted before this returns: whatever comes afterwards is news.
+        // The present files are recorded before this returns: every later change is news.
         let watch = Watch::new(self.clone(), config);
         self.tasks.spawn(watch.run());
     }
@@ -56,7 +57,7 @@ struct Watch {
     config: Option<PathBuf>,
     projects: Option<PathBuf>,
     files: Files,
-    /// Files of which one look did not reach the end, and what was found in them so far.
+    /// Files that one look did not finish, with the entries so far.
     unread: HashMap<PathBuf, Vec<Entry>>,
     changes: mpsc::Receiver<PathBuf>,
     /// Changes were lost: everything is looked at.
@@ -65,7 +66,7 @@ struct Watch {
     registered: Arc<Notify>,
     listed: Listed,
     ears: Option<Ears>,
-    /// Why nothing is heard, and what was said of it.
+    /// The reason why no changes arrive, as it was reported.
     trouble: Option<String>,
     told_trouble: Option<String>,
 }
@@ -159,7 +160,7 @@ impl Watch {
         }
     }
 
-    /// What is there at the start: living sessions are read whole, all others only from now on.
+    /// The first look: transcripts of live sessions are read whole, all others only from now on.
     async fn first_look(&mut self) {
         self.listen();
         let Some(projects) = self.projects.clone() else { return };
@@ -176,23 +177,23 @@ impl Watch {
         }
     }
 
-    /// The sessions that live by the agent's own list; `None`: the version keeps no list.
+    /// The live sessions by the agent's own list; `None` if its version keeps no list.
     fn living(&self) -> Option<Vec<Registered>> {
         self.config.as_deref().and_then(registry::living)
     }
 
-    /// The same for the folder in which a transcript lies: a hook's may lie in another.
+    /// The same for the config folder of a transcript, which can be another for a hook.
     fn living_beside(path: &Path) -> Option<Vec<Registered>> {
         config_of(path).and_then(registry::living)
     }
 
-    /// The transcripts of hooks that wait; they may lie in another folder.
+    /// The transcripts with a waiting hook; they may be in another folder.
     fn hooked(&self) -> Vec<PathBuf> {
         let named: Vec<PathBuf> = self.engine.inner.observed.memory().transcripts.keys().cloned().collect();
         named.into_iter().filter(|path| self.files.has_grown(path)).collect()
     }
 
-    /// Sets inotify up as far as there are folders. Where it cannot be had that is said once, and the slow look does its work.
+    /// Sets up inotify for the folders that exist. A failure is reported once, and the slow look takes over.
     fn listen(&mut self) {
         let Some(ears) = &mut self.ears else { return };
         ears.listen();
@@ -212,7 +213,7 @@ impl Watch {
         self.ears.as_ref().is_some_and(Ears::hears)
     }
 
-    /// Looks at the list of living sessions; gives their transcripts where nothing is heard of changes.
+    /// Reads the list of live sessions, and returns their transcripts if no changes arrive.
     async fn look_at_registry(&mut self) -> Vec<PathBuf> {
         let engine = self.engine.clone();
         let living = match engine.look_at_registry(&mut self.listed).await {
@@ -228,7 +229,7 @@ impl Watch {
         paths.filter(|path| self.files.has_grown(path)).collect()
     }
 
-    /// Says at the source how well it is heard, for `askd doctor` and the page.
+    /// Stores at the source how well changes arrive, for `askd doctor` and the page.
     async fn tell_trouble(&mut self) {
         let source = self.engine.inner.observed.memory().source.clone();
         let Some(source) = source.filter(|_| self.told_trouble != self.trouble) else { return };
@@ -262,7 +263,7 @@ impl Watch {
         let mut entries = self.unread.remove(path).unwrap_or_default();
         entries.extend(fresh);
         if more {
-            // What was asked here may be over further on.
+            // A question here may end further on in the file.
             self.unread.insert(path.to_owned(), entries);
             return;
         }
@@ -288,8 +289,9 @@ impl Watch {
         }
     }
 
-    /// The conversation, if it lives in a terminal: with a process in the agent's own list, or seen there by a hook. What an agent of
-    /// askd's own has written comes by its own channel, and what is left of one that has ended is no conversation.
+    /// The conversation, if it lives in a terminal: with a process in the agent's own list, or seen there by
+    /// a hook. An agent that askd started has a channel of its own, and the transcript of an ended one is no
+    /// conversation.
     async fn conversation(
         &self,
         session: String,
@@ -301,7 +303,8 @@ impl Watch {
         let holder = registry::holder(living.unwrap_or_default(), &session);
         // A version without the list has no processes to look for.
         let may_live = holder.is_some() || (!known.was_managed && (known.is_live || living.is_none()));
-        // A terminal may take up a conversation while askd's own agent holds it: what the terminal writes comes by no other channel.
+        // A terminal may take up a conversation while askd's own agent holds it: what the terminal writes
+        // comes by no other channel.
         let is_of_terminal = holder.is_some() && !is_by_program;
         if (known.managed && !is_of_terminal) || !may_live {
             return Ok(None);
@@ -352,14 +355,14 @@ impl Watch {
         };
         match conversation {
             Some(conversation) => self.engine.call_ended(&conversation, &call_id, tool, &input, went).await,
-            // No session is made for it, but a question that is known by its name has ended.
+            // It becomes no session, but a question with its native id has ended.
             None => self.engine.old_call_ended(&session, &call_id, tool, went).await,
         }
     }
 }
 
-/// The agent's own time-out, as its environment and the settings of its config folder say it. A project's settings are known to hooks
-/// alone.
+/// The agent's own time-out, from its environment and the settings of its config folder. Only hooks know a
+/// project's settings.
 fn times_out(config: Option<&Path>, pid: Option<u32>) -> Option<Duration> {
     let pid = pid.and_then(|pid| i32::try_from(pid).ok());
     let variable = pid.and_then(|pid| process::variable(pid, TIME_OUT_VARIABLE).ok().flatten());

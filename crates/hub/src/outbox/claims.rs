@@ -1,7 +1,7 @@
-//! Which claims of deliveries the tasks of this hub hold, by this process's own clock.
+//! The claims of deliveries that this hub's tasks hold, by this process's own clock.
 //!
-//! In: a task that holds the claim of a question, or is about to make it. Out: the questions whose claims are held. A claim that no task
-//! holds, or that is held too long, is lost.
+//! In: a task that holds the claim of a question, or is about to make it. Out: the questions with held
+//! claims. A claim without a task, or one that is held too long, is lost.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use askd_core::QuestionId;
 
-/// How long a worker may take to write one answer before its claim counts as lost.
+/// The most time to write one answer; after it, the claim counts as lost.
 pub(super) const CLAIM_LIFE: Duration = Duration::from_secs(60);
 
 #[derive(Default)]
@@ -20,24 +20,24 @@ pub(super) struct Claims(Mutex<Held>);
 #[derive(Default)]
 struct Held {
     by_question: HashMap<QuestionId, Holding>,
-    /// Batches that are being claimed: of which questions is known only afterwards.
+    /// Batches that are being claimed; their questions are known only afterwards.
     batches: usize,
 }
 
 struct Holding {
     tasks: usize,
     until: Instant,
-    /// What was written is not known: the claim stays until its time is over.
+    /// The result of the write is unknown: the claim stays until its time ends.
     outlives_tasks: bool,
 }
 
-/// That a task holds the claim of one question.
+/// Holds the claim of one question until it is dropped.
 pub(crate) struct Hold {
     claims: Arc<Claims>,
     question: QuestionId,
 }
 
-/// That a batch is being claimed.
+/// Holds a batch that is being claimed until it is dropped.
 pub(super) struct Batch(Arc<Claims>);
 
 impl Claims {
@@ -62,7 +62,7 @@ impl Claims {
         Batch(Arc::clone(self))
     }
 
-    /// The questions whose claims are held at this moment.
+    /// The questions whose claims are held now.
     pub(super) fn questions(&self) -> Vec<QuestionId> {
         let now = Instant::now();
         let mut held = self.held();

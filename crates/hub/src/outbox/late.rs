@@ -1,8 +1,8 @@
-//! Late answers: the call that asked is gone, the answer is not. It can be said as the next message of its conversation.
+//! Late answers: the call has ended, but the answer can be sent as the next message of its conversation.
 //!
-//! In: a question whose answer did not reach its agent. Out: the answer in a person's words, written to the session if askd leads it
-//! (or to the one session that askd started to go on with it), else given back to be sent by hand. It is noted as said when it is
-//! written, and can be sent again while it is not.
+//! In: a question whose answer did not reach its agent. Out: the answer as a text, written to the session if
+//! askd manages it (or to the one session that continues it), else returned for the person to send. The
+//! delivery is noted as sent when the text is written, and can be repeated until then.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,18 +13,18 @@ use askd_core::{Question, QuestionId, RejectMode, Right, Session, Settlement};
 use crate::managed::HeldSettings;
 use crate::{Caller, Engine, EngineError, StartError, now};
 
-/// Where a conversation goes on.
+/// The continuation of a conversation.
 enum GoesOn {
     None,
     In(Box<Session>),
     InSeveral,
 }
 
-/// Questions whose answers are being said as messages at this moment: of two who want it said, one says it.
+/// Questions whose answers are being sent as messages now: of two callers, one sends.
 #[derive(Default)]
 pub(crate) struct Saying(Mutex<HashSet<QuestionId>>);
 
-/// The turn of one who says an answer, until it is dropped.
+/// The right to send the answer of one question, until it is dropped.
 struct Turn<'a> {
     saying: &'a Saying,
     question: QuestionId,
@@ -35,7 +35,7 @@ impl Saying {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// None while another says it.
+    /// `None` while another caller sends it.
     fn begin(&self, question: &QuestionId) -> Option<Turn<'_>> {
         let is_first = self.questions().insert(question.clone());
         is_first.then(|| Turn { saying: self, question: question.clone() })
@@ -48,7 +48,8 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// The outcome as a person would type it; none where words cannot say it: an interrupt, or what nobody else may read.
+/// The outcome as a person would type it. `None` for an interrupt, or if it has answers that only the asker
+/// may read.
 fn as_message(question: &Question, settlement: &Settlement) -> Option<String> {
     match settlement {
         Settlement::Rejected { mode: RejectMode::Decline, reason } => Some(
@@ -70,14 +71,15 @@ fn as_message(question: &Question, settlement: &Settlement) -> Option<String> {
             let plan = answer.edited_plan.as_ref().map(|plan| format!("The plan as I changed it:\n{plan}"));
             let mode = answer.next_mode.as_ref().map(|mode| format!("Go on in the mode {mode}."));
             let text = lines.chain(plan).chain(mode).collect::<Vec<_>>().join("\n");
-            // Where all was skipped there is nothing to say.
+            // If every item was skipped, there is no text.
             Some(text).filter(|text| !text.is_empty())
         }
     }
 }
 
 impl Engine {
-    /// Says an answer that did not reach its agent as the next message of its conversation; gives the session that got it.
+    /// Sends an answer that did not reach its agent as the next message of its conversation, and returns the
+    /// session that received it.
     pub async fn send_as_message(&self, caller: &Caller, id: &QuestionId) -> Result<Session, StartError> {
         caller.needs(Right::Answer)?;
         let refused = |why: String| Err(StartError::Unsendable(why));
@@ -108,7 +110,7 @@ impl Engine {
                 return by_hand("several sessions that askd started go on with this conversation");
             }
         };
-        // Under a name: the agent gets it once, also where an earlier try ended before it was noted.
+        // The name makes the agent receive it once, even if an earlier attempt ended before it was noted.
         match self.say(&session.id, Some(format!("late-{id}")), text.clone()).await {
             Ok(true) => {}
             Ok(false) => return by_hand("its agent does not read at this moment; try again"),
@@ -119,7 +121,7 @@ impl Engine {
         Ok(session)
     }
 
-    /// The living managed session of a question's conversation: its own, or the one that was started to go on with it.
+    /// The live managed session of a question's conversation: its own, or the one that continues it.
     async fn goes_on(&self, question: &Question) -> Result<GoesOn, EngineError> {
         let Some(id) = &question.ask.session_id else { return Ok(GoesOn::None) };
         let Some(asked_in) = self.store().session(id).await? else { return Ok(GoesOn::None) };

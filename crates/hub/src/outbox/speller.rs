@@ -1,7 +1,7 @@
-//! Whether an outcome can be put into an agent's own words, found out before it is stored.
+//! Checks that an agent's protocol can carry an outcome, before the outcome is stored.
 //!
-//! In: a question and how it shall end. Out: [`Carried`]. A codec makes its words from the stored request alone, so one that has
-//! heard nothing knows as much as the one that talks to the agent, and no caller has to wait for that agent.
+//! In: a question and an outcome. Out: [`Carried`]. A codec encodes from the stored request alone, so a fresh
+//! codec knows as much as the connected one, and the check waits for no agent.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use super::Carried;
 
 pub(crate) struct Speller {
-    /// Absent where the agent is not known any more: then only its delivery can tell.
+    /// `None` for an agent that is no longer registered: only its delivery can show the limit.
     codec: Option<Box<dyn Codec>>,
     store: Arc<dyn Store>,
 }
@@ -36,7 +36,7 @@ impl Speller {
             .map_err(|error| Unspeakable::Unreadable(error.to_string()))
             .and_then(|native| codec.speak(&native, &question.ask, settlement));
         Ok(match spoken {
-            // An agent that is busy, or whose session comes later, can be told later.
+            // A busy agent, or one whose session has not started, can receive it later.
             Ok(_) | Err(Unspeakable::NotNow(_) | Unspeakable::UnknownSession(_)) => Carried::Yes,
             Err(
                 error @ (Unspeakable::CannotCarry(_) | Unspeakable::Misfit(_) | Unspeakable::Unreadable(_)),

@@ -1,7 +1,9 @@
-//! The service `DeliveryTargets`: who can take an outcome now, by source. It holds only senders, and none of those who receive.
+//! The service `DeliveryTargets`: the present receivers of outcomes, by source. It holds only senders, and
+//! none of the receivers.
 //!
-//! In: a target for each source that can be spoken to, from the connection that is behind it. Out: the target of a source, a wake for
-//! the outbox when there is a new one, and what the targets say of questions: by which channel an answer would go now.
+//! In: a target for each reachable source, from its connection. Out: the target of a source, a wake for the
+//! outbox when there is a new one, and the targets' facts about questions: the channel that an answer would
+//! use now.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +15,7 @@ use askd_core::delivery::{FailReason, Redeliver};
 use askd_core::{Question, QuestionId, Settlement, SourceId, Surface};
 use askd_store::{ClaimedDelivery, Expired, StoreError};
 
-/// What came of handing an outcome to an agent.
+/// The result of handing an outcome to an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Said {
     /// The agent has the bytes.
@@ -22,28 +24,30 @@ pub enum Said {
     Confirmed,
     /// Certainly not written: try again later.
     NotNow(String),
-    /// The way to the agent broke in the middle: the claim stays, and is settled by the adapter's rule when it expires.
+    /// The way to the agent broke in the middle: the claim stays, and is settled by the adapter's rule when
+    /// it expires.
     Unknown,
-    /// It was not said; the agent has decided nothing and still waits: the question is opened again, with this reason.
+    /// Not written; the agent has decided nothing and still waits. The question opens again, with this
+    /// reason.
     Undecided(String),
-    /// It cannot be said to this agent any more.
+    /// This agent can no longer receive it.
     Failed { reason: FailReason, detail: String },
 }
 
-/// Whether an outcome could be said to an agent.
+/// The answer to "can a channel carry this outcome?".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Carried {
     Yes,
     No(String),
 }
 
-/// Where the outbox hands over the outcomes of one source's questions.
+/// The receiver of the outcomes of one source's questions.
 #[async_trait]
 pub trait DeliveryTarget: Send + Sync {
     fn redeliver(&self) -> Redeliver;
 
-    /// Whether the channels that there are now can carry this outcome, given at this surface; why not, for a person. Asked before
-    /// anything is stored.
+    /// Checks, before anything is stored, that the present channels can carry this outcome from this surface;
+    /// otherwise the reason, for a person.
     async fn can_carry(
         &self,
         question: &Question,
@@ -61,15 +65,16 @@ pub trait DeliveryTarget: Send + Sync {
         let _ = question;
     }
 
-    /// Whether this delivery was written before a crash, where that can be found out.
+    /// True if this delivery was written before a crash; `None` if it cannot be known.
     async fn was_written(&self, delivery: &ClaimedDelivery) -> Option<bool>;
 
-    /// Whether this target has more to say of its questions than is stored.
+    /// True if this target knows more about its questions than the store.
     fn describes(&self) -> bool {
         false
     }
 
-    /// Fills in what only this target knows of its questions. It is given questions of other sources too, and leaves them alone.
+    /// Fills in what only this target knows of its questions. It is given questions of other sources too, and
+    /// leaves them alone.
     async fn describe(&self, questions: &mut [Question]) -> Result<(), StoreError> {
         let _ = questions;
         Ok(())
@@ -113,7 +118,7 @@ impl DeliveryTargets {
         self.connected().keys().cloned().collect()
     }
 
-    /// Something may be deliverable that was not before.
+    /// Wakes the outbox: a delivery may have become possible.
     pub(super) fn wake(&self) {
         self.inner.wake.notify_one();
     }
@@ -122,14 +127,15 @@ impl DeliveryTargets {
         self.inner.wake.notified().await;
     }
 
-    /// Tells the target of a question that nothing will come for it. Waits for nothing: others have expired at the same moment.
+    /// Tells the target of a question that nothing will come for it. Waits for nothing: others have expired
+    /// at the same moment.
     pub(crate) fn over(&self, expired: &Expired) {
         if let Some(target) = expired.source.as_ref().and_then(|source| self.get(source)) {
             target.over(&expired.question.id);
         }
     }
 
-    /// Fills in what only the targets know of questions: by which channel an answer would go now.
+    /// Fills in the targets' facts about questions: the channel that an answer would use now.
     pub(crate) async fn describe(&self, questions: &mut [Question]) -> Result<(), StoreError> {
         let describing: Vec<_> =
             self.connected().values().filter(|target| target.describes()).cloned().collect();

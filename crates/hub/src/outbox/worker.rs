@@ -1,8 +1,10 @@
-//! The service `Outbox`: brings outcomes to agents. How a delivery is claimed, handed over, noted and retried.
+//! The service `Outbox`: brings outcomes to agents. How a delivery is claimed, handed over, noted and
+//! retried.
 //!
-//! In: outcomes that are stored, the targets of connected sources, and a wake when there is a new one. Out: `sent` when the bytes were
-//! written, and `confirmed` or `failed` by evidence; before an outcome is stored, whether it can be carried at all. A claim that a dead
-//! hub left behind is settled by the adapter's own rule.
+//! In: outcomes that are stored, the targets of connected sources, and a wake when there is a new one. Out:
+//! `sent` when the bytes were written, and `confirmed` or `failed` by evidence; before an outcome is stored,
+//! whether it can be carried at all. A claim that a dead hub left behind is settled by the adapter's own
+//! rule.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,16 +24,17 @@ use crate::sources::{ACP, HOOK};
 use crate::tasks::Tasks;
 use crate::{EngineError, new_bits, now};
 
-/// Deliveries taken at once.
+/// Deliveries in one claim.
 const CLAIM_LIMIT: usize = 64;
-/// Looks again at least this often, in case the system's clock was set, and at most this often, whatever seems due.
+/// Looks again at least this often, in case the system's clock was set, and at most this often, whatever
+/// seems due.
 const LONGEST_SLEEP: Duration = Duration::from_secs(30);
 const SHORTEST_SLEEP: Duration = Duration::from_millis(100);
-/// How long the way to an agent may take to find out what was written; another source's deliveries wait for it.
+/// The most time to find out whether a delivery was written; deliveries of other sources wait for it.
 const PROBE_PATIENCE: Duration = Duration::from_secs(2);
 /// Pause after the store has failed.
 const TRY_AGAIN: Duration = Duration::from_millis(500);
-/// Many agents show within this time that they have the answer; then that it was written needs no commit of its own.
+/// Many agents confirm within this time; then `sent` needs no commit of its own.
 const PROOF_SOON: Duration = Duration::from_millis(5);
 
 #[derive(Clone)]
@@ -49,7 +52,7 @@ struct Inner {
     owner: String,
 }
 
-/// When a claim that is made now is over.
+/// The end of a claim that is made now.
 fn claim_end(at: Timestamp) -> Timestamp {
     at.plus_millis(i64::try_from(CLAIM_LIFE.as_millis()).unwrap_or(i64::MAX))
 }
@@ -69,12 +72,13 @@ impl Outbox {
         &*self.inner.store
     }
 
-    /// What tells of the agents of a source whether an outcome can be put into their own words.
+    /// The check that an agent of this source can express an outcome.
     pub(crate) fn speller(&self, agent: &str, by_acp: bool) -> Speller {
         Speller::new(self.inner.catalog.registry(), self.inner.store.clone(), agent, by_acp)
     }
 
-    /// Refuses an outcome that no channel to its agent can carry: the question stays open, and nothing is stored.
+    /// Refuses an outcome that no channel to its agent can carry: the question stays open, and nothing is
+    /// stored.
     pub(crate) async fn refuse_uncarried(
         &self,
         record: &Record,
@@ -96,8 +100,8 @@ impl Outbox {
         }
     }
 
-    /// The same where the agent is not connected, as just after a restart of the hub. A terminal's own hook says by itself what it
-    /// can carry.
+    /// The same check for an agent that is not connected, as just after a restart of the hub. The hook of a
+    /// local agent checks its own limits.
     async fn carries_unconnected(
         &self,
         source: &SourceId,
@@ -113,7 +117,7 @@ impl Outbox {
         }
     }
 
-    /// A question that is shown as it came takes only what its agent understands, whether or not the agent can be reached.
+    /// Refuses an outcome that is no valid result for a question that is shown as it came, connected or not.
     async fn refuse_no_result(
         &self,
         question: &Question,
@@ -139,7 +143,7 @@ impl Outbox {
         }
     }
 
-    /// Delivers what is due and says how long nothing will be.
+    /// Hands over due deliveries and returns the time until the next one.
     async fn deliver_and_look_ahead(&self) -> Result<Duration, StoreError> {
         let sources = self.inner.targets.sources();
         if sources.is_empty() {
@@ -175,12 +179,12 @@ impl Outbox {
         }
     }
 
-    /// This hub takes the delivery of an outcome in the very transaction that stores it: one fsync less on its way.
+    /// The owner for claims in the transaction that stores an outcome, which saves one fsync.
     pub(crate) fn claim_holder(&self) -> ClaimHolder {
         ClaimHolder { owner: self.inner.owner.clone(), until: claim_end(now()) }
     }
 
-    /// That the calling task holds the claim of this question, or is about to make it.
+    /// Registers that the calling task holds the claim of this question, or is about to make it.
     pub(crate) fn hold_claim(&self, question: &QuestionId) -> Hold {
         self.inner.claims.hold(question)
     }
@@ -191,6 +195,7 @@ impl Outbox {
         drop(self.inner.tasks.run_change(async move { outbox.deliver(delivery, held).await }));
     }
 
+    #[tracing::instrument(level = "error", skip_all, fields(question = %delivery.question.id))]
     async fn deliver(&self, delivery: ClaimedDelivery, held: Hold) {
         let input = match self.inner.targets.get(&delivery.source) {
             None => DeliveryInput::NotWritten { detail: "the source is not connected".to_owned() },
@@ -216,7 +221,7 @@ impl Outbox {
         }
     }
 
-    /// Claims of a hub that is gone, of this one that no task of it holds, or that took too long.
+    /// Claims of a stopped hub, claims of this hub without a task, and claims that took too long.
     pub(crate) async fn lost_claims(&self) -> Result<Vec<ClaimedDelivery>, StoreError> {
         let held = self.inner.claims.questions();
         let mut lost = self.store().lost_claims(&self.inner.owner, &held).await?;
@@ -225,7 +230,7 @@ impl Outbox {
         Ok(lost)
     }
 
-    /// What became of lost claims: never a second copy by guessing.
+    /// Settles lost claims, and never writes a second copy by guessing.
     async fn settle_lost_claims(&self) -> Result<(), StoreError> {
         let mut silent = HashSet::new();
         for delivery in self.lost_claims().await? {

@@ -1,6 +1,7 @@
 //! A question ends: by a person's word, by its asker, or by its agent. The first valid end wins.
 //!
-//! In: replies, rejections, withdrawals, and what agents report. Out: the question as it ended, and its outcome on the way to the agent.
+//! In: replies, rejections, withdrawals, and what agents report. Out: the question as it ended, and its
+//! outcome on the way to the agent.
 
 use askd_core::answer::Rejection;
 use askd_core::field::Collector;
@@ -46,7 +47,7 @@ impl Questions {
         self.settle(id, Resolution::Reject { mode, reason }, caller.by(), idempotency).await
     }
 
-    /// The asker takes its question back.
+    /// Withdraws a question for its asker.
     pub async fn withdraw(
         &self,
         caller: &Caller,
@@ -85,14 +86,14 @@ impl Questions {
         by: By,
         idempotency: Option<Idempotency>,
     ) -> Result<Question, EngineError> {
-        // An agent reports what has happened; a person or a program that comes too late is told.
+        // An agent reports the past; only a person or program that comes too late gets a conflict.
         let wants = matches!(
             resolution,
             Resolution::Answer(_)
                 | Resolution::Reject { .. }
                 | Resolution::Cancel(Cause::AskerWithdrew { .. })
         );
-        // Held before it is claimed: a claim that no task holds is lost.
+        // The hold comes before the claim: a claim without a task is lost.
         let outbox = &self.inner.outbox;
         let held = outbox.hold_claim(id);
         let resolve = Resolve {

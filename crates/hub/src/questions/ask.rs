@@ -1,4 +1,5 @@
-//! A question comes in: from a program through the API, or from an agent through its adapter. It is durable when this returns.
+//! A question comes in: from a program through the API, or from an agent through its adapter. It is durable
+//! when this returns.
 
 use askd_core::{Ask, AskInput, Question, QuestionId, Right, SessionId, SourceId};
 use askd_store::{Asked, NewEntry, NewQuestion, Origin};
@@ -6,13 +7,13 @@ use askd_store::{Asked, NewEntry, NewQuestion, Origin};
 use super::Questions;
 use crate::{Caller, EngineError, new_bits, now};
 
-/// A question as an adapter heard it.
+/// A question as an adapter reports it.
 #[derive(Debug, Clone)]
 pub struct AgentQuestion {
     pub source: SourceId,
     pub session: SessionId,
     pub native_id: String,
-    /// Whether the session certainly has no question of this name yet.
+    /// True if the session certainly has no question with this native id.
     pub is_new: bool,
     pub road: String,
     /// The agent's own words, byte for byte.
@@ -21,7 +22,7 @@ pub struct AgentQuestion {
 }
 
 impl AgentQuestion {
-    /// As an agent's codec understood it; an agent that waits only so long sets the deadline.
+    /// From the codec's event. An agent with a time-out of its own sets the deadline.
     pub(crate) fn heard(
         asked: askd_agents::Asked,
         source: &SourceId,
@@ -42,7 +43,7 @@ impl AgentQuestion {
         }
     }
 
-    /// What is to be stored, if it can be asked at all.
+    /// The question to store, if it is valid.
     fn checked(self) -> Result<NewQuestion, EngineError> {
         let ask = Ask { session_id: Some(self.session), ..self.ask };
         ask.check()?;
@@ -75,7 +76,7 @@ impl Questions {
         self.asked(asked)
     }
 
-    /// The same, with what the agent said up to it, which is told even if the question cannot be taken.
+    /// The same, with the agent's words before it, which are stored even if the question is refused.
     pub(crate) async fn ask_as_agent_in(
         &self,
         heard: AgentQuestion,

@@ -1,6 +1,6 @@
-//! The names of the questions of a server, whose events have no number.
+//! Names of a server's questions, whose events have no number.
 //!
-//! In: a question under the server's own name. Out: the question as it is stored, and the name that it has there.
+//! In: a question with its native id. Out: the stored question, and its name in the store.
 
 use askd_core::{Ask, Question};
 
@@ -12,8 +12,8 @@ use crate::EngineError;
 const MAX_USES: u32 = 16;
 
 impl Questions {
-    /// Stores a question under the server's own name, or under that with a number where the server has asked something else under the
-    /// same id and that is over. The same request told again has the same name.
+    /// Stores a question under the server's own id, or under that with a number if the server has used the id
+    /// for an earlier, ended question. The same request has the same name again.
     pub(crate) async fn ask_under_free_name(
         &self,
         heard: AgentQuestion,

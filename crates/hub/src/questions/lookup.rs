@@ -1,4 +1,4 @@
-//! Questions by the names that agents have for them and for their sessions, for surfaces that know only those.
+//! Questions by native ids of them and of their sessions, for surfaces that know only those.
 
 use askd_core::{Question, QuestionId, Right, Session, SessionId, Status};
 use askd_store::{Order, QuestionFilter, Record};
@@ -9,13 +9,13 @@ use crate::{Caller, EngineError};
 
 /// Open questions of one session that are looked through for the agent's own name, the newest first.
 const LOOK_BACK: usize = 10_000;
-/// Ended sessions of one name that are looked through for a question that is over.
+/// Ended sessions of one name that are searched for a settled question.
 const LOOK_BACK_ENDED: usize = 16;
-/// Open questions of one agent that are listed.
+/// Open questions of one agent in a list.
 const LISTED: usize = 100;
 
 impl Questions {
-    /// The question that an agent calls so, in the session that it calls so; or the one with this id of askd.
+    /// The question with this native id in the session with that native id, or with this id of askd.
     pub async fn find(&self, caller: &Caller, session: &str, name: &str) -> Result<QuestionId, EngineError> {
         caller.needs(Right::Answer)?;
         let (live, ended) = self.inner.sessions.named(session).await?;
@@ -47,7 +47,7 @@ impl Questions {
         found.ok_or(EngineError::NotFound("question"))
     }
 
-    /// The question that is stored under an agent's own name, and the open ones that it has called the same.
+    /// The question with this native id, and the open ones that the agent has given the same id.
     async fn questions_named(&self, session: &SessionId, name: &str) -> Result<Vec<QuestionId>, EngineError> {
         let stored = self.store().question_by_native(session, name).await?;
         let mut named: Vec<QuestionId> = stored.into_iter().map(|record| record.question.id).collect();
@@ -66,7 +66,8 @@ impl Questions {
         Ok(named)
     }
 
-    /// The settled question of an agent that has this name: its call, or its id here. The agent may have ended by now.
+    /// The settled question of an agent that has this name: its call, or its id here. The agent may have
+    /// ended by now.
     pub async fn settled_of(
         &self,
         caller: &Caller,

@@ -1,8 +1,8 @@
-//! The service `Questions`: asking, settling, reading and waiting, with the rights that each needs. Every change of a question's life
-//! that is not made by its delivery goes through here.
+//! The service `Questions`: ask, settle, read and wait, with the right that each needs. Every change of a
+//! question passes through here, except those of its delivery.
 //!
-//! In: programs that ask, what agents ask, outcomes of people and of agents. Out: questions after they are durable, outcomes given to
-//! the outbox, callers that are woken by the log.
+//! In: programs and agents that ask, outcomes of people and of agents. Out: durable questions, outcomes for
+//! the outbox, callers that the event log wakes.
 
 mod answer;
 mod ask;
@@ -39,7 +39,7 @@ struct Inner {
     targets: DeliveryTargets,
     sessions: Sessions,
     waiters: Waiters,
-    /// Says that a question with a deadline was stored.
+    /// Signals that a question with a deadline was stored.
     deadline_changed: Arc<Notify>,
 }
 

@@ -1,7 +1,7 @@
-//! The callers who wait for the end of a question.
+//! The callers that wait for the end of a question.
 //!
-//! In: callers, and the log, which tells of every end, by whichever node and service it was made. Out: callers that are woken. The
-//! log is followed only while there are any.
+//! In: callers, and the event log, which has every end from any node and service. Out: woken callers. It
+//! follows the log only while there are callers.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -27,19 +27,19 @@ pub(crate) struct Waiters {
 struct Inner {
     log: EventLog,
     waiting: Mutex<Waiting>,
-    /// A caller waits, where none did.
+    /// Signals the first waiter.
     begun: Notify,
 }
 
 #[derive(Default)]
 struct Waiting {
-    /// How many wait for each question, and what wakes them.
+    /// For each question: the number of waiters, and their wake.
     by_question: HashMap<QuestionId, (usize, Arc<Notify>)>,
     /// The newest event when the first of them came.
     since: Seq,
 }
 
-/// One waiting caller; registered before it looks, so that no wake is missed.
+/// One waiting caller. It registers before it reads the question, so it misses no wake.
 pub(crate) struct Waiter<'a> {
     waiters: &'a Waiters,
     id: QuestionId,
@@ -81,13 +81,13 @@ impl Waiters {
         }
     }
 
-    /// The newest event when the first of those who wait now came, if there are any.
+    /// The newest event at the time when the first present waiter came.
     fn since(&self) -> Option<Seq> {
         let waiting = self.waiting();
         (!waiting.by_question.is_empty()).then_some(waiting.since)
     }
 
-    /// Follows the log and wakes those who wait for what it tells.
+    /// Follows the event log and wakes the waiters of each settled question.
     pub(crate) async fn run(self) {
         let mut follower = self.inner.log.follow(0, 0);
         loop {
@@ -104,7 +104,7 @@ impl Waiters {
                         }
                     }
                 }
-                // What is deleted has been waited for by none.
+                // No caller waits for deleted events.
                 Ok(LogNews::Trimmed { .. } | LogNews::Quiet) => {}
                 Ok(LogNews::Stopping) => return,
                 Err(error) => {

@@ -1,4 +1,5 @@
-//! `/v1/acp/{server_id}`: ACP over HTTP, as sandbox-agent has it. The first POST starts the agent, GET is its stream, DELETE ends it.
+//! `/v1/acp/{server_id}`: ACP over HTTP, as sandbox-agent has it. The first POST starts the agent, GET is its
+//! stream, DELETE ends it.
 
 mod post;
 mod stream;

@@ -1,4 +1,5 @@
-//! One JSON-RPC message of a client: a request waits for the agent's response, anything else is taken with 202.
+//! One JSON-RPC message of a client: a request waits for the agent's response, anything else is taken with
+//! 202.
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
@@ -23,8 +24,8 @@ pub(super) struct PostQuery {
     agent: Option<String>,
 }
 
-/// Send one JSON-RPC message to the agent. A request is answered when the agent answers it, however long that takes; a
-/// notification, or a response to a request of the agent, is taken with 202.
+/// Send one JSON-RPC message to the agent. A request is answered when the agent answers it, however long that
+/// takes; a notification, or a response to a request of the agent, is taken with 202.
 #[utoipa::path(post, path = "/v1/acp/{server_id}", operation_id = "sendAcpMessage", tag = "acp",
     params(("server_id" = String, Path, description = "The name of the server, any that you choose."), PostQuery),
     request_body(content = String, content_type = "application/json"),
@@ -68,7 +69,7 @@ pub(super) async fn post(
                         let detail = "the hub stops; the agent goes on, and its stream tells the rest";
                         return Err(Problem::new(Code::Stopping, detail));
                     }
-                    // Nobody took the request: the agent was gone already.
+                    // The request was not forwarded: the agent had ended already.
                     None => return Err(engine.no_server(&name).await.into()),
                 };
                 if !access.still_valid(&caller) {

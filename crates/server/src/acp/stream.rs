@@ -1,5 +1,5 @@
-//! The stream of an ACP server: a cursor over what is stored, from the beginning unless told otherwise. A slow reader is late,
-//! never poorer, and one that comes back goes on where it was.
+//! The stream of an ACP server: a cursor over the store, from the beginning unless the client names another
+//! position. A slow reader is late, never poorer, and a returning one continues at its position.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -16,8 +16,8 @@ use crate::state::AppState;
 use crate::stream::{HEARTBEAT, Reader, Streams, last_event_id, respond, trimmed};
 use askd_hub::{AcpStream, Caller, Transcripts, acp_event};
 
-/// The agent's messages to its clients, live. `id:` counts within the server; the stream begins at the beginning, or after
-/// `Last-Event-ID`.
+/// The agent's messages to its clients, live. `id:` counts within the server; the stream begins at the
+/// beginning, or after `Last-Event-ID`.
 #[utoipa::path(get, path = "/v1/acp/{server_id}", operation_id = "streamAcp", tag = "acp",
     params(("server_id" = String, Path, description = "The name of the server, any that you choose."),
         ("Last-Event-ID" = Option<String>, Header, description = "Go on after this event.")),

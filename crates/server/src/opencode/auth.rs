@@ -1,5 +1,5 @@
-//! Who calls, as OpenCode's clients say it: HTTP Basic with an askd token as the password, or `?auth_token=` with the same in
-//! base64 for browsers' EventSource. A bearer token is taken too.
+//! The caller in OpenCode's form: HTTP Basic with an askd token as the password, or `?auth_token=` with the
+//! same in base64 for browsers' EventSource. A bearer token works too.
 
 use axum::extract::FromRequestParts;
 use axum::response::{IntoResponse, Response};

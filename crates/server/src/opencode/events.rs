@@ -37,7 +37,7 @@ fn open(log: &EventLog, streams: &Streams, Client(caller): Client, scope: Scope,
     let Ok(place) = streams.take_place(&caller) else {
         return StatusCode::TOO_MANY_REQUESTS.into_response();
     };
-    // From now on: what is deleted before is not asked for.
+    // The stream begins now: earlier events are not requested.
     let newest = log.newest();
     let log = LogStream::new(log, newest, newest);
     let reader = ScopeReader { log, view: View { scope, global }, beats: 0 };
@@ -55,7 +55,7 @@ struct ScopeReader {
     beats: u64,
 }
 
-/// What a client sees of the questions.
+/// A client's view of the questions.
 struct View {
     scope: Scope,
     global: bool,

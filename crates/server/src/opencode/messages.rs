@@ -1,5 +1,5 @@
-//! The messages of a session, as far as they ask: for clients that come after a question was asked, and for those that look whether
-//! its tool call still runs.
+//! The asking messages of a session, for clients that come after a question was asked, and for those that
+//! check whether its tool call still runs.
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -16,7 +16,7 @@ use super::questions::failed;
 use super::wire;
 use askd_hub::{Caller, EngineError, Questions, Sessions};
 
-/// Questions of a session that are shown, the newest: these clients know no pages.
+/// The newest questions of a session that are shown: these clients know no pages.
 const MAX_ASKED: usize = 1000;
 
 pub async fn list(
@@ -52,7 +52,7 @@ fn missing(noun: &str, id: &str) -> Response {
     (StatusCode::NOT_FOUND, Json(wire::missing(noun, id))).into_response()
 }
 
-/// One message for each that asked, oldest first; none where there is no such session.
+/// One message for each asking one, oldest first; `None` for an unknown session.
 async fn of_session(
     sessions: &Sessions,
     questions: &Questions,

@@ -1,8 +1,9 @@
 //! `/opencode`: OpenCode's own question API, for the questions of every agent.
 //!
-//! In: requests of clients that were written for OpenCode (its SDK, renderers of its `question` tool). Out: the routes, statuses
-//! and bodies of the real server: a list of open questions, `true` for an answer, 404 for a second one, the messages that ask,
-//! and two streams of events in which a question is asked, its tool part runs, and is completed. The password is an askd token, the user any name.
+//! In: requests of clients that were written for OpenCode (its SDK, renderers of its `question` tool). Out:
+//! the routes, statuses and bodies of the real server: a list of open questions, `true` for an answer, 404
+//! for a second one, the messages that ask, and two streams of events in which a question is asked, its tool
+//! part runs, and is completed. The password is an askd token, the user any name.
 
 mod auth;
 mod events;

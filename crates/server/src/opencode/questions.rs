@@ -1,4 +1,5 @@
-//! The list, the reply and the rejection. Unlike the real server askd checks the answers: what does not fit is a 400.
+//! The list, the reply and the rejection. Unlike the real server askd checks the answers: what does not fit
+//! is a 400.
 
 use axum::Json;
 use axum::body::Body;
@@ -32,13 +33,13 @@ fn not_found(id: &str) -> Refusal {
 
 pub(super) fn failed(error: &EngineError, id: &str) -> Refusal {
     match error {
-        // A question that is settled is gone to these clients, whoever settled it.
+        // For these clients a settled question does not exist.
         EngineError::Conflict(_) | EngineError::NotFound(_) => not_found(id),
         EngineError::Invalid(errors) => {
             refuse(StatusCode::BAD_REQUEST, wire::bad_request(&errors.to_string(), "Payload"))
         }
         EngineError::Forbidden(right) => {
-            let message = format!("this needs a token with the right {right}");
+            let message = EngineError::Forbidden(*right).to_string();
             refuse(StatusCode::FORBIDDEN, json!({ "name": "Forbidden", "data": { "message": message } }))
         }
         error => {
@@ -73,7 +74,7 @@ async fn open(questions: &Questions, caller: &Caller, scope: &Scope) -> Result<V
     }
 }
 
-/// The open question that is meant.
+/// The open question with this id.
 async fn meant(questions: &Questions, caller: &Caller, scope: &Scope, id: &str) -> Result<Question, Refusal> {
     if !id.starts_with("que") {
         let message = format!("Expected a string starting with \"que\", got {id:?}\n  at [\"requestID\"]");
@@ -138,7 +139,8 @@ async fn read_answers(headers: &HeaderMap, body: Body) -> Result<Vec<Vec<String>
     })
 }
 
-/// To an OpenCode client a rejection stops the turn, so that is what it does wherever the agent can tell.
+/// For an OpenCode client a rejection stops the turn, so this route does that for every agent that has
+/// `interrupt`.
 pub async fn reject(
     State(questions): State<Questions>,
     Client(caller): Client,

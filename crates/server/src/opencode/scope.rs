@@ -1,5 +1,5 @@
-//! The folder that a client means: `?directory=`, else the header `x-opencode-directory`, raw or percent-encoded. Where the real
-//! server would take its own folder, askd takes all of them.
+//! The client's folder: `?directory=`, else the header `x-opencode-directory`, raw or percent-encoded. In
+//! place of the real server's own folder, the default is all folders.
 
 use std::convert::Infallible;
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use askd_core::delivery::{Delivery, DeliveryState};
 use askd_core::{Question, ShownAnswer, Status};
 
-/// The session of a question that a program asked through the API.
+/// The session id of a question from the API.
 const NO_SESSION: &str = "ses_askd";
 const DISMISSED: &str = "The user dismissed this question";
 const ABORTED: &str = "Tool execution aborted";
@@ -15,7 +15,7 @@ pub fn session_of(question: &Question) -> String {
     question.ask.session_id.as_ref().map_or_else(|| NO_SESSION.to_owned(), ToString::to_string)
 }
 
-/// The message and the call that asked. Where the agent has none, the question stands for both.
+/// The asking message and call. For an agent without them, the question's id serves as both.
 fn link(question: &Question) -> (String, String) {
     let tool = question.ask.tool.as_ref();
     let own = question.id.as_str().trim_start_matches("que_");
@@ -46,7 +46,7 @@ fn infos(question: &Question) -> Value {
     question.ask.questions.iter().map(info).collect()
 }
 
-/// `QuestionRequest`: what `GET /question` lists and `question.asked` carries.
+/// `QuestionRequest`: an entry of `GET /question` and the content of `question.asked`.
 pub fn request(question: &Question) -> Value {
     let (message, call) = link(question);
     json!({
@@ -55,7 +55,7 @@ pub fn request(question: &Question) -> Value {
     })
 }
 
-/// `question.replied` or `question.rejected`. What ended without an answer is rejected to these clients.
+/// `question.replied` or `question.rejected`. An end without an answer is a rejection for these clients.
 pub fn settled(question: &Question) -> (&'static str, Value) {
     let mut properties = json!({ "sessionID": session_of(question), "requestID": question.id });
     match (question.status, question.outcome.as_ref().and_then(|outcome| outcome.answers.as_ref())) {
@@ -72,13 +72,14 @@ fn labels(answers: &[ShownAnswer]) -> Vec<Vec<String>> {
     answers.iter().map(ShownAnswer::to_texts).collect()
 }
 
-/// Nobody has answered, or the agent has not been given the answer yet.
+/// True until the agent has the answer.
 pub fn is_running(question: &Question) -> bool {
     let on_its_way = |delivery: &Delivery| delivery.state == DeliveryState::Queued;
     question.is_open() || question.delivery.as_ref().is_some_and(on_its_way)
 }
 
-/// The tool part: running while the question is open, then completed with what the agent was given, or in error.
+/// The tool part: running while the question is open, then completed with what the agent was given, or in
+/// error.
 pub fn part(question: &Question) -> Value {
     let (message, call) = link(question);
     let start = question.created_at.millis();
@@ -123,7 +124,7 @@ pub fn part(question: &Question) -> Value {
     })
 }
 
-/// The message that asked, and its part.
+/// The asking message, and its part.
 pub fn message(question: &Question) -> (Value, Value) {
     let mut told = part(question);
     let part = told["part"].take();
@@ -135,7 +136,7 @@ pub fn message(question: &Question) -> (Value, Value) {
     let nothing = json!({ "input": 0, "output": 0, "reasoning": 0, "cache": { "read": 0, "write": 0 } });
     let info = json!({
         "id": part["messageID"], "sessionID": part["sessionID"], "role": "assistant", "time": time,
-        // What askd does not know of a message, and clients want.
+        // Members that clients need and askd does not know.
         "parentID": "", "modelID": "", "providerID": question.ask.agent, "mode": "build", "agent": question.ask.agent,
         "path": { "cwd": cwd, "root": "/" }, "cost": 0, "tokens": nothing,
     });

@@ -13,19 +13,19 @@ use super::{SqliteStore, identity};
 use crate::maintenance::Maintenance;
 use crate::{StoreError, StoreResult};
 
-/// Where a copy is made; it is removed as soon as it is open.
+/// The path of a copy in progress; the file is removed as soon as it is open.
 fn beside(database: &Path) -> PathBuf {
     database.with_extension("backup")
 }
 
-/// What a hub that was killed in the middle of a backup has left.
+/// Removes the file of a backup that a kill interrupted.
 pub(super) fn remove_leftover(database: &Path) {
     let beside = beside(database);
     drop(std::fs::remove_file(beside.with_extension("backup-journal")));
     drop(std::fs::remove_file(beside));
 }
 
-/// Copies what `from` has at this moment into a new file that only its owner may read, and marks it as a copy.
+/// Copies the present state of `from` into a new file for its owner alone, and marks it as a copy.
 fn copy(from: &Connection, to: &Path) -> StoreResult<()> {
     File::options().write(true).create_new(true).mode(0o600).open(to)?;
     let mut copied = connect(to, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
@@ -42,7 +42,8 @@ fn copy(from: &Connection, to: &Path) -> StoreResult<()> {
     Ok(())
 }
 
-/// Puts a copy of a store into `to`, where there is none. A file that is no store, or of a newer askd, is refused.
+/// Puts a copy of a store into `to`, which must not exist. A file of another kind, or of a newer askd, is
+/// refused.
 pub fn restore(from: &Path, to: &Path) -> StoreResult<()> {
     let source = connect(from, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let found = schema(&source)?;

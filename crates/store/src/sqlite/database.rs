@@ -31,8 +31,9 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0008_failed_tries.sql"),
     include_str!("../../migrations/0009_plain.sql"),
     include_str!("../../migrations/0010_copies.sql"),
+    include_str!("../../migrations/0011_retention.sql"),
 ];
-/// Files in which the last version kept changes that its database did not have yet, by their endings.
+/// The endings of files in which the last version kept changes for its database.
 const REDO_LOG: [&str; 2] = ["redo", "redo2"];
 /// Settings of the writer's connection, each with its reason.
 const SETTINGS: &str = "
@@ -49,12 +50,12 @@ const SETTINGS: &str = "
     PRAGMA temp_store = MEMORY;
     PRAGMA cache_spill = OFF;
 ";
-/// Prepared statements that each connection keeps.
+/// Prepared statements of each connection.
 const STATEMENTS: usize = 64;
 
 pub struct SqliteStore {
     pub(super) writer: tokio::sync::RwLock<Option<Writer>>,
-    readers: Readers,
+    pub(super) readers: Readers,
     pub(super) tails: Arc<Tails>,
     pub(super) sealer: Arc<Sealer>,
     pub(super) tokens: Arc<RwLock<HashMap<[u8; 32], TokenRecord>>>,
@@ -70,9 +71,10 @@ impl SqliteStore {
     pub fn open(path: &Path, key: &[u8; 32]) -> StoreResult<Self> {
         keep_private(path)?;
         let conn = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-        // Asked first, so that a store of a newer askd is left as it is.
+        // This comes first, so that a newer askd's store stays unchanged.
         let schema = schema(&conn)?;
         refuse_redo_log(path)?;
+        give_back_pages(&conn, schema)?;
         use_wal(&conn)?;
         conn.execute_batch(SETTINGS)?;
         migrate(&conn, schema)?;
@@ -107,7 +109,7 @@ impl SqliteStore {
         })
     }
 
-    /// Runs `work` on a snapshot that has everything that any caller was told before.
+    /// Runs `work` on a snapshot with everything that any caller was told before.
     pub(super) async fn read<T, F>(&self, work: F) -> StoreResult<T>
     where
         T: Send + 'static,
@@ -133,7 +135,8 @@ impl SqliteStore {
 pub(super) fn connect(path: &Path, flags: OpenFlags) -> StoreResult<Connection> {
     let conn = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
-    // A statement is planned once: by default SQLite plans it anew for each value that it is carried out with.
+    // A statement is planned once: by default SQLite plans it anew for each value that it is carried out
+    // with.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     conn.busy_timeout(std::time::Duration::from_secs(5))?;
     Ok(conn)
@@ -146,8 +149,8 @@ fn keep_private(path: &Path) -> StoreResult<()> {
     made.map(drop).map_err(|error| StoreError::Unavailable(error.to_string()))
 }
 
-/// The last version kept its newest changes in a redo log of its own, which this version cannot read. It overwrites the log with
-/// zeros when it stops.
+/// The last version kept its newest changes in a redo log of its own, which this version cannot read. It
+/// overwrites the log with zeros when it stops.
 fn refuse_redo_log(path: &Path) -> StoreResult<()> {
     for ending in REDO_LOG {
         let log = path.with_extension(ending);
@@ -163,18 +166,31 @@ fn refuse_redo_log(path: &Path) -> StoreResult<()> {
 /// Only after the migration: from then on the last version does not open this store.
 fn remove_redo_log(path: &Path) {
     for ending in REDO_LOG {
-        // Without records in it the file says nothing, so one that stays does no harm.
+        // Without records the file means nothing, so a remaining one does no harm.
         drop(std::fs::remove_file(path.with_extension(ending)));
     }
 }
 
-/// SQLite answers with the journal mode that it has, without an error, where it cannot have the wanted one.
+/// Free pages can be given back to the disk only by a database that was made so, or made anew.
+fn give_back_pages(conn: &Connection, schema: u32) -> StoreResult<()> {
+    const INCREMENTAL: u32 = 2;
+    let mode: u32 = conn.query_row("PRAGMA auto_vacuum", [], |row| row.get(0))?;
+    if mode != INCREMENTAL {
+        conn.execute_batch("PRAGMA auto_vacuum = INCREMENTAL")?;
+        if schema > 0 {
+            conn.execute_batch("VACUUM")?;
+        }
+    }
+    Ok(())
+}
+
+/// If SQLite cannot use WAL, it returns its present journal mode without an error.
 fn use_wal(conn: &Connection) -> StoreResult<()> {
     let mode: String = conn.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
     if mode == "wal" { Ok(()) } else { Err(StoreError::NoWal { mode }) }
 }
 
-/// The schema's number, if it is one that this askd knows.
+/// The schema's number, if this askd knows it.
 pub(super) fn schema(conn: &Connection) -> StoreResult<u32> {
     let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
     let found = conn.query_row("PRAGMA user_version", [], |row| row.get(0))?;

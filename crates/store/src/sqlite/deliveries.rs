@@ -36,7 +36,7 @@ fn deliveries(
     rows(conn, &format!("{DELIVERY} WHERE {condition}"), values, |row| delivery(conn, sealer, row))
 }
 
-/// Whether the input changes anything about a delivery.
+/// True if the input changes the delivery.
 fn moves(
     conn: &Connection,
     question: &QuestionId,
@@ -154,7 +154,7 @@ impl Deliveries for SqliteStore {
 }
 
 impl SqliteStore {
-    /// `only`: nothing happens where the question has another delivery by now.
+    /// `only`: does nothing if the question has another delivery by now.
     async fn step_if(
         &self,
         question: &QuestionId,
@@ -164,7 +164,8 @@ impl SqliteStore {
     ) -> StoreResult<Option<Question>> {
         let id = question.clone();
         self.write(move |tx| {
-            // Most often evidence was faster than the news that it was written: then the question need not be read.
+            // Most often evidence was faster than the news that it was written: then the question need not be
+            // read.
             let record = if moves(tx.conn, &id, &input, at)? { load(tx.conn, &id)? } else { None };
             match record {
                 Some(record) if only.is_none_or(|only| only == record.question.delivery_id()) => {

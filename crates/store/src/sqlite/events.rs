@@ -1,4 +1,5 @@
-//! The log in SQLite. An event's row holds what changed; what was asked is read from the question, which never changes.
+//! The event log in SQLite. An event's row holds the changed parts; the ask is read from the question, which
+//! never changes.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use super::writer::Tx;
 use crate::StoreResult;
 use crate::log::{EventHead, EventLog, LOG_PAGE, LOG_PAGE_BYTES, LoggedEvent, QuestionTold};
 
-/// What an event says about its question, beside what was asked.
+/// The parts of a question in an event, beside the ask.
 #[derive(Serialize)]
 struct Detail<'a> {
     status: Status,
@@ -106,7 +107,7 @@ impl EventLog for SqliteStore {
         if let Some(page) = self.tails.log.page(after) {
             return Ok(page);
         }
-        // Not beyond what is published, so that no cursor is ever ahead of `newest`.
+        // Not beyond the published events, so that no cursor is ever ahead of `newest`.
         let newest = self.tails.log.newest();
         let work = move |conn: &Connection| {
             let sql = "SELECT e.seq, e.kind, e.at, e.detail, e.question_id, q.seq, q.created_at, q.ask, q.agent, q.call_id, \

@@ -1,4 +1,4 @@
-//! What the log says of a store that cannot write: the first refusal of a kind, then one line a minute with a count.
+//! Log lines for a store that cannot write: the first failure of a kind, then one line a minute with a count.
 
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,8 @@
-//! The transcripts that somebody reads at this moment: a wake when one grew, and its newest entries from memory.
+//! The transcripts with readers: a wake when one grew, and its newest entries in memory.
 //!
-//! In: entries that are durable, in the order of their commits. Out: a wake for the readers of that transcript alone, and pages
-//! without a look at the disk for those who are up to date. As with the log, the tail is a cache of what is stored, never a
-//! channel: whoever is further back reads the store.
+//! In: durable entries, in commit order. Out: a wake for the readers of that transcript alone, and pages
+//! without a disk access for readers that are up to date. Like the event log's, the tail is a cache of the
+//! store, never a channel: a reader further back reads the store.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -52,7 +52,7 @@ impl Growth {
 
     pub(super) fn watch(&self, transcript: &SessionId) -> watch::Receiver<()> {
         let mut watched = self.watched();
-        // Those that nobody reads any more make room here.
+        // Transcripts without readers make room here.
         watched.retain(|_, watched| !watched.news.is_closed());
         watched.entry(transcript.clone()).or_default().news.subscribe()
     }
@@ -65,7 +65,7 @@ impl Growth {
         let mut watched = self.watched();
         if let Some(watched) = watched.get_mut(transcript) {
             if entries.is_empty() {
-                // They were stored when nobody watched: the tail has a hole at its end.
+                // These were stored while it had no reader: the tail has a gap at its end.
                 watched.tail.clear();
                 watched.bytes = 0;
             }
@@ -79,7 +79,7 @@ impl Growth {
         let watched = self.watched();
         let tail = &watched.get(transcript)?.tail;
         let (first, newest) = (tail.front()?.number, tail.back()?.number);
-        // Beyond the newest of the tail is something that only the store can know.
+        // Only the store knows entries beyond the newest of the tail.
         if after + 1 < first || after > newest {
             return None;
         }

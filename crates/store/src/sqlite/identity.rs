@@ -1,12 +1,13 @@
-//! Whether a database is the one that was here last, or a copy that was put in its place.
+//! The identity of a store: recognises a database that is a copy in the place of another.
 //!
-//! In: the database, and a small file beside it. Out: the store's identity. A copy gets a new one, and its log and transcripts go on far
-//! behind every number that the original may have given since: a client's old cursor is then recognised, and a reader that brings one
-//! misses nothing of the new life.
+//! In: the database, and a small file beside it. Out: the store's identity. A copy gets a new one, and its
+//! event log and transcripts continue far behind every number that the original may have given since: it
+//! recognises a client's old cursor, and that reader misses nothing of the new life.
 //!
-//! The database and the file have the same random word, a new one at each start and each clean stop. A database that was copied before
-//! the last of them has an older word, one that was moved away alone has no file beside it, and a copy made by askd has a mark. Two
-//! copies are not found out: the whole folder with its file, and a copy put back after a crash of the very run in which it was made.
+//! The database and the file share a random word, which changes at each start and each clean stop. A database
+//! that was copied before the last change has an older word, one that was moved alone has no file beside it,
+//! and a copy by askd has a mark. Two copies are not recognised: the whole folder with its file, and a copy
+//! that returns after a crash of the very run in which it was made.
 
 use std::fs::File;
 use std::io::Write;
@@ -21,14 +22,16 @@ use super::events;
 use super::rows::rows;
 use crate::{StoreError, StoreResult};
 
-/// More events than any store has ever given, and so small that thousands of copies of copies still count in 53 bits.
+/// More events than any store has ever given, and so small that thousands of copies of copies still count in
+/// 53 bits.
 const SKIP_AT_LEAST: u64 = 1 << 40;
-/// Two stores opened from one copy must not give the same numbers either: each skips as many again, at random.
+/// Two stores opened from one copy must not give the same numbers either: each skips as many again, at
+/// random.
 const SKIP_AT_RANDOM: u64 = 1 << 40;
 
 pub(super) struct Identity {
     pub(super) name: String,
-    /// Where numbers were skipped: after the first, before the second.
+    /// The skipped numbers: after the first, before the second.
     pub(super) skipped: Vec<(Seq, Seq)>,
 }
 
@@ -53,7 +56,7 @@ fn random_word() -> StoreResult<String> {
     Ok(random::<6>()?.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Marks a copy, so that whoever opens it knows.
+/// Marks a copy for the hub that opens it.
 pub(super) fn mark_copy(conn: &Connection) -> StoreResult<()> {
     set(conn, "copied", "1")
 }
@@ -96,8 +99,8 @@ fn skip(conn: &Connection) -> StoreResult<()> {
     Ok(())
 }
 
-/// A new word for the database and its file: every copy that was made before is found out. The file has both words until the database
-/// has the new one, so that a crash between the two changes nothing.
+/// A new word for the database and its file: every copy that was made before is found out. The file has both
+/// words until the database has the new one, so that a crash between the two changes nothing.
 fn new_word(conn: &Connection, file: &Path) -> StoreResult<()> {
     let (word, before) = (random_word()?, get(conn, "opening")?.unwrap_or_default());
     write_file(file, &format!("{word}\n{before}\n"))?;

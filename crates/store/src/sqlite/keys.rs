@@ -1,4 +1,4 @@
-//! Idempotency keys in SQLite: what a key was used for, and that it was used.
+//! Idempotency keys in SQLite: the request of each key.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -9,7 +9,7 @@ use super::writer::Tx;
 use crate::StoreResult;
 use crate::questions::{Idempotency, Record};
 
-/// What a key was used for before.
+/// The earlier use of a key.
 pub(super) enum KeyUse {
     Fresh,
     Repeated(Box<Record>),
@@ -32,7 +32,7 @@ pub(super) fn key_use(tx: &mut Tx<'_>, idempotency: Option<&Idempotency>) -> Sto
     }
 }
 
-/// A request may carry a secret answer, and a plain digest would let whoever has the file try answers.
+/// A request may contain a secret answer; with a plain digest, a reader of the file could try answers.
 fn kept_digest(tx: &Tx<'_>, given: &Idempotency) -> [u8; 32] {
     tx.sealer.mac(&given.key, &given.digest)
 }

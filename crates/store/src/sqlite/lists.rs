@@ -11,7 +11,8 @@ use super::rows::{QUESTION, record, rows, text};
 use crate::StoreResult;
 use crate::questions::{Order, QuestionFilter, QuestionPage};
 
-/// The first questions that hold the words. Not asked of SQLite, which knows capitals of ASCII only and ends a text at its first NUL.
+/// The first questions with the words. SQLite itself knows capitals of ASCII only and ends a text at its
+/// first NUL.
 fn holding(
     conn: &Connection,
     sql: &str,
@@ -80,7 +81,7 @@ pub(super) fn list(
         add(compare, Value::Integer(i64::try_from(after).unwrap_or(i64::MAX)));
     }
     let sql = format!("{QUESTION} WHERE {} ORDER BY q.seq {direction}", conditions.join(" AND "));
-    // One more than the page tells whether there is another page.
+    // One row more than the page shows whether there is another page.
     let enough = limit.saturating_add(1);
     let mut questions = match &filter.text {
         Some(words) => holding(conn, &sql, &values, &Wanted::new(words), enough)?,

@@ -24,7 +24,7 @@ use crate::questions::{
 };
 use crate::transcripts::NewEntry;
 
-/// Stores a question whose `ask` is `json`.
+/// Stores a question; `json` is its `ask`.
 fn ask(tx: &mut Tx<'_>, new: NewQuestion, json: &str) -> StoreResult<Asked> {
     match key_use(tx, new.idempotency.as_ref())? {
         KeyUse::Fresh => {}
@@ -117,7 +117,7 @@ fn resolve(tx: &mut Tx<'_>, wanted: Resolve) -> StoreResult<Resolved> {
     Ok(resolved)
 }
 
-/// The names of a question by which its agent calls it: all but those that begin with `kept`.
+/// The native ids of a question: all its names but those that begin with `kept`.
 fn call_names(tx: &mut Tx<'_>, id: &QuestionId, kept: &str) -> StoreResult<Vec<(SessionId, String)>> {
     let sql = "SELECT session_id, native_id FROM sightings WHERE question_id = ?1";
     let mut names = rows(tx.conn, sql, &[text(id)], |row| {
@@ -143,11 +143,11 @@ fn exchange(
     let [tool_of_one, tool_of_other] = tools;
     for (record, names, tool) in [(first, of_other, tool_of_other), (second, of_one, tool_of_one)] {
         let mut question = record.question;
-        // The only change that what was asked ever sees: by which call.
+        // The only change of an ask: its call.
         let ask = Ask { tool, ..(*question.ask).clone() };
         question.ask = ask.into();
         let json = to_json(&question.ask)?;
-        // Without a name of the agent's it keeps the one by which it was first heard, if that is kept.
+        // Without a native id it keeps its first name, if that is a kept one.
         let named = names.first().map(|(_, name)| name.clone());
         let native_id = named.or(record.native_id.filter(|name| name.starts_with(kept)));
         let native_id = native_id.unwrap_or_else(|| question.id.to_string());
@@ -181,7 +181,7 @@ impl Questions for SqliteStore {
             match asked {
                 Asked::New(_) => transcripts::append(tx, transcript, said, Ends::NoneYet)?,
                 Asked::Known(_) => transcripts::append(tx, transcript, said, Ends::Perhaps)?,
-                // Nobody is to see a question that is not stored.
+                // A question that is not stored must not be visible.
                 Asked::KeyReused | Asked::TooManyOpen => {}
             }
             Ok(asked)
@@ -304,8 +304,11 @@ impl Questions for SqliteStore {
         after: Option<Seq>,
         limit: usize,
     ) -> StoreResult<QuestionPage> {
-        let page = self.read(move |conn| lists::list(conn, &filter, order, after, limit)).await?;
-        // A commit can be read a moment before it is published; a stream from here on must not be ahead of the log.
+        let is_search = filter.text.is_some();
+        let work = move |conn: &Connection| lists::list(conn, &filter, order, after, limit);
+        let page = if is_search { self.readers.search(work).await } else { self.readers.read(work).await }?;
+        // A commit can be read a moment before it is published; a stream from here on must not be ahead of
+        // the log.
         self.tails.log.published(page.seq).await;
         Ok(page)
     }
@@ -339,12 +342,14 @@ impl Questions for SqliteStore {
     async fn prune(&self, retained: Retention) -> StoreResult<u64> {
         let mut removed = 0;
         loop {
-            let batch = self.write(move |tx| retention::prune(tx, &retained)).await?;
-            removed += batch;
-            if batch < retention::PRUNE_BATCH.unsigned_abs() {
-                return Ok(removed);
+            let pruned = self.write(move |tx| retention::prune(tx, &retained)).await?;
+            removed += pruned.questions;
+            if !pruned.more {
+                break;
             }
         }
+        while self.write(retention::give_back).await? {}
+        Ok(removed)
     }
 
     async fn probe(&self) -> StoreResult<()> {

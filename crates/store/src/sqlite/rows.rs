@@ -18,25 +18,25 @@ macro_rules! columns {
     };
 }
 
-/// Questions, with their deliveries where they have one.
+/// Questions, with their deliveries if they have one.
 pub(super) const QUESTION: &str =
     concat!("SELECT ", columns!(), " FROM questions q LEFT JOIN deliveries d ON d.question_id = q.id");
-/// Questions of a source that ended between two times, without a delivery or with one that has failed. The plus keeps the order of the look-up: a few ends are looked
-/// through for their source, never a long history.
+/// Questions of a source that ended between two times, without a delivery or with one that has failed. The
+/// plus keeps the order of the look-up: a few ends are looked through for their source, never a long history.
 pub(super) const ENDED_LAST: &str = concat!(
     "SELECT ",
     columns!(),
     " FROM questions q LEFT JOIN deliveries d ON d.question_id = q.id \
      WHERE q.settled_at BETWEEN ?2 AND ?3 AND +q.source_id = ?1 AND (d.state IS NULL OR d.state = 'failed') ORDER BY q.settled_at DESC"
 );
-/// Deliveries with their questions, and what is only needed to deliver. The cross join keeps the order of the two tables: a
-/// few deliveries are looked up in a long history, never the other way round.
+/// Deliveries with their questions, and what is only needed to deliver. The cross join keeps the order of the
+/// two tables: a few deliveries are looked up in a long history, never the other way round.
 pub(super) const DELIVERY: &str = concat!(
     "SELECT ",
     columns!(),
     ", q.native FROM deliveries d CROSS JOIN questions q ON q.id = d.question_id"
 );
-/// Deliveries that are not over, in the words of the index that finds them.
+/// Unfinished deliveries, in the terms of their index.
 pub(super) const PENDING: &str = "d.state IN ('queued', 'sent')";
 
 pub(super) fn corrupt(error: impl ToString) -> StoreError {
@@ -95,7 +95,7 @@ pub(super) fn load(conn: &Connection, id: &QuestionId) -> StoreResult<Option<Rec
     statement.query_row([id.as_str()], |row| Ok(record(row))).optional()?.transpose()
 }
 
-/// The question that a session calls so.
+/// The question of a session with this name.
 pub(super) fn by_name(
     conn: &Connection,
     session: &SessionId,

@@ -1,7 +1,7 @@
 //! Carries out core's decisions inside a transaction: outcomes, deliveries and their events.
 //!
-//! In: a stored question and what happened to it. Out: the question as it then stands. Every change of a question's life after
-//! it was asked goes through these two functions.
+//! In: a stored question and what happened to it. Out: the question as it then stands. Every change of a
+//! question's life after it was asked goes through these two functions.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ pub(super) fn resolve(
         Decision::Settle { outcome, deliver } => {
             question.status = outcome.status;
             question.outcome = Some(*outcome);
-            // All that can be found corrupt is read before the first change.
+            // Everything that can be corrupt is read before the first change.
             let asked_at = transcripts::places(tx, &question.id)?;
             let native = claim.map(|_| native(tx.conn, &question.id)).transpose()?.flatten();
             store_outcome(tx, &question, resolution, at)?;
@@ -141,7 +141,7 @@ fn store_outcome(
     let outcome = question.outcome.as_ref().map(to_json).transpose()?;
     let status = question.status.as_str();
     tx.change(sql, params![id, status, outcome, at.millis(), whole, picks])?;
-    // What was answered elsewhere is with the agent already: nobody has to be told it.
+    // An outcome from the agent itself needs no delivery.
     if let (Resolution::Answer(answer), false) = (resolution, question.secret_items().is_empty()) {
         let sealed = tx.sealer.seal(id, to_json(answer)?.as_bytes()).map_err(corrupt)?;
         let sql = "INSERT INTO secrets (question_id, sealed) VALUES (?1, ?2)";
@@ -152,7 +152,8 @@ fn store_outcome(
 
 type Mac = Option<[u8; 32]>;
 
-/// The keyed hashes of the answer that a resolution carries, whole and its picks alone. They outlive a sealed answer.
+/// The keyed hashes of the answer that a resolution carries, whole and its picks alone. They outlive a sealed
+/// answer.
 fn macs(sealer: &Sealer, id: &str, resolution: &Resolution, items: &[Item]) -> StoreResult<(Mac, Mac)> {
     let Some(answer) = resolution.answer(items) else { return Ok((None, None)) };
     let whole = sealer.mac(id, to_json(&answer)?.as_bytes());
@@ -160,7 +161,7 @@ fn macs(sealer: &Sealer, id: &str, resolution: &Resolution, items: &[Item]) -> S
     Ok((Some(whole), Some(picks)))
 }
 
-/// A person repeats an answer with all that belongs to it; an agent shows only the picks that it went on with.
+/// A person repeats an answer with all its parts; an agent shows only the picks with which it continued.
 fn is_same_answer(
     tx: &mut Tx<'_>,
     id: &QuestionId,
@@ -178,7 +179,7 @@ fn is_same_answer(
     Ok(stored == Some(given))
 }
 
-/// Moves a delivery by core's rules and tells it by an event where people care.
+/// Moves a delivery by core's rules, with an event if people care.
 pub(super) fn step(
     tx: &mut Tx<'_>,
     question: &Question,
@@ -232,7 +233,7 @@ fn open_again(
     Ok(question)
 }
 
-/// What the agent or the asker has to be told, with the secret answers where they are still kept.
+/// The outcome for the agent or the asker, with the secret answers while they are kept.
 pub(super) fn settlement(
     conn: &Connection,
     sealer: &Sealer,
@@ -252,7 +253,7 @@ pub(super) fn settlement(
     Ok(plain_settlement(outcome))
 }
 
-/// The same without answers that are kept apart.
+/// The same without secret answers.
 fn plain_settlement(outcome: &Outcome) -> Settlement {
     if let Some(mode) = outcome.mode {
         return Settlement::Rejected { mode, reason: outcome.reason.clone() };

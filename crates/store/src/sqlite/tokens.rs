@@ -1,5 +1,5 @@
-//! Tokens in SQLite, with all of them in memory: this process is the only one that writes them. Memory follows each commit in
-//! the writer's order, so it never says other than the store, even if whoever asked for the change has gone away.
+//! Tokens in SQLite, with all of them in memory: this process is the only writer. Memory follows each commit
+//! in the writer's order, so it always equals the store, even if the caller has disconnected.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};

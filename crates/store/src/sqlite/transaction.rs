@@ -1,7 +1,7 @@
 //! The transaction of one job.
 //!
-//! In: reads and changes of the database, and events. Out: [`AfterCommit`], what becomes true outside the database once the job is
-//! durable.
+//! In: reads and changes of the database, and events. Out: [`AfterCommit`], what becomes true outside the
+//! database once the job is durable.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::seal::Sealer;
 use crate::transcripts::Entry;
 use crate::{Record, StoreResult};
 
-/// What the store keeps in memory beside the file: a cache of what is durable, for readers that are nearly up to date.
+/// The caches of the store: durable data for readers that are nearly up to date.
 pub(super) struct Tails {
     pub(super) log: Tail,
     pub(super) growth: Growth,
@@ -29,7 +29,7 @@ impl Tails {
     }
 }
 
-/// What a job sees: the database inside its transaction, and what the job has done so far.
+/// A job's view: the database inside its transaction, and the job's effects so far.
 pub(super) struct Tx<'a> {
     pub(super) conn: &'a Connection,
     pub(super) sealer: &'a Sealer,
@@ -41,7 +41,7 @@ pub(super) struct Tx<'a> {
     pub(super) after: AfterCommit,
 }
 
-/// What becomes true outside the database once a job is durable.
+/// The effects outside the database of a durable job.
 #[derive(Default)]
 pub(super) struct AfterCommit {
     pub(super) events: Vec<LoggedEvent>,
@@ -61,7 +61,8 @@ impl Tx<'_> {
         Ok(self.conn.prepare_cached(sql)?.execute(values)?)
     }
 
-    /// Runs `effect` once the job is durable, whether or not its caller still waits; never if the job is undone.
+    /// Runs `effect` once the job is durable, whether or not its caller still waits; never if the job is
+    /// undone.
     pub(super) fn after_commit(&mut self, effect: impl FnOnce() + Send + 'static) {
         self.after.effects.push(Box::new(effect));
     }
@@ -77,8 +78,8 @@ impl Tx<'_> {
         load(self.conn, id)
     }
 
-    /// Appends an event about a question whose `ask` is stored as `json`; a requested question gets its own place in the log by
-    /// it.
+    /// Appends an event about a question; `json` is its `ask`. A requested question takes its position in the
+    /// log from it.
     pub(super) fn log_question(
         &mut self,
         kind: EventType,
@@ -108,7 +109,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Appends an event about a question that was asked before.
+    /// Appends an event about an earlier question.
     pub(super) fn log_change(
         &mut self,
         kind: EventType,

@@ -17,14 +17,14 @@ use crate::transcripts::{
 };
 use crate::{Record, StoreResult};
 
-/// Bytes by which a transcript may be larger than what is kept of it, so that it is trimmed once for many entries.
+/// Bytes by which a transcript may exceed its retention, so that one trim serves many entries.
 const TRIM_AFTER: u64 = 1 << 20;
 
-/// Entries `e` that ask a question which is open.
+/// Entries `e` of open questions.
 const ASKS_WHAT_IS_OPEN: &str = "EXISTS (SELECT 1 FROM sightings s JOIN questions q ON q.id = s.question_id \
      WHERE s.session_id = e.about AND s.native_id = e.asks AND q.status = 'requested')";
 
-/// Whether questions that new entries ask may have ended before.
+/// Whether the questions of new entries may have ended before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ends {
     Perhaps,
@@ -83,7 +83,7 @@ fn insert(tx: &mut Tx<'_>, transcript: &str, head: &mut Head, entry: &NewEntry) 
     Ok(head.next_number - 1)
 }
 
-/// The end of the question that an entry asks, if it was faster than the entry.
+/// The end of an entry's question, if it was faster than the entry.
 fn ended_before(tx: &mut Tx<'_>, entry: &NewEntry) -> StoreResult<Option<NewEntry>> {
     let (Some(asks), Some(about)) = (&entry.asks, &entry.about) else { return Ok(None) };
     let Some(question) = by_name(tx.conn, about, &asks.native_id)? else { return Ok(None) };
@@ -113,7 +113,7 @@ fn end(request: &str, about: SessionId, question: &Question, at: Timestamp) -> S
     Ok(NewEntry { raw: Some(to_json(&end)?), about: Some(about), ..NewEntry::new(at, RESOLVED) })
 }
 
-/// A place in a transcript where a question was asked.
+/// A position of a question in a transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct AskedAt {
     transcript: SessionId,
@@ -121,7 +121,7 @@ pub(super) struct AskedAt {
     request: String,
 }
 
-/// Every place where a question was asked.
+/// All positions of a question.
 pub(super) fn places(tx: &mut Tx<'_>, question: &QuestionId) -> StoreResult<Vec<AskedAt>> {
     let sql = "SELECT DISTINCT e.session_id, e.about, e.request FROM sightings s CROSS JOIN transcript_entries e \
                ON e.about = s.session_id AND e.asks = s.native_id WHERE s.question_id = ?1";

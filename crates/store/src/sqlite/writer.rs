@@ -1,8 +1,9 @@
 //! The one writer: the thread through which every change goes.
 //!
-//! In: jobs, each a closure over a transaction. Out: their results, once they are durable. The thread takes all jobs that wait, gives
-//! each a savepoint of its own in one transaction, and commits them with one fsync. After the commit it publishes the events and
-//! brings memory up to date, and only then it tells the callers: a caller that is told of a change can read it.
+//! In: jobs, each a closure over a transaction. Out: their results, once they are durable. The thread takes
+//! all jobs that wait, gives each a savepoint of its own in one transaction, and commits them with one fsync.
+//! After the commit it publishes the events and brings memory up to date, and only then it tells the callers:
+//! a caller that is told of a change can read it.
 
 use std::sync::Arc;
 use std::thread;
@@ -19,18 +20,20 @@ use crate::chain::Chain;
 use crate::seal::Sealer;
 use crate::{StoreError, StoreResult};
 
-/// Jobs of one commit: bounds the time that the first of them waits for the last.
+/// Jobs of one commit: bounds the wait of the first for the last.
 const MAX_BATCH: usize = 512;
 /// Jobs waiting for the writer; past it callers wait their turn.
 const QUEUE: usize = 4096;
 
-/// Tells the caller, once it is known whether the commit went through.
+/// Reports the result of the commit to the caller.
 type Finish = Box<dyn FnOnce(StoreResult<()>) + Send>;
-/// Does the work and says whether to keep it; without a transaction it does nothing.
+/// Does the work and decides whether to keep it; without a transaction it does nothing.
 type Run = Box<dyn FnOnce(Option<&mut Tx<'_>>) -> (StoreResult<()>, Finish) + Send>;
 
 struct Job {
     chain: Option<Chain>,
+    /// The caller's span, which names its question: log lines of the job belong to it.
+    span: tracing::Span,
     run: Run,
 }
 
@@ -61,7 +64,8 @@ impl Writer {
         Ok(Self { jobs, ended })
     }
 
-    /// Runs `work` in the next commit and returns its result once that is durable. Work that fails undoes only itself.
+    /// Runs `work` in the next commit and returns its result once it is durable. Failed work undoes only
+    /// itself.
     pub(super) async fn run<T, F>(&self, work: F) -> StoreResult<T>
     where
         T: Send + 'static,
@@ -81,17 +85,17 @@ impl Writer {
                     Some(Ok(value)) => committed.map(|()| value),
                     None => committed.and(Err(not_tried())),
                 };
-                // The caller may have gone away; what is stored is stored.
+                // The caller may have disconnected; the commit stays.
                 drop(reply.send(result));
             });
             (keep, finish)
         });
-        let job = Job { chain: Chain::current(), run };
+        let job = Job { chain: Chain::current(), span: tracing::Span::current(), run };
         self.jobs.send(job).await.map_err(|_| StoreError::Closed)?;
         result.await.map_err(|_| StoreError::Closed)?
     }
 
-    /// Waits until the thread has ended, which it does when every sender is gone.
+    /// Waits for the thread, which ends with its last sender.
     pub(super) async fn close(self) {
         drop(self.jobs);
         let mut ended = self.ended;
@@ -103,7 +107,7 @@ fn not_tried() -> StoreError {
     StoreError::Unavailable("a change before it failed".to_owned())
 }
 
-/// What the thread owns.
+/// The data of the thread.
 struct Committer {
     conn: Connection,
     tails: Arc<Tails>,
@@ -131,12 +135,15 @@ impl Committer {
 
     /// Does the jobs in their order, makes them durable with one fsync, then tells every caller.
     fn commit(&mut self, batch: impl Iterator<Item = Job>) {
+        let commit = tracing::error_span!("commit").entered();
         let mut begun = execute(&self.conn, "BEGIN IMMEDIATE");
         let mut finishers = Vec::new();
         let mut chains: Vec<Chain> = Vec::new();
         let mut after = AfterCommit::default();
         let (mut open_questions, mut newest) = (self.open_questions, self.newest);
-        for Job { chain, run } in batch {
+        for Job { chain, span, run } in batch {
+            commit.follows_from(&span);
+            let _of_caller = span.entered();
             let has_failed = chain.as_ref().is_some_and(Chain::has_failed);
             if begun.is_ok() && !has_failed {
                 begun = execute(&self.conn, "SAVEPOINT job");
@@ -163,7 +170,8 @@ impl Committer {
                     after.append(after_job);
                 }
                 Err(error) => {
-                    // A broken disk makes SQLite undo the whole transaction by itself; then there is no savepoint either.
+                    // A broken disk makes SQLite undo the whole transaction by itself; then there is no
+                    // savepoint either.
                     begun = execute(&self.conn, "ROLLBACK TO job")
                         .and_then(|()| execute(&self.conn, "RELEASE job"));
                     self.failures.note_job(&error);

@@ -1,4 +1,5 @@
-//! Secret answers: sealed where they are kept, absent from everything that is shown, forgotten once they have arrived.
+//! Secret answers: sealed where they are kept, absent from everything that is shown, forgotten once they have
+//! arrived.
 
 use askd_core::delivery::{DeliveryInput, DeliveryState, FailReason, Redeliver};
 use askd_core::outcome::Outcome;

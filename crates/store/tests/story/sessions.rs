@@ -145,7 +145,8 @@ pub(crate) async fn sessions_are_listed_newest_first<S: Stage>() {
     assert_eq!(ids(Some(false), 10).await, [3]);
 }
 
-/// Of one session: an open question, one whose answer is queued, one whose answer was written, and one that is over.
+/// Of one session: an open question, one whose answer is queued, one whose answer was written, and one that
+/// is over.
 async fn busy(store: &impl Store, agent: &Agent, first: u128) -> [Question; 4] {
     let mut questions = Vec::new();
     for n in first..first + 4 {

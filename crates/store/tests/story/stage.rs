@@ -1,4 +1,5 @@
-//! Where the story is played: a store that can be made fresh and opened again. One `impl` per store, and nothing else of it.
+//! Where the story is played: a store that can be made fresh and opened again. One `impl` per store, and
+//! nothing else of it.
 
 use std::sync::Arc;
 

@@ -34,7 +34,8 @@ pub(crate) async fn tokens_are_found_by_their_hash_until_revoked<S: Stage>() {
     }
 }
 
-/// Starts `work` and goes away, as a client does that hangs up; then waits until the store has nothing left to do.
+/// Starts `work` and goes away, as a client does that hangs up; then waits until the store has nothing left
+/// to do.
 async fn abandoned<S: Stage, F: Future>(stage: &S, work: F) {
     tokio::select! {
         biased;

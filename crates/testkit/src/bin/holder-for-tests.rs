@@ -1,7 +1,8 @@
-//! The holder alone, for the tests of this crate: `holder-for-tests holder SPEC`, as `askd holder SPEC` is; and small hubs
-//! that can be killed: `read FOLDER AFTER` prints and acknowledges every line, `write FOLDER DELIVERY TEXT` gives one
-//! delivery to the agent and then waits without looking at the answer, `count FOLDER` tells the agent to begin and says how
-//! many lines came in how many microseconds until it ended.
+//! The holder alone, for the tests of this crate: `holder-for-tests holder SPEC`, as `askd holder SPEC` is;
+//! and small hubs that can be killed: `read FOLDER AFTER` prints and acknowledges every line,
+//! `write FOLDER DELIVERY TEXT` gives one delivery to the agent and then waits without looking at the answer,
+//! `count FOLDER` tells the agent to begin and says how many lines came in how many microseconds until it
+//! ended.
 
 use std::{io::Write as _, path::Path, process::ExitCode, time::Duration};
 

@@ -1,7 +1,7 @@
 //! `scripted-model SCRIPT`: the scripted model as a program, for trying an agent by hand.
 //!
-//! In: a script file (its form is described in `askd_testkit::model`), `--listen`. Out: the base address on stdout, then
-//! answers until it is killed; `GET /__log` shows what the agents said.
+//! In: a script file (its form is described in `askd_testkit::model`), `--listen`. Out: the base address on
+//! stdout, then answers until it is killed; `GET /__log` shows what the agents said.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -2,8 +2,8 @@
 //!
 //! In: the JSON of a request. Out: its conversation; and a reply as one message or as the event stream.
 //!
-//! A user message may hold tool results and text at once, text may be a string or blocks, `system` may be a message in
-//! the middle, and reminders of the agent come as user text: those pick no scenario.
+//! A user message may hold tool results and text at once, text may be a string or blocks, `system` may be a
+//! message in the middle, and reminders of the agent come as user text: those pick no scenario.
 
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! The conversation that a request carries, with the protocol taken away.
 //!
-//! In: entries, pushed by a dialect in the order of the request. Out: the place in the script (scenario and step), the
-//! tool results in order, the tools on offer, and the path of the plan file.
+//! In: entries, pushed by a dialect in the order of the request. Out: the place in the script (scenario and
+//! step), the tool results in order, the tools on offer, and the path of the plan file.
 
 use std::collections::HashMap;
 

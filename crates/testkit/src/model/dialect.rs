@@ -1,6 +1,7 @@
 //! What the three protocols have in common: a dialect reads a request and words a reply.
 //!
-//! In: a path. Out: the [`Protocol`] and its [`Dialect`]. Adding a protocol is one file and one line in each table here.
+//! In: a path. Out: the [`Protocol`] and its [`Dialect`]. Adding a protocol is one file and one line in each
+//! table here.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -45,7 +46,8 @@ impl Protocol {
 /// A reply that is to be worded.
 #[derive(Debug)]
 pub(super) struct Said<'a> {
-    /// Unique in the life of this server and unlikely to be met again; ids of messages and calls are made from it.
+    /// Unique in the life of this server and unlikely to be met again; ids of messages and calls are made
+    /// from it.
     pub(super) id: &'a str,
     /// The model that the request asked for.
     pub(super) model: &'a str,

@@ -1,7 +1,8 @@
 //! The log: what every agent told the model, for tests to assert on.
 //!
-//! In: one entry per request, at its arrival. Out: the entries, and the tool results of all conversations in the order
-//! in which they were first seen. Everything is bounded, the oldest goes first, and what went is counted.
+//! In: one entry per request, at its arrival. Out: the entries, and the tool results of all conversations in
+//! the order in which they were first seen. Everything is bounded, the oldest goes first, and what went is
+//! counted.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -84,7 +85,8 @@ impl Log {
         }
     }
 
-    /// Every request repeats the history, so a result counts once; one that comes again with other words is another.
+    /// Every request repeats the history, so a result counts once; one that comes again with other words is
+    /// another.
     fn see(&mut self, result: &ToolResult) {
         if !self.seen.insert(key(result)) {
             return;

@@ -27,8 +27,8 @@ impl Reply {
     }
 }
 
-/// Troubles of the script itself are said as text rather than as an HTTP error: an agent shows text at once, and
-/// retries an error for minutes.
+/// Troubles of the script itself are said as text rather than as an HTTP error: an agent shows text at once,
+/// and retries an error for minutes.
 pub(super) fn reply(script: &Script, talk: &Conversation) -> (Reply, Duration) {
     if talk.tools.is_empty() {
         return at_once(Reply::text(&script.plain));

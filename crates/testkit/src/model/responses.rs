@@ -2,8 +2,8 @@
 //!
 //! In: the JSON of a request. Out: its conversation; and a reply as one response or as the event stream.
 //!
-//! The protocol has no mark for a failed tool: every result reads as a success. Codex records all calls of a turn before
-//! their outputs, so the outputs of one turn stand together.
+//! The protocol has no mark for a failed tool: every result reads as a success. Codex records all calls of a
+//! turn before their outputs, so the outputs of one turn stand together.
 
 use serde_json::{Value, json};
 

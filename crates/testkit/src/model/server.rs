@@ -1,8 +1,8 @@
 //! The scripted model as a value: start it, ask it what it saw, drop it.
 //!
-//! In: a [`Script`]. Out: a running [`ScriptedModel`] that answers on loopback, tells what the agents said, and is gone,
-//! port and connections, when the value is dropped. It has its own thread, so a test that blocks its own runtime does not
-//! block the model.
+//! In: a [`Script`]. Out: a running [`ScriptedModel`] that answers on loopback, tells what the agents said,
+//! and is gone, port and connections, when the value is dropped. It has its own thread, so a test that blocks
+//! its own runtime does not block the model.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -59,7 +59,8 @@ impl ScriptedModel {
                     _ = stopped => {}
                 }
             });
-            // The runtime is dropped here and takes all connections with it, also those that wait for a delay.
+            // The runtime is dropped here and takes all connections with it, also those that wait for a
+            // delay.
         })?;
         Ok(Self { address, shared, stop: Some(stop), thread: Some(thread) })
     }

@@ -1,10 +1,10 @@
 //! Finds the programs that `tests/agents/install` has installed.
 //!
-//! In: `ASKD_TEST_CACHE` (default: `.cache` in the repository) and the lock file of this checkout. Out: the path of a
-//! program, or nothing.
+//! In: `ASKD_TEST_CACHE` (default: `.cache` in the repository) and the lock file of this checkout. Out: the
+//! path of a program, or nothing.
 //!
-//! The folder is the one that holds the same lock file as this checkout, so a cache that another checkout filled with
-//! other versions is not mistaken for ours.
+//! The folder is the one that holds the same lock file as this checkout, so a cache that another checkout
+//! filled with other versions is not mistaken for ours.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};

@@ -1,7 +1,7 @@
 //! Claude Code: `claude` (and `claude-2.0.76`, `claude-2.1.120`, `claude-2.1.328`).
 //!
-//! In: the address of a scripted model. Out: a place in which every version starts without a dialog, headless or in
-//! a terminal, and talks to that model only.
+//! In: the address of a scripted model. Out: a place in which every version starts without a dialog, headless
+//! or in a terminal, and talks to that model only.
 
 use std::io;
 use std::path::{Path, PathBuf};

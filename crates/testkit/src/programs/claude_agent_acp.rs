@@ -1,6 +1,7 @@
 //! Claude Code behind ACP: `claude-agent-acp`.
 //!
-//! In: the address of a scripted model and the `claude` to run. Out: the place of Claude Code, with that program named.
+//! In: the address of a scripted model and the `claude` to run. Out: the place of Claude Code, with that
+//! program named.
 
 use std::io;
 use std::path::{Path, PathBuf};

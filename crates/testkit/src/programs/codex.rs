@@ -1,6 +1,7 @@
 //! Codex: `codex`.
 //!
-//! In: the address of a scripted model. Out: a place whose `config.toml` knows that model as its one provider.
+//! In: the address of a scripted model. Out: a place whose `config.toml` knows that model as its one
+//! provider.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,7 @@
 //! Codex behind ACP: `codex-acp`.
 //!
-//! In: the address of a scripted model and the `codex` to run. Out: the place of Codex, with that program named.
+//! In: the address of a scripted model and the `codex` to run. Out: the place of Codex, with that program
+//! named.
 
 use std::io;
 use std::path::{Path, PathBuf};

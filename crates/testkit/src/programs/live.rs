@@ -36,14 +36,16 @@ impl Live {
         Self::default()
     }
 
-    /// The tests that follow also need the npm packages of this folder of the repository, which `./test` installs.
+    /// The tests that follow also need the npm packages of this folder of the repository, which `./test`
+    /// installs.
     #[must_use]
     pub fn with_packages(mut self, folder: &'static str) -> Self {
         self.packages = Some(folder);
         self
     }
 
-    /// Adds a test. It has a runtime of its own and ends after [`LIMIT`] at the latest; what it started ends with it.
+    /// Adds a test. It has a runtime of its own and ends after [`LIMIT`] at the latest; what it started ends
+    /// with it.
     #[must_use]
     pub fn test<F, Fut>(mut self, name: &str, needs: &'static [&'static str], body: F) -> Self
     where
@@ -65,7 +67,8 @@ impl Live {
         self
     }
 
-    /// Adds a test that runs only where it is asked for (`--run-ignored`), as long as it wants: a soak. It blocks its thread.
+    /// Adds a test that runs only where it is asked for (`--run-ignored`), as long as it wants: a soak. It
+    /// blocks its thread.
     #[must_use]
     pub fn on_request<F>(mut self, name: &str, needs: &'static [&'static str], body: F) -> Self
     where

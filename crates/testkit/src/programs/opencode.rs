@@ -1,7 +1,7 @@
 //! OpenCode: `opencode`.
 //!
-//! In: the address of a scripted model. Out: a place whose working folder has an `opencode.json` that knows that model
-//! as its one provider, and a password for its server.
+//! In: the address of a scripted model. Out: a place whose working folder has an `opencode.json` that knows
+//! that model as its one provider, and a password for its server.
 
 use std::path::Path;
 use std::{fs, io};
@@ -19,8 +19,8 @@ impl OpencodeEnv {
     /// The HTTP Basic user of the server.
     pub const USER: &str = "opencode";
     pub const PASSWORD: &str = "dummy-password";
-    /// What the server prints, followed by its address, when it can be asked. Before that it accepts connections
-    /// and never answers them.
+    /// What the server prints, followed by its address, when it can be asked. Before that it accepts
+    /// connections and never answers them.
     pub const READY: &str = "listening on ";
 
     /// `base_url` with `/v1`.

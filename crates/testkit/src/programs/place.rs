@@ -1,7 +1,7 @@
 //! An isolated place for one agent: a fresh home and working folder, and an environment made from nothing.
 //!
-//! In: nothing of the user's. Out: a [`Place`] that is deleted when it is dropped, and the doors that all agents share,
-//! [`AgentEnv`].
+//! In: nothing of the user's. Out: a [`Place`] that is deleted when it is dropped, and the doors that all
+//! agents share, [`AgentEnv`].
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,8 +9,8 @@ use std::{fs, io};
 
 use tempfile::TempDir;
 
-/// A port on which nothing listens (discard). Agents that try to reach the world over HTTPS are refused at once
-/// instead of trying for long; loopback is reached directly.
+/// A port on which nothing listens (discard). Agents that try to reach the world over HTTPS are refused at
+/// once instead of trying for long; loopback is reached directly.
 const NOWHERE: &str = "http://127.0.0.1:9";
 
 /// The key that agents are given; no provider would take it.

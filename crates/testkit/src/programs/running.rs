@@ -1,7 +1,8 @@
 //! A program that runs for a test, speaks in lines, and cannot outlive the test.
 //!
-//! In: a command. Out: a [`Running`] to which lines are written and from which they are read, each wait with a limit. The
-//! program leads a process group of its own; when the value is dropped, the whole group is killed by its id.
+//! In: a command. Out: a [`Running`] to which lines are written and from which they are read, each wait with
+//! a limit. The program leads a process group of its own; when the value is dropped, the whole group is
+//! killed by its id.
 
 use std::collections::VecDeque;
 use std::process::{Command, ExitStatus, Stdio};

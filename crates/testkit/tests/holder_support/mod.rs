@@ -1,5 +1,5 @@
-//! What the tests of the holder share: a holder in a throw-away folder whose agent is a shell script, ended by its pid
-//! when the test is over.
+//! What the tests of the holder share: a holder in a throw-away folder whose agent is a shell script, ended
+//! by its pid when the test is over.
 
 #![expect(
     clippy::unwrap_used,

@@ -4,7 +4,7 @@ use askd_core::SessionId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A managed agent, for `askd doctor` and for what Ctrl-C says.
+/// A managed agent, for `askd doctor` and for the message of Ctrl-C.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HeldAgent {

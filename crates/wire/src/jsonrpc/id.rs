@@ -1,7 +1,7 @@
-//! The id of a request. In: its JSON text. Out: the same text, for whoever answers it, and a form in which two ids are compared.
+//! The id of a request. In: its JSON text. Out: the same text for the response, and a form for comparison.
 //!
-//! Null, every number and every string is an id. `7` is not `"7"`, but `"a"` is `"\u0061"` and `1e2` is `100`: a program that
-//! read an id and writes it again may spell it in another way.
+//! Null, every number and every string is an id. `7` is not `"7"`, but `"a"` is `"\u0061"` and `1e2` is
+//! `100`: a program that reads an id and writes it again may spell it in another way.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -9,14 +9,15 @@ use std::hash::{Hash, Hasher};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 use serde_json::value::RawValue;
 
-/// Zeros that are written out in the form of a number; one with more of them has an exponent, so that `1e999999999` is not a gigabyte.
+/// Zeros that the form of a number writes out; a number with more has an exponent, so that `1e999999999` is
+/// not a gigabyte.
 const MAX_ZEROS: i64 = 32;
 
 /// An id, equal to every other spelling of the same value.
 #[derive(Debug, Clone)]
 pub struct Id {
     text: Box<str>,
-    /// How it is compared, where that is not its text.
+    /// The form for comparison, if it differs from the text.
     form: Option<Box<str>>,
 }
 
@@ -34,12 +35,12 @@ impl Id {
         Some(Self { text: text.into(), form })
     }
 
-    /// The JSON text that came.
+    /// The JSON text as it came.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The JSON text that every spelling of this id has in common.
+    /// The JSON text that all spellings of this id share.
     pub fn form(&self) -> &str {
         self.form.as_deref().unwrap_or(&self.text)
     }
@@ -54,7 +55,7 @@ fn string_form(text: &str) -> Option<String> {
     serde_json::to_string(&string).ok()
 }
 
-/// `None` if the text is its own form: a short integer, or an exponent that nobody can count.
+/// `None` if the text is its own form: a short integer, or an exponent beyond counting.
 fn number_form(text: &str) -> Option<String> {
     let length = |text: &str| i64::try_from(text.len()).ok();
     if length(text)? <= MAX_ZEROS && text != "-0" && !text.contains(['.', 'e', 'E']) {
@@ -101,7 +102,7 @@ impl Hash for Id {
     }
 }
 
-/// The form: a name that is made of an id is the same for every spelling.
+/// Shows the form: a name made of an id is the same for every spelling.
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.form())

@@ -1,5 +1,5 @@
-//! One JSON-RPC message. In: the bytes of a line, whatever they are. Out: request, notification, response or the reason
-//! why it is none of these.
+//! One JSON-RPC message. In: the bytes of a line, whatever they are. Out: request, notification, response or
+//! the reason why it is none of these.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::id::Id;
 
-/// The error object of a response, when it has the form that JSON-RPC gives it.
+/// The error object of a response, in the form of JSON-RPC.
 #[derive(Debug, Clone, Deserialize)]
 pub struct JsonRpcError {
     pub code: i64,
@@ -17,7 +17,7 @@ pub struct JsonRpcError {
     pub data: Option<Box<RawValue>>,
 }
 
-/// What a response carries, as the bytes that came.
+/// The content of a response, in its original bytes.
 #[derive(Debug, Clone)]
 pub enum Outcome {
     Result(Box<RawValue>),
@@ -85,20 +85,20 @@ struct Envelope<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// An id that is null is an id.
+/// A null id is an id.
 fn present_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Id>, D::Error> {
     Id::deserialize(deserializer).map(Some)
 }
 
-/// A result that is null is a result.
+/// A null result is a result.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 impl<'a> Parsed<'a> {
-    /// Understands one line; the one reader of JSON-RPC. Total: any bytes give a value. A missing `jsonrpc` is taken (Codex leaves it
-    /// out). Some programs write every member that they know: null is then the same as absent, but for an id, and for the
-    /// result or the error of a response.
+    /// Understands one line; the one reader of JSON-RPC. Total: any bytes give a value. A missing `jsonrpc`
+    /// is taken (Codex leaves it out). Some programs write every member that they know: null is then the same
+    /// as absent, but for an id, and for the result or the error of a response.
     pub fn read(line: &'a [u8]) -> Self {
         let malformed = |defect, id| Self::Malformed { defect, id };
         let first = line.iter().find(|byte| !byte.is_ascii_whitespace());
@@ -106,7 +106,7 @@ impl<'a> Parsed<'a> {
             let batch = first == Some(&b'[') && serde_json::from_slice::<&RawValue>(line).is_ok();
             return malformed(if batch { Defect::Batch } else { Defect::NotJson }, None);
         };
-        // A struct can also be read from an array, which would be a batch.
+        // Serde would also read a struct from an array, which would be a batch.
         if first != Some(&b'{') {
             return malformed(Defect::Batch, None);
         }

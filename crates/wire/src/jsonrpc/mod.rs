@@ -1,4 +1,5 @@
-//! JSON-RPC 2.0 without IO: one line of it as a value. Ids, params, results and errors stay the bytes that they were.
+//! JSON-RPC 2.0 without IO: one line of it as a value. Ids, params, results and errors stay the bytes that
+//! they were.
 
 mod id;
 mod message;
@@ -6,5 +7,5 @@ mod message;
 pub use id::Id;
 pub use message::{Defect, JsonRpcError, Message, Outcome, Parsed};
 
-/// The notification that asks the other side to give up a request.
+/// The notification that asks the other side to abandon a request.
 pub const CANCEL_METHOD: &str = "$/cancel_request";

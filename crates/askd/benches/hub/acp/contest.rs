@@ -1,5 +1,6 @@
-//! The two programs that are measured, each the real one on a folder of its own: askd, and sandbox-agent from npm. Both start
-//! the same asking agent by the same script, which can tell what the agent hears at the moment that it hears it.
+//! The two programs that are measured, each the real one on a folder of its own: askd, and sandbox-agent from
+//! npm. Both start the same asking agent by the same script, which can tell what the agent hears at the
+//! moment that it hears it.
 
 use std::net::TcpListener;
 use std::path::Path;

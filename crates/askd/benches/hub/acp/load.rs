@@ -1,4 +1,5 @@
-//! The load program: the same client for both programs. A server, its sessions, rounds of question and answer, and floods.
+//! The load program: the same client for both programs. A server, its sessions, rounds of question and
+//! answer, and floods.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -92,7 +93,8 @@ impl Session {
         expect(202, status, &body)
     }
 
-    /// Prompt, question at the client, answer, end of the turn. With a `disk` the client makes question and answer durable itself.
+    /// Prompt, question at the client, answer, end of the turn. With a `disk` the client makes question and
+    /// answer durable itself.
     pub async fn round(&mut self, stream: &mut EventStream, mut disk: Option<&mut Disk>) -> Result {
         self.prompt("question").await?;
         let (_, request) = tokio::time::timeout(PATIENCE, question(stream)).await??;
@@ -104,7 +106,8 @@ impl Session {
         self.turn_over().await
     }
 
-    /// The milliseconds of one round: until the agent had the answer, and until its client had the end of the turn.
+    /// The milliseconds of one round: until the agent had the answer, and until its client had the end of the
+    /// turn.
     pub async fn timed_round(
         &mut self,
         stream: &mut EventStream,
@@ -118,7 +121,8 @@ impl Session {
         Ok((ms(heard), ms(over)))
     }
 
-    /// The same, with questions that somebody else reads from the stream; counts the rounds that came to their end.
+    /// The same, with questions that somebody else reads from the stream; counts the rounds that came to
+    /// their end.
     async fn rounds(
         mut self,
         turn: &'static str,
@@ -235,7 +239,8 @@ pub struct Got {
     pub repeated: u64,
 }
 
-/// Reads the numbers of a flood until its last one, or until nothing has come for a while after the turn's end.
+/// Reads the numbers of a flood until its last one, or until nothing has come for a while after the turn's
+/// end.
 pub async fn read_flood(
     mut stream: EventStream,
     events: u64,

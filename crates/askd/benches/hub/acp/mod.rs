@@ -1,5 +1,6 @@
-//! `./bench acp`: askd against sandbox-agent 0.4.2, the program that a user would take instead. The same asking agent, the same
-//! load program, one after the other in turns, and ratios of what was measured in one run.
+//! `./bench acp`: askd against sandbox-agent 0.4.2, the program that a user would take instead. The same
+//! asking agent, the same load program, one after the other in turns, and ratios of what was measured in one
+//! run.
 
 mod bare;
 mod contest;
@@ -26,7 +27,8 @@ const TURNS: usize = 6;
 const SETTLE: Duration = Duration::from_millis(200);
 /// Sessions that ask at once, and the rounds of each.
 const AT_ONCE: [(usize, usize); 2] = [(64, 60), (256, 20)];
-/// What the agent does in a turn: it only asks, or it talks before and after as codex-acp does (the captured turn has as many lines).
+/// What the agent does in a turn: it only asks, or it talks before and after as codex-acp does (the captured
+/// turn has as many lines).
 const TURNS_AT_ONCE: [(&str, &str); 2] =
     [("asking at once", "question"), ("that talk and ask at once", "flood=4 question flood=6")];
 const AT_ONCE_TURNS: usize = 3;
@@ -77,7 +79,8 @@ async fn start_up(table: &mut Table, other: &Path) -> Result {
     Ok(())
 }
 
-/// One question at a time: askd, sandbox-agent, and sandbox-agent with a client that stores question and answer itself, with an fsync each.
+/// One question at a time: askd, sandbox-agent, and sandbox-agent with a client that stores question and
+/// answer itself, with an fsync each.
 async fn round_trip(table: &mut Table, other: &Path) -> Result {
     let mut bare = tokio::task::spawn_blocking(|| bare::rounds_ms(BLOCK * TURNS)).await??;
     let mut ears = [Ears::new()?, Ears::new()?];

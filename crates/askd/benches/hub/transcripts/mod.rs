@@ -1,5 +1,5 @@
-//! `./bench transcripts`: the first scan against a program that parses everything, and what follows it: quiet watching, an appended
-//! question until it is on the stream, and the hook's way from its start to the inbox.
+//! `./bench transcripts`: the first scan against a program that parses everything, and what follows it: quiet
+//! watching, an appended question until it is on the stream, and the hook's way from its start to the inbox.
 //!
 //! Scans are measured in time of the processor, so that a busy machine tells the same.
 
@@ -25,8 +25,8 @@ const SCANNED: u64 = 1 << 30;
 const MAX_LINE: usize = 16 << 20;
 /// The best of so many scans counts: the others were disturbed.
 const SCANS: usize = 3;
-/// Transcripts that a hub at rest watches, when it has come to rest (in its first 50 s it looks for servers that are just starting),
-/// and how long that is measured.
+/// Transcripts that a hub at rest watches, when it has come to rest (in its first 50 s it looks for servers
+/// that are just starting), and how long that is measured.
 const AT_REST: usize = 100;
 const SETTLED: Duration = Duration::from_secs(60);
 const REST: Duration = Duration::from_secs(60);

@@ -1,4 +1,4 @@
-//! What a plugin and the hub say to each other.
+//! The messages between a plugin and the hub.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,19 +8,19 @@ use askd_core::field::Collector;
 
 /// Bytes of the name of a link.
 const LINK_BYTES: std::ops::RangeInclusive<usize> = 16..=64;
-/// Bytes of the name of a folder: the longest that Linux knows.
+/// Bytes of a folder's path: the longest that Linux allows.
 const MAX_DIRECTORY_BYTES: usize = 4096;
 
 /// A plugin's greeting.
 #[derive(Debug, Clone, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PluginHello {
-    /// Names the plugin as long as its process lives; the same at every connection, and told to nobody else.
+    /// Names the plugin while its process lives: the same at every connection, and known to the hub alone.
     #[schema(min_length = 16, max_length = 64)]
     pub link: String,
     /// The agent's process.
     pub pid: u32,
-    /// The folder that the agent works in.
+    /// The agent's folder.
     #[schema(max_length = 4096)]
     pub directory: String,
 }
@@ -40,7 +40,7 @@ impl PluginHello {
     }
 }
 
-/// What happened, in its order.
+/// Events and replies, in order.
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PluginMessages {
@@ -55,7 +55,7 @@ pub enum PluginMessage {
     Reply(PluginReply),
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PluginReply {
@@ -66,7 +66,7 @@ pub struct PluginReply {
     pub body: String,
 }
 
-/// A request that the plugin is to make of its agent.
+/// A request for the plugin to make of its agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PluginCall {

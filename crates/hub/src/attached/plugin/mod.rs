@@ -1,8 +1,8 @@
-//! Plugins: what an agent's own process runs for askd where it has no port.
+//! Plugins: askd's code inside an agent that has no port.
 //!
-//! In: a plugin's greeting, its events and replies. Out: a source of its own for each, attended like an attached server, and
-//! the calls that the codec wants made. A plugin that is away keeps its questions as long as its process lives, or, where the process
-//! cannot be seen, for a time: the hub may have been restarted, or be about to be.
+//! In: a plugin's greeting, its events and replies. Out: one source for each, connected like an attached
+//! server, and the calls of the codec. A plugin that is away keeps its questions while its process lives, or,
+//! if the process cannot be seen, for a time: the hub may have been restarted.
 
 mod messages;
 mod wire;
@@ -27,29 +27,30 @@ pub use messages::{PluginCall, PluginHello, PluginMessage, PluginMessages, Plugi
 pub use wire::PluginStream;
 use wire::PluginWire;
 
-/// Plugins that are known at one time, also those that are away: far more than one person has terminals.
+/// Known plugins at one time, including those that are away: far more than one person has terminals.
 const MAX_PLUGINS: usize = 1024;
-/// How often the process of a plugin that is away is looked at.
+/// The pause between looks at the process of a plugin that is away.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// How long a plugin may be away whose process this hub cannot see. It tries every 5 s; a hub that is being upgraded is back sooner.
+/// The time that a plugin with an invisible process may be away. It tries every 5 s, and an upgraded hub is
+/// back sooner.
 const LONGEST_AWAY: Duration = Duration::from_secs(10 * 60);
 
-/// A plugin and the source that it is.
+/// A plugin and its source.
 pub(super) struct Plugged {
     source: SourceId,
     settings: Settings,
     wire: Arc<PluginWire>,
 }
 
-/// What has to be known of a plugin after a restart of the hub.
+/// The data of a plugin for the next hub.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Settings {
     link: String,
-    /// The one folder that it hears.
+    /// The one folder that it serves.
     directory: String,
-    /// Its process; none where this hub cannot see it.
+    /// Its process; `None` if this hub cannot see it.
     process: Option<Process>,
 }
 
@@ -76,7 +77,7 @@ impl Engine {
     ) -> Result<PluginStream, EngineError> {
         caller.needs(Right::Ask)?;
         let hello = hello.checked()?;
-        // In a task of its own: a plugin that hangs up must not leave a source that nobody attends.
+        // A task of its own: a plugin that disconnects must not leave a source without a connection.
         let (engine, agent) = (self.clone(), agent.to_owned());
         let linking = tokio::spawn(async move {
             let plugged = engine.known_plugin(&agent, hello).await?;
@@ -88,7 +89,7 @@ impl Engine {
         linking.await.unwrap_or(Err(EngineError::NotFound("source of this plugin")))
     }
 
-    /// The plugin of this link, which is a new source if it is not known. One greeting after the other; who is known does not wait.
+    /// The plugin of this link, or a new source for it. New plugins take turns; known ones do not wait.
     async fn known_plugin(&self, agent: &str, hello: PluginHello) -> Result<Arc<Plugged>, EngineError> {
         let attached = &self.inner.attached;
         let _turn = attached.greetings.lock().await;
@@ -129,7 +130,7 @@ impl Engine {
         Ok(Plugged { source: id, settings, wire })
     }
 
-    /// What a connected plugin says. It is taken in its order; what it means is durable soon after.
+    /// Takes the messages of a connected plugin in order; their meaning is durable soon after.
     pub async fn hear_plugin(
         &self,
         caller: &Caller,

@@ -1,5 +1,5 @@
-//! A server without a port: its plugin has dialled in, hears calls on a stream, and sends events and replies by requests of
-//! its own. To the attendant it is a server like any other.
+//! A server without a port: its plugin has dialled in, hears calls on a stream, and sends events and replies
+//! by requests of its own. To the attendant it is a server like any other.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,11 +17,11 @@ use super::super::wire::{CALL_TIMEOUT, Reply, Wire};
 use super::{PluginCall, PluginMessage, PluginReply};
 use crate::sources::PLUGIN;
 
-/// Calls that wait for a plugin that does not read: as many as a connection begins with, many times.
+/// Calls that wait for a plugin that does not read: many times as many as a connection begins with.
 const MAX_CALLS: usize = 256;
 /// Why nothing can be said to it now, for people.
 pub(super) const AWAY: &str = "its plugin is away";
-/// What a plugin answers for a call that it could not make.
+/// The plugin's status for a call that it could not make.
 const NOT_MADE: u16 = 0;
 
 pub(crate) struct PluginWire {
@@ -72,7 +72,8 @@ impl PluginWire {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A new connection takes the place of an older one: its calls, its number, and what ends with it. None if the source was let go.
+    /// A new connection takes the place of an older one: its calls, its number, and what ends with it. None
+    /// if the source was let go.
     pub(super) async fn connect(&self) -> Option<(PluginStream, u64, CancellationToken)> {
         let _turn = self.turn.lock().await;
         let (sender, calls) = mpsc::channel(MAX_CALLS);
@@ -103,17 +104,17 @@ impl PluginWire {
         drop(self.signals.send(SseSignal::Lost { why, again_in: Duration::ZERO }).await);
     }
 
-    /// Whether there was no newer connection.
+    /// True if no newer connection exists.
     pub(super) fn is_newest(&self, number: u64) -> bool {
         self.line().number == number
     }
 
-    /// Ends when nobody attends the source any more.
+    /// Ends when the source has no connection any more.
     pub(super) async fn let_go(&self) {
         self.signals.closed().await;
     }
 
-    /// What the plugin says, in its order. A plugin that says more than can be stored waits.
+    /// Takes the plugin's messages in order. A plugin that sends faster than the store commits waits.
     pub(super) async fn hear(&self, messages: Vec<PluginMessage>) {
         for message in messages {
             match message {

@@ -14,8 +14,8 @@ fn start(conn: Connection) -> Arc<Writer> {
     Arc::new(Writer::start(conn, Arc::new(Tails::starting_after(0)), sealer, 0, |_| Ok(())).unwrap())
 }
 
-/// A writer over one table. The row 666 makes SQLite undo the whole transaction by itself, as a broken disk does; a row without its
-/// parent is refused by COMMIT.
+/// A writer over one table. The row 666 makes SQLite undo the whole transaction by itself, as a broken disk
+/// does; a row without its parent is refused by COMMIT.
 fn writer() -> Arc<Writer> {
     let conn = Connection::open_in_memory().unwrap();
     conn.execute_batch(
@@ -141,8 +141,8 @@ async fn of_a_chain_nothing_is_stored_after_what_failed() {
     assert_eq!(kept(&writer).await, (vec![4, 5], 9), "others are stored, whatever failed");
 }
 
-/// What SQLite does by itself when the disk is broken: the whole transaction is gone in the middle of a batch. Nothing of it is stored, so
-/// no caller is told that it is.
+/// What SQLite does by itself when the disk is broken: the whole transaction is gone in the middle of a
+/// batch. Nothing of it is stored, so no caller is told that it is.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_transaction_that_is_rolled_back_beneath_a_job_acknowledges_nobody() {
     let writer = writer();
