@@ -45,7 +45,7 @@ fn main() -> ExitCode {
         ("died_with_the_hub_and_taken_up", &[Hook, Keys], |by, program| Box::pin(died_together(by, program))),
         ("two_alike_calls", &[Hook, Keys, Managed], |by, program| Box::pin(alike(by, program))),
         ("killed_without_inotify", &[Managed], |by, program| Box::pin(killed_without_inotify(by, program))),
-        ("timed_out_by_itself", &[Hook, Keys], |by, program| Box::pin(timed_out(by, program))),
+        ("timed_out_by_itself", &[Hook, Keys, Managed], |by, program| Box::pin(timed_out(by, program))),
         ("cleared", &[Hook, Managed], |by, program| Box::pin(cleared(by, program))),
     ];
     let mut live = Live::new();

@@ -142,7 +142,7 @@ impl Delivery {
     }
 
     /// True if it failed with an unknown result: the agent may have the answer, or may still wait.
-    fn is_unknown(&self) -> bool {
+    pub fn is_unknown(&self) -> bool {
         self.error.as_ref().is_some_and(|error| error.reason == FailReason::Unknown)
     }
 

@@ -74,6 +74,11 @@ impl Steering {
         Self { goal, done: 0, has_pressed: false, has_typed: false }
     }
 
+    /// The way back from a dialog that an earlier hub has led up to its deciding key.
+    pub fn decided(goal: Goal) -> Self {
+        Self { goal, done: 1, has_pressed: true, has_typed: true }
+    }
+
     /// The next step from the screen as it is.
     pub fn next(&mut self, screen: &Screen) -> Step {
         let (next, done) = match (&self.goal, screen) {
