@@ -14,10 +14,10 @@ use serde_json::json;
 use super::up::{all_ended, eprint, say};
 use super::{Hub, HubOptions, asked_to_stop};
 use crate::dispatch::GUARD;
-use crate::up_options::{DEFAULT_PORT, DemoOptions};
+use crate::up_options::DemoOptions;
 use askd_cli::client::{Client, Where, discover};
 use askd_cli::conversation;
-use askd_data::DataFolder;
+use askd_data::{DEFAULT_PORT, DataFolder};
 use askd_hub::{Caller, EngineSettings, StartRequest};
 use askd_server::Doors;
 

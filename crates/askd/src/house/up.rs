@@ -11,15 +11,15 @@ use anyhow::{Context, ensure};
 use serde_json::json;
 
 use super::{Hub, HubOptions, asked_to_stop};
-use crate::up_options::{AgentCommand, UpOptions, parse_agents};
-use askd_data::DataFolder;
+use crate::up_options::UpOptions;
+use askd_data::{AgentCommand, Config, DataFolder};
 use askd_hub::{Discovery, EngineSettings, HeldAgent};
 use askd_server::Doors;
 
 /// The holder ends a managed agent that no hub has reached for a week and that has no open question.
 const LINGER: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-pub async fn up(options: UpOptions) -> anyhow::Result<()> {
+pub async fn up(mut options: UpOptions) -> anyhow::Result<()> {
     let stop = asked_to_stop()?;
     let data = match options.data {
         Some(path) => DataFolder::at(path),
@@ -31,7 +31,10 @@ pub async fn up(options: UpOptions) -> anyhow::Result<()> {
     // This comes before the first read: the folder's file of agents names programs to run.
     data.create()?;
     data.check_all()?;
-    let agents = agents(&data, options.agents)?;
+    if let Some(told) = options.config.take_in(&data.agents())? {
+        eprint(&told);
+    }
+    let agents = agents(options.agents, &options.config);
     let hub = Hub::start(HubOptions {
         data,
         listen: options.listen,
@@ -56,18 +59,12 @@ pub async fn up(options: UpOptions) -> anyhow::Result<()> {
     all_ended(&left)
 }
 
-/// The agents of the command line, and those of the data folder's own file that it does not name.
-fn agents(data: &DataFolder, mut given: Vec<AgentCommand>) -> anyhow::Result<Vec<AgentCommand>> {
-    let path = data.agents();
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(given),
-        Err(error) => return Err(error).context(format!("cannot read {}", path.display())),
-    };
-    let kept = parse_agents(&text).map_err(|why| anyhow::anyhow!("{}: {why}", path.display()))?;
+/// The agents of the command line, and those of the configuration that it does not name.
+fn agents(mut given: Vec<AgentCommand>, config: &Config) -> Vec<AgentCommand> {
     let named: HashSet<String> = given.iter().map(|agent| agent.name.clone()).collect();
-    given.extend(kept.into_iter().filter(|agent| !named.contains(&agent.name)));
-    Ok(given)
+    let configured = config.agents.iter().map(|agent| &agent.value);
+    given.extend(configured.filter(|agent| !named.contains(&agent.name)).cloned());
+    given
 }
 
 /// The folders of this user's Claude Code: from the environment, and the default.
