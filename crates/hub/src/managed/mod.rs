@@ -44,7 +44,7 @@ use super::{Engine, EngineError};
 /// Commands that wait for one connection.
 const COMMANDS: usize = 64;
 
-/// The time to wait for an agent's end, after SIGTERM and, within it, SIGKILL.
+/// The time to wait for an agent's end, after `SIGTERM` and, within it, `SIGKILL`.
 pub(super) const END_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Settings for managed agents.

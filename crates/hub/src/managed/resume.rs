@@ -168,7 +168,7 @@ impl Engine {
             self.store().sessions_of_source(&record.source.id).await.map_err(|error| text(&error))?;
         let named = sessions.into_iter().filter(|session| session.native_id != session.id.as_str());
         let named: Vec<_> = named.collect();
-        // HTTP calls are not journaled. If the agent also has stdin, send again: the server ignores the
+        // HTTP calls are not journaled. If the agent also has `stdin`, send again: the server ignores the
         // duplicate.
         let journal = Some(&folder).filter(|_| held.served.is_none() || held.server.is_some());
         self.settle_claims_of(record, journal, redeliver).await.map_err(|error| text(&error))?;
