@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use serde_json::json;
 
-use super::{Hub, HubOptions, asked_to_stop};
+use super::{House, HubOptions, asked_to_stop};
 use crate::up_options::UpOptions;
 use askd_data::{AgentCommand, Config, DataFolder};
 use askd_hub::{Discovery, EngineSettings, HeldAgent};
@@ -35,7 +35,7 @@ pub async fn up(mut options: UpOptions) -> anyhow::Result<()> {
         eprint(&told);
     }
     let agents = agents(options.agents, &options.config);
-    let hub = Hub::start(HubOptions {
+    let house = House::start(HubOptions {
         data,
         listen: options.listen,
         doors: Doors { hosts: options.allow_hosts, origins: options.allow_origins },
@@ -50,12 +50,16 @@ pub async fn up(mut options: UpOptions) -> anyhow::Result<()> {
             .then_some(Discovery { passwords: options.discovery_passwords, home: options.discovery_home }),
     })
     .await?;
-    say(&if options.json { json!({ "url": hub.url }).to_string() } else { format!("inbox: {}", hub.url) })?;
-    eprint(&format!("log in once with: {}", hub.login_link()?));
+    say(&if options.json {
+        json!({ "url": house.url }).to_string()
+    } else {
+        format!("inbox: {}", house.url)
+    })?;
+    eprint(&format!("log in once with: {}", house.login_link()?));
     eprint("or later with: askd open");
     stop.await;
-    let left = farewell(&hub, options.end_agents).await?;
-    hub.stop().await?;
+    let left = farewell(&house, options.end_agents).await?;
+    house.stop().await?;
     all_ended(&left)
 }
 
@@ -75,15 +79,15 @@ fn claude_folders() -> Vec<PathBuf> {
 }
 
 /// Ends the managed agents, or reports that they continue. Returns those that could not be ended.
-async fn farewell(hub: &Hub, end_agents: bool) -> anyhow::Result<Vec<HeldAgent>> {
+async fn farewell(house: &House, end_agents: bool) -> anyhow::Result<Vec<HeldAgent>> {
     if end_agents {
-        for agent in living(hub).await? {
+        for agent in living(house).await? {
             eprint(&format!("ending: {}", named(&agent)));
         }
-        return Ok(hub.engine.stop_all_sessions().await?);
+        return Ok(house.hub.connections.end_all().await?);
     }
-    let left = hub.engine.agents_ended().await?;
-    let mut going_on = living(hub).await?;
+    let left = house.hub.connections.agents_ended().await?;
+    let mut going_on = living(house).await?;
     going_on.retain(|agent| left.iter().all(|left| left.session_id != agent.session_id));
     for agent in &going_on {
         eprint(&format!("leaving running: {}", named(agent)));
@@ -94,8 +98,8 @@ async fn farewell(hub: &Hub, end_agents: bool) -> anyhow::Result<Vec<HeldAgent>>
     Ok(left)
 }
 
-async fn living(hub: &Hub) -> anyhow::Result<Vec<HeldAgent>> {
-    let mut held = hub.engine.held_agents().await?;
+async fn living(house: &House) -> anyhow::Result<Vec<HeldAgent>> {
+    let mut held = house.hub.connections.held_agents().await?;
     held.retain(|agent| agent.alive);
     Ok(held)
 }
