@@ -283,8 +283,8 @@ impl Connections {
     }
 }
 
-/// Questions that are open or whose answers are on their way. An answer may be in the journal of what was written before that is
-/// noted in the store.
+/// Questions that are open or have a pending delivery. The journal may have an answer before the store has it
+/// as sent.
 pub(crate) async fn pending_of(
     store: &dyn Store,
     record: &SourceRecord,
