@@ -20,7 +20,7 @@ use askd_cli::screen::{Screen, say};
 use askd_cli::{answer, attach, backup, list, open, reject, run_agent, show, terminal, tmux, token, watch};
 use askd_data::DataFolder;
 
-/// What the command line is told of agents.
+/// The command line's test for agents.
 pub const GUARD: Guard = Guard(agent_of_process);
 
 fn agent_of_process(name: &str, arguments: &[String]) -> Option<String> {

@@ -177,8 +177,8 @@ impl From<io::Error> for Failure {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::new(Exit::Done, "");
         }
-        // The signal of a closed terminal may come later than what was written to it fails, and not to a
-        // process that ignores it.
+        // The signal of a closed terminal may come after the failed write, and never to a process that
+        // ignores it.
         if error.get_ref().is_some_and(|inner| inner.is::<Closed>()) {
             return Self::new(Exit::HungUp, "");
         }

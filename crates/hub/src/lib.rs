@@ -1,13 +1,12 @@
-//! The hub: persist, wake, deliver. Everything that changes a question goes through here, and from here to
-//! the store.
+//! The hub: persist, wake, deliver. Every change of a question passes through here to the store.
 //!
-//! In: calls of the server and values of agents. Out: questions after they are durable, woken waiters,
-//! answers handed to sources. It is services: each is given everything that it uses in `new`, and none holds
-//! one that holds it. Who must hear of a change that another has made follows the log. The rooms `managed`,
-//! `attached`, `acp` and `observed` are still methods of [`Engine`].
+//! In: calls of the server and values of agents. Out: durable questions, woken waiters, answers for sources.
+//! It consists of services: each receives what it uses in `new`, and none holds one that holds it. They learn
+//! of each other's changes from the event log. The rooms `managed`, `attached`, `acp` and `observed` are
+//! still methods of [`Engine`].
 //!
-//! Uses `askd-core`, `askd-wire`, `askd-data`, `askd-store`, `askd-holder` and `askd-agents`; the types of
-//! the store and of agents that the server shows are given on here. Never here: HTTP routes, statuses and
+//! Uses `askd-core`, `askd-wire`, `askd-data`, `askd-store`, `askd-holder` and `askd-agents`; it re-exports
+//! the types of the store and of agents that the server shows. Never here: HTTP routes, statuses and
 //! problems, the command line, or the meaning of a question, which `askd-core` decides.
 
 mod access;

@@ -29,7 +29,7 @@ impl<T: DeserializeOwned> FromRequest<AppState> for Json<T> {
     }
 }
 
-/// A JSON body with words of an agent, which may have been cut anywhere; see `askd_agents::outside`.
+/// A JSON body with an agent's text, which may be cut inside a character; see `askd_agents::outside`.
 pub struct AgentsJson<T>(pub T);
 
 impl<T: DeserializeOwned> FromRequest<AppState> for AgentsJson<T> {

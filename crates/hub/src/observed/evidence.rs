@@ -127,8 +127,7 @@ impl Engine {
         Ok(None)
     }
 
-    /// Whether two questions may be of one turn: each process that holds the conversation has turns of its
-    /// own.
+    /// True if two questions can belong to one turn: each process with the conversation has turns of its own.
     fn may_share_a_turn(&self, one: &QuestionId, other: &QuestionId) -> bool {
         let observed = &self.inner.observed;
         match (observed.asker(one), observed.asker(other)) {
