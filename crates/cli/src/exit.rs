@@ -4,6 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use askd_core::{Ask, FieldError};
+use askd_data::ConfigError;
 use serde_json::{Value, json};
 
 use super::ending;
@@ -168,6 +169,12 @@ impl From<ClientError> for Failure {
         };
         let problem = error.problem().and_then(|problem| serde_json::to_value(problem).ok());
         Self { exit, message, problem }
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self::usage(error.to_string())
     }
 }
 

@@ -8,6 +8,7 @@
 //! protocol, a task, or facts about one agent, except the list of folders that its user has named.
 
 mod claude_folders;
+mod config;
 mod folder;
 mod lock;
 mod missed;
@@ -20,6 +21,9 @@ pub mod socket_path;
 mod way;
 
 pub use claude_folders::{note_untold_folder, tell_folder, told_folders, untold_folders};
+pub use config::{
+    AgentCommand, Config, ConfigError, DEFAULT_PORT, Origin, Setting, parse_agent, parse_listen,
+};
 pub use folder::{DataFolder, HubInfo};
 pub use lock::{FolderLock, LockError, lock_folder};
 pub use missed::{Missed, note_missed, read_missed};

@@ -193,7 +193,7 @@ impl FromRequestParts<AppState> for Caller {
         if !scheme.eq_ignore_ascii_case("bearer") {
             return Err(refused("only Bearer tokens are understood"));
         }
-        let token = state.engine.access.authenticate(token.trim()).await;
+        let token = state.hub.access.authenticate(token.trim()).await;
         let token = token.ok_or_else(|| refused("this token is not known here"))?;
         state.port_watch.look(parts, &token);
         let surface = match parts.headers.get("askd-surface") {

@@ -163,7 +163,7 @@ impl Attendant {
             };
             self.save().await?;
             let session = self.session_of(asked.native_session.as_deref());
-            let known = self.engine.store().question_by_native(&session, &asked.native_id).await?;
+            let known = self.hub.store.question_by_native(&session, &asked.native_id).await?;
             let raw = Some(asked.native.get().to_owned());
             let entry = NewEntry { raw, ..NewEntry::new(now(), "question") };
             let question = self.question_from(*asked, SERVED_ROAD);
@@ -196,9 +196,9 @@ impl Attendant {
         let line = entry.map(|entry| NewEntry { about, asks, ..entry });
         let said = std::mem::take(&mut self.unsaved).into_iter().map(|(_, entry)| entry);
         let said: Vec<NewEntry> = said.chain(line).collect();
-        let engine = self.engine.clone();
+        let questions = self.hub.questions.clone();
         self.submit(async move {
-            match engine.questions.ask_as_agent_in(question, &stream, said).await {
+            match questions.ask_as_agent_in(question, &stream, said).await {
                 taken @ (Ok(_) | Err(EngineError::Invalid(_))) => {
                     Ok(Stored::Question { native_id, request, taken: Box::new(taken) })
                 }
@@ -289,12 +289,11 @@ impl Attendant {
     /// Waits for the exit of an agent that takes no input: its exit says more than the failed write.
     fn give_up_soon(&self, id: String, why: String) {
         let source = self.source.id.clone();
-        let engine = self.engine.clone();
-        self.engine.tasks.spawn(async move {
+        let connections = self.connections.clone();
+        self.hub.tasks.spawn(async move {
             tokio::time::sleep(EXIT_SOON).await;
-            if let Some(attended) = engine.inner.managed.get(&source) {
-                drop(attended.commands.send(Command::Relay(Relayed::GiveUp { id, why })).await);
-            }
+            // Where no task attends it any more, its client has been told.
+            let _ = connections.command(&source, Command::Relay(Relayed::GiveUp { id, why })).await;
         });
     }
 
