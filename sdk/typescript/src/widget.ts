@@ -100,6 +100,8 @@ export class AskdQuestionElement extends Base {
   /** What this element has given and the hub has taken. */
   #given: Given | null = null;
   #key: { text: string; key: string } | null = null;
+  /** While an answer is under way: what the stream says of its question meanwhile, perhaps before the response. */
+  #held: Question | null = null;
   #beginning = false;
   #hadFocus = false;
   #configuring: ReturnType<typeof setTimeout> | undefined;
@@ -190,7 +192,7 @@ export class AskdQuestionElement extends Base {
     this.#keep();
     this.#watch?.stop();
     this.#form?.gone();
-    this.#watch = this.#question = this.#form = this.#given = this.#key = null;
+    this.#watch = this.#question = this.#form = this.#given = this.#key = this.#held = null;
     this.#told.clear();
     this.#show("hidden");
   }
@@ -239,6 +241,10 @@ export class AskdQuestionElement extends Base {
     // The response and the stream race each other; an older view must not win.
     if (before && isOlder(question, before)) return;
     this.removeAttribute("loading");
+    if (state === "sending" && question.status !== "requested") {
+      this.#held = question;
+      return;
+    }
     const isSameTry = before !== null && triesOf(question) === triesOf(before);
     this.#question = question;
     if (question.status === "requested") {
@@ -251,7 +257,7 @@ export class AskdQuestionElement extends Base {
 
   #ask(question: Question): void {
     // Opened again: the same answer is another try, not the same request.
-    this.#key = this.#given = null;
+    this.#key = this.#given = this.#held = null;
     this.#hadFocus = false;
     this.#form?.gone();
     const without = { notes: this.hasAttribute("no-notes"), refusal: this.hasAttribute("no-refusal") };
@@ -314,13 +320,18 @@ export class AskdQuestionElement extends Base {
       if (this.#form !== form) return;
       form.sent(given);
       this.#given = given;
-      if (this.#watch) this.#watch.take(settled);
-      this.#take(settled);
+      this.#arrived(settled);
     } catch (error) {
       if (this.#form !== form) return;
-      if (error instanceof AlreadySettledError) return this.#take(error.question);
-      // The stream has told meanwhile that the question has ended.
-      if (this.#question?.status !== "requested") return;
+      if (error instanceof AlreadySettledError) return this.#arrived(error.question);
+      // The response is lost, and the stream has told how the question ended.
+      if (this.#held) {
+        if (isGiven(given, this.#held)) {
+          form.sent(given);
+          this.#given = given;
+        }
+        return this.#arrived(this.#held);
+      }
       this.setAttribute("state", "asking");
       form.busy(false);
       if (error instanceof InvalidRequestError)
@@ -330,6 +341,15 @@ export class AskdQuestionElement extends Base {
       if (this.#form === form) form.complain(told.text, []);
       this.#tell("askd-failed", { ...told, error, question });
     }
+  }
+
+  /** It is known how the question ended, and whose word that was. */
+  #arrived(settled: Question): void {
+    const held = this.#held;
+    this.#held = null;
+    this.setAttribute("state", "asking");
+    this.#take(held && isOlder(settled, held) ? held : settled);
+    this.#watch?.take(settled);
   }
 
   /** The same answer again has the same key, so the hub never takes it twice. */
@@ -396,6 +416,14 @@ export class AskdQuestionElement extends Base {
     this.#told.add(once);
     this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }));
   }
+}
+
+/** Whether a question ended by just this answer. */
+function isGiven(given: Given, { outcome }: Question): boolean {
+  if (!("answers" in given)) return outcome?.status === "rejected" && (outcome.reason ?? "") === (given.reason ?? "");
+  const plain = (all: { picks?: string[]; words?: string[] }[]) =>
+    JSON.stringify(all.map(({ picks = [], words = [] }) => [[...picks].sort(), words]));
+  return outcome?.status === "answered" && plain(outcome.answers) === plain(given.answers);
 }
 
 function isSameHub(one: AskdClient, other: AskdClient): boolean {
