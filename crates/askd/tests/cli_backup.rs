@@ -1,5 +1,7 @@
 //! `askd backup` and `askd restore`, with a real hub on both sides.
 
+#![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
+
 use std::os::unix::fs::PermissionsExt;
 
 use askd_testkit::hub::{Hub, private_folder};
