@@ -20,6 +20,7 @@ pub mod descriptor;
 pub mod heard;
 mod here;
 pub mod mock;
+mod open_requests;
 pub mod opencode;
 pub mod opencode_acp;
 pub mod outside;

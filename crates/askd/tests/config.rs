@@ -1,5 +1,7 @@
 //! The configuration file with the real binary: where it is found, what it says, what a mistake in it does.
 
+#![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

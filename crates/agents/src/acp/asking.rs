@@ -8,10 +8,11 @@ use askd_core::ask::RAW_RESULT;
 use askd_core::{Ask, RejectMode, ToolRef};
 
 use super::codec::AcpCodec;
-use super::open::{MAX_OPEN, Open, Scope, Way, print_of};
+use super::open::{Open, Scope, Way, print_of};
 use super::wire::{self, RpcId};
 use super::{elicitation, permission, question, raw};
 use crate::heard::Asked;
+use crate::open_requests::MAX_OPEN;
 
 pub(super) struct Read {
     pub(super) asked: Asked,
@@ -40,7 +41,7 @@ pub(super) fn read(
     let call_id = scope.call_id();
     let belongs = |mut ask: Ask| {
         if scope.session_id.is_none() {
-            // An interrupt needs the session whose turn it ends.
+            // An interrupt ends the turn of a session, so it needs one.
             ask.reject_modes.retain(|mode| *mode != RejectMode::Interrupt);
         }
         if let Some(session) = session {

@@ -21,7 +21,7 @@ use crate::{Carried, DeliveryTarget, Said};
 
 /// The pause between two checks for a hook.
 const LOOK: Duration = Duration::from_millis(100);
-/// The longest time from an answer in the terminal to the reading of its transcript, with inotify.
+/// The longest time from an answer in the terminal to the reading of its transcript, with `inotify`.
 const HEARD_WITHIN: Duration = Duration::from_secs(3);
 const NO_HOOK: &str = "no hook waits in that terminal";
 /// The remedy for a refused answer.

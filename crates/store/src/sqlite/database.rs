@@ -32,6 +32,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0009_plain.sql"),
     include_str!("../../migrations/0010_copies.sql"),
     include_str!("../../migrations/0011_retention.sql"),
+    include_str!("../../migrations/0012_session_names.sql"),
 ];
 /// The endings of files in which the last version kept changes for its database.
 const REDO_LOG: [&str; 2] = ["redo", "redo2"];
