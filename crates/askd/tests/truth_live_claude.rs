@@ -225,6 +225,15 @@ async fn killed_without_inotify(_: Channel, program: &'static str) -> Result<()>
 async fn timed_out(by: Channel, program: &'static str) -> Result<()> {
     let stage = asking(by, program, asks(&[question()]), &[("CLAUDE_AFK_TIMEOUT_MS", "8000")]).await?;
     let asked = stage.asked().await?;
+    if by == Channel::Managed {
+        // The time-out is of the dialog in the terminal: a program that answers is waited for.
+        tokio::time::sleep(STAYS_SILENT).await;
+        let question = stage.question(&asked)?;
+        ensure!(question["status"] == "requested" && question["agentTimesOutAt"].is_null(), "{question}");
+        stage.reply(&asked, json!({ "answers": [["JWT"]] }))?;
+        stage.delivered(&asked, "confirmed").await?;
+        return told(&stage, &[(&asked, "JWT")]).await;
+    }
     until("word of the time-out", || {
         let question = stage.question(&asked)?;
         let is_told = question["agentTimesOutAt"].is_string() || question["status"] != "requested";
