@@ -99,6 +99,8 @@ export class AskdQuestionElement extends Base {
   #form: QuestionForm | null = null;
   /** What this element has given and the hub has taken. */
   #given: Given | null = null;
+  /** The form whose answer has no response yet. */
+  #sending: QuestionForm | null = null;
   #key: { text: string; key: string } | null = null;
   #beginning = false;
   #hadFocus = false;
@@ -270,7 +272,9 @@ export class AskdQuestionElement extends Base {
     form?.gone();
     keepDraft(this.#draftKey(question), null);
     this.#mark(question);
-    const shown = summary(question, form?.unused() ?? { picks: [], typed: "" }, this.#given !== null);
+    // Whether what was typed here is this outcome, only the response to it tells.
+    const unused = form && form !== this.#sending ? form.unused() : { picks: [], typed: "" };
+    const shown = summary(question, unused, this.#given !== null);
     this.#show(isTravelling(question) ? "waiting" : "settled", shown);
     // Where the reader was: the page's beginning is no place to go on from.
     if (hadFocus) shown.focus({ preventScroll: true });
@@ -299,6 +303,7 @@ export class AskdQuestionElement extends Base {
     // A button that is pressed, and then disabled, loses the focus.
     this.#hadFocus = this.shadowRoot?.activeElement != null;
     form.busy(true);
+    this.#sending = form;
     const idempotencyKey = this.#keyFor(JSON.stringify(given));
     try {
       const settled =
@@ -312,15 +317,17 @@ export class AskdQuestionElement extends Base {
           : await hub.questions.reject(question.id, { ...given, idempotencyKey });
       // Another question may have taken this one's place meanwhile: the response is not about that one.
       if (this.#form !== form) return;
+      this.#sending = null;
       form.sent(given);
       this.#given = given;
       if (this.#watch) this.#watch.take(settled);
-      this.#take(settled);
+      this.#ended(settled);
     } catch (error) {
       if (this.#form !== form) return;
-      if (error instanceof AlreadySettledError) return this.#take(error.question);
+      this.#sending = null;
+      if (error instanceof AlreadySettledError) return this.#ended(error.question);
       // The stream has told meanwhile that the question has ended.
-      if (this.#question?.status !== "requested") return;
+      if (this.#question?.status !== "requested") return this.#ended(this.#question ?? question);
       this.setAttribute("state", "asking");
       form.busy(false);
       if (error instanceof InvalidRequestError)
@@ -330,6 +337,13 @@ export class AskdQuestionElement extends Base {
       if (this.#form === form) form.complain(told.text, []);
       this.#tell("askd-failed", { ...told, error, question });
     }
+  }
+
+  /** A response tells how the question ended. If the stream has told more by now, that is drawn anew. */
+  #ended(question: Question): void {
+    const known = this.#question;
+    if (known && known.status !== "requested" && isOlder(question, known)) this.#end(known);
+    else this.#take(question);
   }
 
   /** The same answer again has the same key, so the hub never takes it twice. */
