@@ -3,13 +3,15 @@ import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vite";
 
+import { sdkFile } from "./sdkFile.ts";
+
 // `ASKD_URL` lets `npm run dev` use a hub that runs elsewhere on this machine.
 const hub = process.env.ASKD_URL ?? "http://127.0.0.1:2753";
 
 const sdk = (file: string): string => fileURLToPath(new URL(`../sdk/typescript/src/${file}`, import.meta.url));
 
 export default defineConfig({
-  plugins: [svelte()],
+  plugins: [svelte(), sdkFile(sdk)],
   // The client is compiled from its source, so that the page never waits for a build or a release of it.
   resolve: {
     alias: [

@@ -3,6 +3,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
@@ -50,6 +51,14 @@ test("the first view is small", (context) => {
   const bytes = first.reduce((sum, name) => sum + gzipSync(readFileSync(join(fresh, name)), { level: 9 }).length, 0);
   context.diagnostic(`${bytes} gzipped bytes of at most ${FIRST_VIEW_LIMIT}`);
   assert.ok(first.length >= 3 && bytes <= FIRST_VIEW_LIMIT, `${bytes} bytes`);
+});
+
+test("the file of the SDK is there under its own name and under that of its content", () => {
+  const [hashed, plain, ...rest] = readdirSync(join(fresh, "sdk")).sort();
+  assert.deepEqual([plain, rest], ["widget.js", []]);
+  const code = readFileSync(join(fresh, "sdk", plain));
+  assert.ok(readFileSync(join(fresh, "sdk", hashed)).equals(code));
+  assert.equal(hashed, `widget-${createHash("sha256").update(code).digest("hex").slice(0, 12)}.js`);
 });
 
 test("the page has no inline code or style, which its policy forbids", () => {

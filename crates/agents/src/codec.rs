@@ -3,7 +3,6 @@
 //! In: framed messages of the agent, and the engine's requests (a prompt, an interrupt, an outcome). Out:
 //! [`Heard`] and [`Speech`]. Three rules make a restart of the hub harmless:
 //!
-//!
 //! 1. `speak` uses only the stored native request, never what the codec remembers.
 //! 2. [`Begin`] can rebuild everything that `hear` remembers: the sessions and the pending questions.
 //! 3. The same bytes read again give the same native ids.
@@ -17,6 +16,37 @@ use serde_json::value::RawValue;
 use crate::heard::{Heard, Speech};
 
 /// One conversation with one process, server or connection of an agent.
+///
+/// A question of an ACP agent, from its line to the bytes of an answer:
+///
+/// ```
+/// use askd_agents::{Begin, Heard, Registry, Settlement, Speech, Start};
+/// use askd_core::Reply;
+///
+/// let registry = Registry::built_in();
+/// let mock = registry.get("mock").ok_or("the mock is built in")?;
+/// let mut codec = mock.conversation()?;
+/// // Another client drives this agent, so the codec has no greeting to send.
+/// codec.begin(Begin { start: Start::Observed, ..Begin::default() });
+///
+/// let line = br#"{"jsonrpc":"2.0","id":7,"method":"_sandboxagent/session/request_question","params":
+///     {"sessionId":"s","questionId":"q","prompt":"Which?","options":[["a","A"],["b","B"]]}}"#;
+/// let heard = codec.hear(line);
+/// let asked = heard.iter().find_map(|heard| match heard {
+///     Heard::Asked(asked) => Some(asked),
+///     _ => None,
+/// });
+/// let asked = asked.ok_or("the line asks")?;
+/// assert_eq!(asked.native_id, "q");
+///
+/// // `speak` needs the stored request only: a codec after a restart encodes the same bytes.
+/// let reply: Reply = serde_json::from_str(r#"{"answers":[["A"]]}"#)?;
+/// let settled = Settlement::Answered(reply.check(&asked.ask)?);
+/// let speech = mock.conversation()?.speak(&asked.native, &asked.ask, &settled)?;
+/// let Speech::Bytes(bytes) = speech else { return Err("an ACP agent is answered by a line".into()) };
+/// assert!(String::from_utf8(bytes)?.contains(r#""answers":[["a"]]"#));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Codec: Send + Sync {
     /// The first call, and the only one before anything is heard.
     fn begin(&mut self, begin: Begin) -> Vec<Heard>;

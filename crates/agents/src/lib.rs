@@ -1,13 +1,13 @@
-//! Everything that askd knows about one agent: a folder for each, and one line in [`registry`].
+//! Everything about single agents: a folder for each, and one line in [`registry`].
 //!
-//! In: what an agent writes, framed by a link. Out: [`Heard`] values for the hub, and bytes or calls for the
+//! In: an agent's bytes, framed by a link. Out: [`Heard`] values for the hub, and bytes or calls for the
 //! agent. An [`Adapter`] finds and starts an agent; its [`Codec`] is the pure half, without IO, clock or
-//! async, so that it can be fuzzed and replayed. `tail` and `tmux` are what agents that a user started
-//! himself are read and answered by.
+//! async, so that tests can fuzz and replay it. `tail` and `tmux` read and answer agents that their user
+//! started.
 //!
 //! Uses `askd-core`, `askd-wire`, `askd-data` and `askd-holder` (facts about processes). Never here: the
-//! store, SQL, a route of the API, the hub's tasks, or a rule that holds for every agent and so belongs to
-//! `askd-core`. Nothing outside this crate compares an agent's name.
+//! store, SQL, a route of the API, the hub's tasks, or a rule for every agent, which belongs to `askd-core`.
+//! Nothing outside of this crate compares an agent's name.
 
 pub mod acp;
 pub mod adapter;
@@ -20,6 +20,7 @@ pub mod descriptor;
 pub mod heard;
 mod here;
 pub mod mock;
+mod open_requests;
 pub mod opencode;
 pub mod opencode_acp;
 pub mod outside;

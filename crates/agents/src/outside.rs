@@ -3,7 +3,6 @@
 //! In: messages of an agent, and a codec. Out: [`Conversation`], the codec that the engine and the suites
 //! use. It adds two rules:
 //!
-//!
 //! 1. The codec reads a copy in which bytes that are no UTF-8, and halves of surrogate pairs, are U+FFFD: a text
 //!    that was cut inside an emoji reads like any other. The store keeps the request as the agent wrote it.
 //! 2. A codec names a question by its native id. An agent may use that id again after the question, so the store

@@ -181,6 +181,14 @@ Examples:
     /// Run by an agent's settings; reads the agent's report on stdin
     #[command(hide = true)]
     Hook(HookArgs),
+    /// Print the settings that hold, and where each comes from
+    #[command(after_help = "\
+Flags of askd up beat the environment, and the environment beats the file. docs/cli.md lists the keys.
+
+Examples:
+  askd config
+  askd config --json | jq -r .file")]
+    Config,
     /// Show what is found and reachable, what is not, and what to do about it
     #[command(after_help = "\
 Exit code 0 means that the inbox can be used.

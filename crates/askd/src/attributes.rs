@@ -1,9 +1,7 @@
-//! What a file has beside its text, owner and mode: what its user noted on it (`user.*`), and who else may
-//! use it (its ACL).
+//! The attributes of a file beside its text, owner and mode: its user's notes (`user.*`), and its ACL.
 //!
-//! In: an open file. Out: its attributes, and the same on another file. Labels of a security module are not
-//! among them: the system gives a new file its own, and a signature of the old text would be wrong for the
-//! new one.
+//! In: an open file. Out: its attributes, and the same on another file. Labels of a security module are left
+//! out: the system gives a new file its own, and a signature of the old text would be wrong.
 
 use std::fs::File;
 use std::io;
@@ -37,7 +35,7 @@ impl Attributes {
         names.split(|byte| *byte == 0).filter(is_kept).map(read).collect::<io::Result<_>>().map(Self)
     }
 
-    /// Gives them to a new file, which may have got an ACL from its folder.
+    /// Sets them on a new file, which may have an ACL from its folder.
     pub(super) fn give(&self, file: &File) -> io::Result<()> {
         match fremovexattr(file, ACL) {
             Ok(()) | Err(Errno::NODATA | Errno::NOTSUP | Errno::NOSYS) => {}

@@ -11,16 +11,16 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 use super::args::{Cli, Command, Global};
-use super::{doctor, hook, install};
+use super::{config, doctor, hook, install};
 use askd_agents::Registry;
 use askd_cli::client::{Client, discover};
 use askd_cli::exit::{Exit, Failure, Outcome};
 use askd_cli::inside_agent::Guard;
 use askd_cli::screen::{Screen, say};
 use askd_cli::{answer, attach, backup, list, open, reject, run_agent, show, terminal, tmux, token, watch};
-use askd_data::DataFolder;
+use askd_data::{Config, DataFolder};
 
-/// What the command line is told of agents.
+/// The command line's test for agents.
 pub const GUARD: Guard = Guard(agent_of_process);
 
 fn agent_of_process(name: &str, arguments: &[String]) -> Option<String> {
@@ -76,7 +76,7 @@ fn dispatch(cli: Cli) -> Outcome<ExitCode> {
     let done = |()| ExitCode::from(Exit::Done);
     match cli.command {
         Command::Up(args) => {
-            let options = args.options(global.data, global.json)?;
+            let options = args.options(global.data, global.json, Config::load()?)?;
             serve(crate::house::up(options)).map(done)
         }
         Command::Demo(args) => {
@@ -88,6 +88,7 @@ fn dispatch(cli: Cli) -> Outcome<ExitCode> {
         Command::Holder { spec } => Ok(crate::house::holder(&spec)),
         Command::MockAgent { .. } => Ok(crate::house::mock_agent()),
         Command::Hook(args) => Ok(hook::hook(&args, global.data)),
+        Command::Config => config::config(&Config::load()?, Screen::new(global.json)).map(done),
         Command::Install(args) => {
             install::install_into(&args, global.data, Screen::new(global.json)).map(done)
         }
@@ -168,6 +169,8 @@ async fn ended_by_signal() -> io::Result<i32> {
 
 async fn command_of(command: Command, global: &Global) -> Outcome {
     let screen = Screen::new(global.json);
+    // Its data folder counts for every command, so a mistake in it is told before another folder is used.
+    Config::load()?;
     if let Command::Doctor = command {
         return doctor::doctor(&global.place(), screen, GUARD).await;
     }
@@ -202,6 +205,7 @@ async fn command_of(command: Command, global: &Global) -> Outcome {
         | Command::Install(_)
         | Command::Uninstall(_)
         | Command::Hook(_)
+        | Command::Config
         | Command::Completions { .. }
         | Command::Holder { .. }
         | Command::MockAgent { .. } => Ok(()),

@@ -7,6 +7,7 @@
 
 mod args;
 mod attributes;
+mod config;
 mod dispatch;
 mod doctor;
 mod doctor_claude;

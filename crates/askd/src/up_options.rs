@@ -1,17 +1,12 @@
 //! The options of `askd up` and `askd demo`; `hub` carries them out.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
 
 use askd_cli::exit::{Failure, Outcome};
-
-/// 2753 spells ASKD on a phone.
-pub const DEFAULT_PORT: u16 = 2753;
-/// Turns discovery off for every hub with this variable.
-const NO_DISCOVERY: &str = "ASKD_NO_DISCOVERY";
-const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+use askd_data::{AgentCommand, Config, parse_agent, parse_listen};
 
 /// How to run the hub.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +16,9 @@ pub struct UpOptions {
     pub data: Option<PathBuf>,
     pub allow_hosts: Vec<String>,
     pub allow_origins: Vec<String>,
+    /// The agents of the command line; those of the configuration are added to them.
     pub agents: Vec<AgentCommand>,
+    pub config: Config,
     /// The second confirmation, for addresses that other machines can reach.
     pub expose_beyond_loopback: bool,
     /// How long settled questions are kept; `None`: for ever.
@@ -51,23 +48,17 @@ pub struct DemoOptions {
     pub json: bool,
 }
 
-/// An agent of the user: a name and its command.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AgentCommand {
-    pub name: String,
-    pub command: String,
-}
-
-#[derive(Debug, Args)]
+/// Each flag beats the environment and the configuration file; `askd config` prints what those say.
+#[derive(Debug, Default, Args)]
 pub(super) struct UpArgs {
-    /// The address and port to listen on, or a port of this machine only; port 0 is any free one
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:2753", value_parser = parse_listen)]
-    listen: SocketAddr,
+    /// The address and port to listen on, or a port of this machine only; port 0 is any free one [default:
+    /// 127.0.0.1:2753]
+    #[arg(long, value_name = "ADDR", value_parser = parse_listen)]
+    listen: Option<SocketAddr>,
     /// Also needed when --listen is not this machine only: every machine that reaches the port can try tokens
-    #[arg(long)]
-    expose_beyond_loopback: bool,
-    /// Answer to this host name too (repeat for several); others are refused, so that no web page can reach
-    /// the hub by DNS
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
+    expose_beyond_loopback: Option<bool>,
+    /// Answer to this host name too (repeat for several); others are refused, so that no web page can reach the hub by DNS
     #[arg(long = "allow-host", value_name = "HOST")]
     allow_hosts: Vec<String>,
     /// Let pages of this origin use the API (repeat for several), such as http://localhost:5173
@@ -80,18 +71,17 @@ pub(super) struct UpArgs {
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=36_500))]
     keep_days: Option<u32>,
     /// Ctrl-C also ends the agents that askd started; without it they go on and the next hub finds them
-    #[arg(long)]
-    end_agents: bool,
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
+    end_agents: Option<bool>,
     /// Do not watch Claude Code's transcripts; its hooks and the agents that askd starts still ask
-    #[arg(long)]
-    no_observe: bool,
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
+    no_observe: Option<bool>,
     /// Do not look for your own agents' servers on this machine (OpenCode); ASKD_NO_DISCOVERY=1 says the same
-    #[arg(long, conflicts_with = "discovery_passwords")]
-    no_discovery: bool,
-    /// Let the hub use a password that it finds in the environment of such a server; without it you attach
-    /// those yourself
-    #[arg(long)]
-    discovery_passwords: bool,
+    #[arg(long, conflicts_with = "discovery_passwords", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
+    no_discovery: Option<bool>,
+    /// Let the hub use a password that it finds in the environment of such a server; without it you attach those yourself
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
+    discovery_passwords: Option<bool>,
     /// Find only servers that were started with this HOME; for tests
     #[arg(long, hide = true)]
     discovery_home: Option<String>,
@@ -108,28 +98,32 @@ pub(super) struct DemoArgs {
 }
 
 impl UpArgs {
-    pub(super) fn options(self, data: Option<PathBuf>, json: bool) -> Outcome<UpOptions> {
-        if !self.listen.ip().is_loopback() && !self.expose_beyond_loopback {
+    pub(super) fn options(self, data: Option<PathBuf>, json: bool, config: Config) -> Outcome<UpOptions> {
+        let listen = self.listen.unwrap_or(config.listen.value);
+        let exposed = self.expose_beyond_loopback.unwrap_or(config.expose_beyond_loopback.value);
+        if !listen.ip().is_loopback() && !exposed {
             return Err(Failure::usage(format!(
-                "--listen {} can be reached from other machines; if that is meant, add --expose-beyond-loopback",
-                self.listen
+                "--listen {listen} can be reached from other machines; if that is meant, add --expose-beyond-loopback"
             )));
         }
+        let given_or = |given: Vec<String>, configured: &Vec<String>| {
+            if given.is_empty() { configured.clone() } else { given }
+        };
         Ok(UpOptions {
-            listen: self.listen,
-            data,
-            allow_hosts: self.allow_hosts,
-            allow_origins: self.allow_origins,
+            listen,
+            data: data.or_else(|| config.data.value.clone()),
+            allow_hosts: given_or(self.allow_hosts, &config.allow_hosts.value),
+            allow_origins: given_or(self.allow_origins, &config.allow_origins.value),
             agents: self.agents,
-            expose_beyond_loopback: self.expose_beyond_loopback,
-            keep_days: self.keep_days,
-            end_agents: self.end_agents,
-            observe: !self.no_observe,
-            discovery: !self.no_discovery
-                && std::env::var_os(NO_DISCOVERY).is_none_or(|word| word.is_empty()),
-            discovery_passwords: self.discovery_passwords,
+            expose_beyond_loopback: exposed,
+            keep_days: self.keep_days.or(config.keep_days.value),
+            end_agents: self.end_agents.unwrap_or(config.end_agents.value),
+            observe: self.no_observe.map_or(config.observe.value, |no| !no),
+            discovery: self.no_discovery.map_or(config.discovery.value, |no| !no),
+            discovery_passwords: self.discovery_passwords.unwrap_or(config.discovery_passwords.value),
             discovery_home: self.discovery_home,
             json,
+            config,
         })
     }
 }
@@ -149,63 +143,24 @@ impl DemoArgs {
     }
 }
 
-fn parse_listen(text: &str) -> Result<SocketAddr, String> {
-    if let Ok(port) = text.parse::<u16>() {
-        return Ok(SocketAddr::new(LOOPBACK, port));
-    }
-    if let Some(port) = text.strip_prefix("localhost:").and_then(|port| port.parse().ok()) {
-        return Ok(SocketAddr::new(LOOPBACK, port));
-    }
-    text.parse().map_err(|_| "use an address and a port such as 127.0.0.1:2753, or a port alone".to_owned())
-}
-
-/// The agents of a file: a line `NAME=COMMAND` for each; empty lines and those that begin with `#` say
-/// nothing.
-pub fn parse_agents(text: &str) -> Result<Vec<AgentCommand>, String> {
-    let lines = (1..).zip(text.lines().map(str::trim));
-    let told = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
-    told.map(|(n, line)| parse_agent(line).map_err(|why| format!("line {n}: {why}"))).collect()
-}
-
-fn parse_agent(text: &str) -> Result<AgentCommand, String> {
-    let valid = |name: &str| {
-        !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
-    };
-    match text.split_once('=') {
-        Some((name, command)) if valid(name) && !command.trim().is_empty() => {
-            Ok(AgentCommand { name: name.to_owned(), command: command.trim().to_owned() })
-        }
-        _ => Err("use NAME=COMMAND, such as 'gemini=gemini --acp'".to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn args(listen: &str, expose: bool) -> UpArgs {
-        UpArgs {
-            listen: parse_listen(listen).unwrap(),
-            expose_beyond_loopback: expose,
-            allow_hosts: Vec::new(),
-            allow_origins: Vec::new(),
-            agents: Vec::new(),
-            keep_days: None,
-            end_agents: false,
-            no_observe: false,
-            no_discovery: false,
-            discovery_passwords: false,
-            discovery_home: None,
-        }
+    fn up(listen: &str, expose: bool) -> Outcome<UpOptions> {
+        let listen = Some(parse_listen(listen).unwrap());
+        let expose_beyond_loopback = expose.then_some(true);
+        let args = UpArgs { listen, expose_beyond_loopback, ..UpArgs::default() };
+        args.options(None, false, Config::defaults())
     }
 
     #[test]
     fn the_world_is_let_in_only_when_said_twice() {
-        assert!(args("127.0.0.1:0", false).options(None, false).is_ok());
-        assert!(args("[::1]:1", false).options(None, false).is_ok());
-        let error = args("0.0.0.0:2753", false).options(None, false).unwrap_err();
+        assert!(up("127.0.0.1:0", false).is_ok());
+        assert!(up("[::1]:1", false).is_ok());
+        let error = up("0.0.0.0:2753", false).unwrap_err();
         assert!(error.message.contains("--expose-beyond-loopback"), "{}", error.message);
-        assert!(args("0.0.0.0:2753", true).options(None, false).is_ok());
+        assert!(up("0.0.0.0:2753", true).is_ok());
     }
 
     #[test]
@@ -218,9 +173,27 @@ mod tests {
         for bad in ["gemini", "=x", "a b=x", "a="] {
             assert!(parse_agent(bad).is_err(), "{bad}");
         }
-        let file = "# mine\n\n  gemini=gemini --acp\nother=x\n";
-        let names: Vec<_> = parse_agents(file).unwrap().into_iter().map(|agent| agent.name).collect();
-        assert_eq!(names, ["gemini", "other"]);
-        assert!(parse_agents("a=b\n\nnonsense").unwrap_err().starts_with("line 3: use NAME=COMMAND"));
+    }
+
+    #[test]
+    fn a_flag_beats_the_configuration() {
+        let mut config = Config::defaults();
+        config.end_agents.value = true;
+        config.observe.value = false;
+        config.keep_days.value = Some(7);
+        config.allow_hosts.value = vec!["file.lan".to_owned()];
+        let options = UpArgs::default().options(None, false, config.clone()).unwrap();
+        assert_eq!((options.end_agents, options.observe, options.keep_days), (true, false, Some(7)));
+        assert_eq!(options.allow_hosts, ["file.lan"]);
+        let args = UpArgs {
+            end_agents: Some(false),
+            no_observe: Some(false),
+            keep_days: Some(1),
+            allow_hosts: vec!["flag.lan".to_owned()],
+            ..UpArgs::default()
+        };
+        let options = args.options(None, false, config).unwrap();
+        assert_eq!((options.end_agents, options.observe, options.keep_days), (false, true, Some(1)));
+        assert_eq!(options.allow_hosts, ["flag.lan"]);
     }
 }

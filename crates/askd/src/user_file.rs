@@ -141,7 +141,7 @@ impl UserFile {
             if file.metadata()?.gid() != seen.group {
                 rustix::fs::fchown(&file, None, Some(Gid::from_raw(seen.group)))?;
             }
-            // Before the mode: until then an ACL of the folder gives nobody anything.
+            // This comes before the mode: until then an ACL of the folder grants nothing.
             seen.attributes.give(&file)?;
             file.set_permissions(fs::Permissions::from_mode(seen.mode))?;
         }

@@ -1,5 +1,7 @@
 //! `askd backup` and `askd restore`, with a real hub on both sides.
 
+#![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
+
 use std::os::unix::fs::PermissionsExt;
 
 use askd_testkit::hub::{Hub, private_folder};
@@ -7,6 +9,7 @@ use serde_json::json;
 
 const ASKD: &str = env!("CARGO_BIN_EXE_askd");
 
+#[cfg(test)]
 fn ask(hub: &Hub, text: &str) -> u64 {
     hub.ask(&json!({ "questions": [{ "question": text }] })).unwrap()["seq"].as_u64().unwrap()
 }

@@ -49,12 +49,20 @@ fn steady(text: &str, id: &str) -> String {
     text.lines().map(|line| without_times(line) + "\n").collect()
 }
 
-/// `0s`, `1s`, ... behind "waited", or before "ago", as `0s`.
+/// Each span such as `1s` as `0s`, and each moment as `TIME`.
 fn without_times(line: &str) -> String {
-    let is_time = |word: &str| {
+    let is_span = |word: &str| {
         word.strip_suffix('s').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
     };
-    line.split(' ').map(|word| if is_time(word) { "0s" } else { word }).collect::<Vec<_>>().join(" ")
+    let steady = |word: &str| {
+        let bare = word.trim_matches(|c| matches!(c, '"' | ','));
+        match (is_span(bare), bare.parse::<askd_core::Timestamp>()) {
+            (true, _) => word.replace(bare, "0s"),
+            (false, Ok(_)) => word.replace(bare, "TIME"),
+            (false, Err(_)) => word.to_owned(),
+        }
+    };
+    line.split(' ').map(steady).collect::<Vec<_>>().join(" ")
 }
 
 /// A problem without what varies: the question in it, whose form has tests of its own.
@@ -98,7 +106,7 @@ fn output_of_commands() {
     assert_snapshot!("show-answered", said(&["show", id]));
     assert_snapshot!("list-empty", said(&["list"]));
     assert_snapshot!("not-found", said(&["show", "que_01M7F9QE7EE5E9R6PDW9FARRDV"]));
-    assert_snapshot!("run-mistyped", said(&["run", "clude"]));
+    assert_snapshot!("run-mistyped", said(&["run", "clude", "--prompt", "hello"]));
 }
 
 #[test]

@@ -14,14 +14,14 @@ use crate::client::Client;
 
 #[derive(Debug, Args)]
 pub struct BackupArgs {
-    /// Where the copy goes; there must be no such file yet
+    /// The file of the copy, which must not exist yet
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }
 
 #[derive(Debug, Args)]
 pub struct RestoreArgs {
-    /// What askd backup has written
+    /// A file of askd backup
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 }
@@ -29,7 +29,7 @@ pub struct RestoreArgs {
 pub async fn backup(args: BackupArgs, client: &Client, screen: Screen) -> Outcome {
     let path = args.file;
     let cannot = |error| Failure::new(Exit::Error, format!("cannot write {}: {error}", path.display()));
-    // For its owner only: it has everything that the inbox has.
+    // For its owner only: it contains everything in the inbox.
     let file = File::options().write(true).create_new(true).mode(0o600).open(&path).map_err(cannot)?;
     let bytes = match fetch(client, file, &path).await {
         Ok(bytes) => bytes,

@@ -4,6 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use askd_core::{Ask, FieldError};
+use askd_data::ConfigError;
 use serde_json::{Value, json};
 
 use super::ending;
@@ -171,14 +172,20 @@ impl From<ClientError> for Failure {
     }
 }
 
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self::usage(error.to_string())
+    }
+}
+
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         // The reader of stdout has enough, as in `askd list | head -1`.
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::new(Exit::Done, "");
         }
-        // The signal of a closed terminal may come later than what was written to it fails, and not to a
-        // process that ignores it.
+        // The signal of a closed terminal may come after the failed write, and never to a process that
+        // ignores it.
         if error.get_ref().is_some_and(|inner| inner.is::<Closed>()) {
             return Self::new(Exit::HungUp, "");
         }

@@ -19,10 +19,10 @@ pub const ALLOW: &str = "ASKD_ALLOW_INSIDE_AGENT";
 /// The most ancestors; a longer chain is a loop in the data.
 const MAX_DEPTH: usize = 64;
 
-/// The agent that a process is, by its name and its arguments.
+/// The agent of a process, by its name and its arguments.
 pub type AgentOfProcess = fn(&str, &[String]) -> Option<String>;
 
-/// Keeps agents from answering. The program says which processes are agents: the command line knows none.
+/// Keeps agents from answering. The program supplies the test for agents: the command line knows none.
 #[derive(Debug, Clone, Copy)]
 pub struct Guard(pub AgentOfProcess);
 

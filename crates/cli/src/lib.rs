@@ -34,7 +34,7 @@ pub mod run_agent;
 mod samples;
 pub mod screen;
 pub mod show;
-mod table;
+pub mod table;
 pub mod terminal;
 mod terminal_modes;
 pub mod text;

@@ -7,7 +7,7 @@ use super::text::{shorten, shorten_start, width};
 
 /// The behaviour of a column in a narrow terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fit {
+pub enum Fit {
     /// Never cut.
     Whole,
     /// Cut at its end.
@@ -20,12 +20,7 @@ pub(super) enum Fit {
 const MIN_CUT: usize = 12;
 const GAP: usize = 2;
 
-pub(super) fn table(
-    columns: &[(&str, Fit)],
-    rows: &[Vec<String>],
-    terminal: Option<usize>,
-    paint: Paint,
-) -> String {
+pub fn table(columns: &[(&str, Fit)], rows: &[Vec<String>], terminal: Option<usize>, paint: Paint) -> String {
     let cell = |row: &[String], i: usize| row.get(i).map_or(0, |text| width(text));
     let mut widths: Vec<usize> = columns
         .iter()

@@ -1,11 +1,10 @@
-//! What agents write is hostile until shown otherwise: text made fit for a terminal.
+//! Text made safe for a terminal: agents' text is hostile.
 //!
-//! In: any text. Out: the same text without escape sequences; line breaks and tabs stay. What a terminal
-//! would have swallowed as the content of a command (a title, a link, the clipboard) is shown in ‹›, and so
-//! is the number of each character that reorders or hides others; a control character is shown as its
-//! picture. Nothing may be hidden from the person who decides. `tests/hostile-text.json` is the rule for the
-//! terminal and the page. Also how wide a text is and how to shorten it, because tables need that of the
-//! clean text.
+//! In: any text. Out: the same text without escape sequences; line breaks and tabs stay. The content of a
+//! terminal command (a title, a link, the clipboard) is shown in ‹›, and so is the number of each character
+//! that reorders or hides others; a control character is shown as its picture. Nothing may be hidden from the
+//! person who decides. `tests/hostile-text.json` is the rule for the terminal and the page. Also the width of
+//! a text and its shortening, for tables of clean text.
 
 pub use askd_core::unseen::is_invisible;
 
@@ -36,7 +35,7 @@ pub fn clean(text: &str) -> String {
     out
 }
 
-/// One character that begins no sequence, as a person can see it.
+/// One character outside of sequences, as a person can see it.
 fn show_char(c: char, next: Option<&char>, out: &mut String) {
     match c {
         '\n' | '\t' => out.push(c),

@@ -74,12 +74,12 @@ pub fn name<'a>(typed: &str, names: &[&'a str]) -> Option<&'a str> {
     near.next().filter(|_| near.next().is_none()).copied()
 }
 
-/// What a terminal shows of a text: options that differ in hidden characters only are the same to the eye.
+/// The visible part of a text: options with the same visible text look the same.
 fn seen(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() && !is_invisible(*c)).collect()
 }
 
-/// In small letters, each accent in its letter, and nothing that is not seen.
+/// Lower case, in Unicode normal form C, without hidden characters.
 fn fold(text: &str) -> String {
     ComposingNormalizerBorrowed::new_nfc().normalize(&seen(text).trim().to_lowercase()).into_owned()
 }

@@ -1,6 +1,6 @@
 //! The search of the history: the visible words of a question and its outcome.
 //!
-//! In: a [`Search`], a question and its outcome. Out: true if one of the texts contains the words. It does
+//! In: a [`Wanted`], a question and its outcome. Out: true if one of the texts contains the words. It does
 //! not search names of fields, agents and tokens, ids, or the hidden values of options. Outcomes hold no
 //! secret answers.
 

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::socket_path::{SocketPath, SocketPathError};
 
+use super::config::Config;
 use super::private::{self, Kind, NotPrivate};
 use super::secret_file::{read_secret, write_secret};
 
@@ -44,9 +45,11 @@ impl DataFolder {
         Self { path: path.into(), is_default: false }
     }
 
-    /// `ASKD_DATA`, else the platform's folder for a user's data.
+    /// `ASKD_DATA`, else the folder of the configuration, else the one that the platform keeps for a user's data. A
+    /// mistake in the configuration is told by the command, before it comes here.
     pub fn from_environment() -> Option<Self> {
-        Self::told_by_environment().map(Self::at).or_else(Self::usual)
+        let configured = || Config::load().ok().and_then(|config| config.data.value);
+        Self::told_by_environment().or_else(configured).map(Self::at).or_else(Self::usual)
     }
 
     /// `ASKD_DATA`.
@@ -148,7 +151,7 @@ impl DataFolder {
         self.path.join("secret-key")
     }
 
-    /// The user's own agents for every start: a line `NAME=COMMAND` for each.
+    /// Agents that the user registered before there was a configuration file: a line `NAME=COMMAND` for each.
     pub fn agents(&self) -> PathBuf {
         self.path.join("agents")
     }

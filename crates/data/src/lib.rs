@@ -1,15 +1,14 @@
-//! The data folder that a hub and the programs of its user share: where it is, who holds it, and the small
-//! files in it.
+//! The data folder of a hub and its user's programs: its place, its lock, and its small files.
 //!
-//! In: a path or the environment. Out: a folder that was looked at before it is used, its lock, secrets,
-//! notes and sockets. Beside it what else opens files that another program has chosen: `regular`, and
-//! `socket_path` for sockets in long folders.
+//! In: a path or the environment. Out: a checked folder, its lock, secrets, notes and sockets. Also
+//! `regular`, for opening files at foreign paths, and `socket_path`, for sockets in long folders.
 //!
 //! It is a crate of its own because the holder, the hub, the server, the command line and the hook all need
 //! it, and none of them may use another for it. Uses `askd-core` for times. Never here: a database, a
-//! protocol, a task, anything about one agent but the list of folders that its user has told askd of.
+//! protocol, a task, or facts about one agent, except the list of folders that its user has named.
 
 mod claude_folders;
+mod config;
 mod folder;
 mod lock;
 mod missed;
@@ -22,6 +21,9 @@ pub mod socket_path;
 mod way;
 
 pub use claude_folders::{note_untold_folder, tell_folder, told_folders, untold_folders};
+pub use config::{
+    AgentCommand, Config, ConfigError, DEFAULT_PORT, Origin, Setting, parse_agent, parse_listen,
+};
 pub use folder::{DataFolder, HubInfo};
 pub use lock::{FolderLock, LockError, lock_folder};
 pub use missed::{Missed, note_missed, read_missed};

@@ -1,4 +1,4 @@
-//! `/v1/backup`: a copy of the store, made in one step beside everything that goes on.
+//! `/v1/backup`: a copy of the store, made in one step beside running work.
 
 use axum::body::Body;
 use axum::extract::State;
@@ -12,7 +12,7 @@ use super::problem::Problem;
 use super::state::AppState;
 use askd_hub::{Backups, Caller, EngineError};
 
-/// Bytes that are read from the copy at once.
+/// Bytes of one read from the copy.
 const CHUNK: usize = 64 << 10;
 const SQLITE: &str = "application/vnd.sqlite3";
 
@@ -30,7 +30,7 @@ async fn backup(State(backups): State<Backups>, caller: Caller) -> Result<Respon
     let length = file.metadata().await.map_err(unread)?.len();
     let headers = [
         (header::CONTENT_TYPE, SQLITE.to_owned()),
-        // A client that gets less knows that it has not everything.
+        // A client that receives less knows that the copy is incomplete.
         (header::CONTENT_LENGTH, length.to_string()),
         (header::CACHE_CONTROL, "no-store".to_owned()),
     ];

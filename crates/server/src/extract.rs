@@ -29,7 +29,7 @@ impl<T: DeserializeOwned> FromRequest<AppState> for Json<T> {
     }
 }
 
-/// A JSON body with words of an agent, which may have been cut anywhere; see `askd_agents::outside`.
+/// A JSON body with an agent's text, which may be cut inside a character; see `askd_agents::outside`.
 pub struct AgentsJson<T>(pub T);
 
 impl<T: DeserializeOwned> FromRequest<AppState> for AgentsJson<T> {
@@ -193,7 +193,7 @@ impl FromRequestParts<AppState> for Caller {
         if !scheme.eq_ignore_ascii_case("bearer") {
             return Err(refused("only Bearer tokens are understood"));
         }
-        let token = state.engine.access.authenticate(token.trim()).await;
+        let token = state.hub.access.authenticate(token.trim()).await;
         let token = token.ok_or_else(|| refused("this token is not known here"))?;
         state.port_watch.look(parts, &token);
         let surface = match parts.headers.get("askd-surface") {

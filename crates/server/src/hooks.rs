@@ -17,7 +17,7 @@ use super::limits::MAX_WAIT_SECONDS;
 use super::problem::{Code, Problem};
 use super::state::AppState;
 use super::wait::{Waits, answer_when_ready, json};
-use askd_hub::{Caller, HookHeard, HookReport, HookWord};
+use askd_hub::{Caller, HookHeard, HookReport, HookWord, LocalAgents};
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(report_hook)).routes(routes!(hook_took))
@@ -37,7 +37,7 @@ struct HookQuery {
 #[utoipa::path(post, path = "/v1/hooks/claude", operation_id = "reportClaudeHook", params(HookQuery), tag = "hooks", request_body = HookReport,
     responses((status = 200, body = HookWord)))]
 async fn report_hook(
-    State(state): State<AppState>,
+    State(local): State<LocalAgents>,
     State(waits): State<Waits>,
     caller: Caller,
     Query(query): Query<HookQuery>,
@@ -58,16 +58,16 @@ async fn report_hook(
     let report = tokio::task::spawn_blocking(move || report.seen_from_here())
         .await
         .map_err(|error| Problem::new(Code::Internal, error.to_string()))?;
-    let id = match state.engine.hook_report(&caller, &report).await? {
+    let id = match local.hook_report(&caller, &report).await? {
         HookHeard::Noted => return Ok(json(StatusCode::OK, &HookWord::Over { question_id: None })),
         HookHeard::Waits(id) => id,
     };
     if wait == 0 {
-        return Ok(json(StatusCode::OK, &state.engine.hook_word(&report, &id, Duration::ZERO).await?));
+        return Ok(json(StatusCode::OK, &local.hook_word(&report, &id, Duration::ZERO).await?));
     }
     let turn = waits.take_place("ask again with ?wait a little later")?;
     let work = async move {
-        let word = state.engine.hook_word(&report, &id, Duration::from_secs(wait)).await;
+        let word = local.hook_word(&report, &id, Duration::from_secs(wait)).await;
         drop(turn);
         word.map_err(Problem::from)
     };
@@ -85,11 +85,11 @@ struct Took {
 #[utoipa::path(post, path = "/v1/hooks/claude/{id}/took", operation_id = "confirmClaudeHookTook", params(("id" = String, Path, description = "The question that the hook waited for")), tag = "hooks",
     request_body = Took, responses((status = 204)))]
 async fn hook_took(
-    State(state): State<AppState>,
+    State(local): State<LocalAgents>,
     caller: Caller,
     Id(id): Id<QuestionId>,
     Json(took): Json<Took>,
 ) -> Result<Response, Problem> {
-    state.engine.hook_took(&caller, &id, &took.hook).await?;
+    local.hook_took(&caller, &id, &took.hook).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -23,7 +23,7 @@ use super::problem::{Code, Problem};
 use super::state::AppState;
 use super::stream::{HEARTBEAT, Reader, Streams, last_event_id, respond, trimmed};
 use super::wait::json;
-use askd_hub::{Caller, HeldAgent, Sessions, StartError, StartRequest, Transcript, Transcripts};
+use askd_hub::{Caller, Connections, HeldAgent, Sessions, StartError, StartRequest, Transcript, Transcripts};
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -60,7 +60,7 @@ struct SessionInput {
 /// Start an agent that askd manages. It outlives the hub.
 #[utoipa::path(post, path = "/v1/sessions", operation_id = "startSession", tag = "sessions", request_body = SessionInput, responses((status = 201, body = Session)))]
 async fn start(
-    State(state): State<AppState>,
+    State(connections): State<Connections>,
     caller: Caller,
     Json(input): Json<SessionInput>,
 ) -> Result<Response, Problem> {
@@ -72,7 +72,7 @@ async fn start(
         args: input.args,
         env: input.env,
     };
-    Ok(json(StatusCode::CREATED, &state.engine.start_session(&caller, request).await?))
+    Ok(json(StatusCode::CREATED, &connections.start(&caller, request).await?))
 }
 
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
@@ -86,7 +86,7 @@ struct MessageInput {
 #[utoipa::path(post, path = "/v1/sessions/{id}/messages", operation_id = "sendMessage", params(("id" = SessionId, Path, description = "The id of the session.")), tag = "sessions",
     request_body = MessageInput, responses((status = 202)))]
 async fn say(
-    State(state): State<AppState>,
+    State(connections): State<Connections>,
     caller: Caller,
     Id(id): Id<SessionId>,
     Json(input): Json<MessageInput>,
@@ -101,18 +101,18 @@ async fn say(
             format!("at most {MAX_TEXT_BYTES} bytes are allowed"),
         ));
     }
-    state.engine.prompt_session(&caller, &id, input.text).await?;
+    connections.prompt(&caller, &id, input.text).await?;
     Ok(StatusCode::ACCEPTED.into_response())
 }
 
 /// End a session; a managed agent's process group ends with it. Open questions are cancelled.
 #[utoipa::path(delete, path = "/v1/sessions/{id}", operation_id = "endSession", params(("id" = SessionId, Path, description = "The id of the session.")), tag = "sessions", responses((status = 204)))]
 async fn end(
-    State(state): State<AppState>,
+    State(connections): State<Connections>,
     caller: Caller,
     Id(id): Id<SessionId>,
 ) -> Result<Response, Problem> {
-    state.engine.stop_session(&caller, &id).await?;
+    connections.end(&caller, &id).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -123,9 +123,9 @@ struct HolderList {
 
 /// The managed agents with a holder.
 #[utoipa::path(get, path = "/v1/holders", operation_id = "listHolders", tag = "sessions", responses((status = 200, body = HolderList)))]
-async fn holders(State(state): State<AppState>, caller: Caller) -> Result<Response, Problem> {
+async fn holders(State(connections): State<Connections>, caller: Caller) -> Result<Response, Problem> {
     caller.needs(Right::Manage)?;
-    Ok(json(StatusCode::OK, &HolderList { holders: state.engine.held_agents().await? }))
+    Ok(json(StatusCode::OK, &HolderList { holders: connections.held_agents().await? }))
 }
 
 #[derive(Debug, Deserialize, utoipa::IntoParams)]

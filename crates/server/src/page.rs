@@ -14,8 +14,8 @@ use super::state::AppState;
 /// Nothing from elsewhere, nothing inline, no frames: this page shows agents' text.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
      manifest-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-/// Names under this folder carry a hash of their content, so they never change.
-const HASHED: &str = "assets/";
+/// Names that begin so carry a hash of their content: such a file never changes.
+const HASHED: [&str; 2] = ["assets/", "sdk/widget-"];
 
 #[derive(RustEmbed)]
 #[folder = "../../web/dist"]
@@ -32,7 +32,7 @@ fn answer(name: &str, request: &HeaderMap) -> Response {
     // Every route was made from a name in the folder.
     let Some(file) = Built::get(name) else { return StatusCode::NOT_FOUND.into_response() };
     let tag = entity_tag(&file);
-    let cache = if name.starts_with(HASHED) { "public, max-age=31536000, immutable" } else { "no-cache" };
+    let cache = if is_hashed(name) { "public, max-age=31536000, immutable" } else { "no-cache" };
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static(content_type(name))),
         (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
@@ -44,6 +44,10 @@ fn answer(name: &str, request: &HeaderMap) -> Response {
         return (StatusCode::NOT_MODIFIED, headers).into_response();
     }
     (headers, file.data.into_owned()).into_response()
+}
+
+fn is_hashed(name: &str) -> bool {
+    HASHED.iter().any(|beginning| name.starts_with(beginning))
 }
 
 fn entity_tag(file: &EmbeddedFile) -> HeaderValue {
@@ -78,8 +82,17 @@ mod tests {
         let named: Vec<&str> = page.split('"').filter_map(|part| part.strip_prefix("/assets/")).collect();
         assert!(named.len() >= 2, "{page}");
         for name in named {
-            assert!(Built::get(&format!("{HASHED}{name}")).is_some(), "{name}");
+            assert!(Built::get(&format!("assets/{name}")).is_some(), "{name}");
         }
+    }
+
+    #[test]
+    fn the_file_of_the_sdk_is_asked_for_again_and_the_one_with_its_hash_never() {
+        let cache = |name: &str| answer(name, &HeaderMap::new()).headers()[header::CACHE_CONTROL].clone();
+        assert_eq!(cache("sdk/widget.js"), "no-cache");
+        let hashed = Built::iter().find(|name| name.starts_with("sdk/widget-")).unwrap();
+        assert!(cache(&hashed).to_str().unwrap().contains("immutable"), "{hashed}");
+        assert_eq!(Built::get(&hashed).unwrap().data, Built::get("sdk/widget.js").unwrap().data);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::limits::KEEP_ALIVE;
 use super::problem::Problem;
 use super::state::AppState;
 use super::stream::{HEARTBEAT, Reader, Streams, respond};
-use askd_hub::{Caller, PluginHello, PluginMessages, PluginStream};
+use askd_hub::{AttachedServers, Caller, PluginHello, PluginMessages, PluginStream};
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -30,14 +30,14 @@ pub fn routes() -> OpenApiRouter<AppState> {
     params(("agent" = String, Path, description = "The agent whose plugin it is, `opencode`.")),
     responses((status = 200, content_type = "text/event-stream", body = askd_hub::PluginCall)))]
 async fn connect_plugin(
-    State(state): State<AppState>,
+    State(servers): State<AttachedServers>,
     State(streams): State<Streams>,
     caller: Caller,
     Names(agent): Names<String>,
     Json(hello): Json<PluginHello>,
 ) -> Result<Response, Problem> {
     let place = streams.take_place(&caller)?;
-    let calls = state.engine.link_plugin(&caller, &agent, hello).await?;
+    let calls = servers.connect_plugin(&caller, &agent, hello).await?;
     Ok(respond(place, None, CallReader { stop: streams.stopping(), calls }))
 }
 
@@ -65,12 +65,12 @@ impl Reader for CallReader {
         ("link" = String, Path, description = "The link that the plugin has connected with.")),
     responses((status = 204)))]
 async fn hear_plugin(
-    State(state): State<AppState>,
+    State(servers): State<AttachedServers>,
     caller: Caller,
     Names((_, link)): Names<(String, String)>,
     Json(said): Json<PluginMessages>,
 ) -> Result<Response, Problem> {
-    state.engine.hear_plugin(&caller, &link, said.messages).await?;
+    servers.hear_plugin(&caller, &link, said.messages).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -80,10 +80,10 @@ async fn hear_plugin(
         ("link" = String, Path, description = "The link that the plugin has connected with.")),
     responses((status = 204)))]
 async fn disconnect_plugin(
-    State(state): State<AppState>,
+    State(servers): State<AttachedServers>,
     caller: Caller,
     Names((_, link)): Names<(String, String)>,
 ) -> Result<Response, Problem> {
-    state.engine.unlink_plugin(&caller, &link).await?;
+    servers.disconnect_plugin(&caller, &link).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -20,7 +20,7 @@ use super::limits::{DEFAULT_LIST, MAX_LIST, MAX_SEARCH_CHARS, MAX_WAIT_SECONDS};
 use super::problem::{Code, Problem};
 use super::state::AppState;
 use super::wait::{Waits, answer_when_ready, json};
-use askd_hub::{Caller, EventLog, Questions};
+use askd_hub::{Caller, EventLog, LateAnswers, Questions};
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -273,11 +273,11 @@ async fn reject(
 #[utoipa::path(post, path = "/v1/questions/{id}/send-as-message", operation_id = "sendAnswerAsMessage", params(("id" = QuestionId, Path, description = "The id of the question.")), tag = "questions",
     responses((status = 202, description = "The session that got the message.", body = Session)))]
 async fn send_as_message(
-    State(state): State<AppState>,
+    State(late_answers): State<LateAnswers>,
     caller: Caller,
     Id(id): Id<QuestionId>,
 ) -> Result<Response, Problem> {
-    Ok(json(StatusCode::ACCEPTED, &state.engine.send_as_message(&caller, &id).await?))
+    Ok(json(StatusCode::ACCEPTED, &late_answers.send_as_message(&caller, &id).await?))
 }
 
 #[derive(Debug, Default, Deserialize, utoipa::ToSchema)]

@@ -14,7 +14,7 @@ use super::limits::{DEFAULT_LIST, MAX_LIST};
 use super::problem::Problem;
 use super::state::AppState;
 use super::wait::json;
-use askd_hub::{AttachRequest, Caller, Sessions, Sources};
+use askd_hub::{AttachRequest, AttachedServers, Caller, Connections, Sessions, Sources};
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -116,7 +116,7 @@ struct SourceInput {
 /// Attach to a running server of an agent. `state` shows whether it could be reached.
 #[utoipa::path(post, path = "/v1/sources", operation_id = "attachSource", tag = "sources", request_body = SourceInput, responses((status = 201, body = Source)))]
 async fn attach(
-    State(state): State<AppState>,
+    State(servers): State<AttachedServers>,
     caller: Caller,
     Json(input): Json<SourceInput>,
 ) -> Result<Response, Problem> {
@@ -126,16 +126,16 @@ async fn attach(
         username: input.username,
         password: input.password,
     };
-    Ok(json(StatusCode::CREATED, &state.engine.attach_source(&caller, request).await?))
+    Ok(json(StatusCode::CREATED, &servers.attach(&caller, request).await?))
 }
 
 /// Detach a source: its sessions end, and their open questions with them.
 #[utoipa::path(delete, path = "/v1/sources/{id}", operation_id = "endSource", params(("id" = SourceId, Path, description = "The id of the source.")), tag = "sources", responses((status = 204)))]
 async fn end_source(
-    State(state): State<AppState>,
+    State(connections): State<Connections>,
     caller: Caller,
     Id(id): Id<SourceId>,
 ) -> Result<Response, Problem> {
-    state.engine.detach_source(&caller, &id).await?;
+    connections.detach(&caller, &id).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

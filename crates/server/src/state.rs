@@ -10,12 +10,13 @@ use super::port_watch::PortWatch;
 use super::stream::Streams;
 use super::wait::Waits;
 use askd_hub::{
-    Access, AgentCatalog, Backups, Engine, EventLog, Health, Questions, Sessions, Sources, Tasks, Transcripts,
+    Access, AcpServers, AgentCatalog, AttachedServers, Backups, Connections, EventLog, Health, Hub,
+    LateAnswers, LocalAgents, Questions, Sessions, Sources, Tasks, Transcripts,
 };
 
 #[derive(Clone)]
 pub struct AppState {
-    pub engine: Engine,
+    pub hub: Hub,
     pub doors: Arc<Doors>,
     /// The address of this hub for people, for log-in links.
     pub public_url: Arc<str>,
@@ -34,9 +35,9 @@ pub struct Doors {
 }
 
 impl AppState {
-    pub fn new(engine: Engine, doors: Doors, public_url: &str) -> Self {
+    pub fn new(hub: Hub, doors: Doors, public_url: &str) -> Self {
         Self {
-            engine,
+            hub,
             doors: Arc::new(doors),
             public_url: Arc::from(public_url),
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
@@ -58,26 +59,31 @@ macro_rules! parts {
 }
 
 parts! {
-    Access: engine.access,
-    AgentCatalog: engine.agents,
-    Backups: engine.backups,
-    EventLog: engine.log,
-    Health: engine.health,
-    Questions: engine.questions,
-    Sessions: engine.sessions,
-    Sources: engine.sources,
-    Tasks: engine.tasks,
-    Transcripts: engine.transcripts,
+    Access: hub.access,
+    AcpServers: hub.acp_servers,
+    AgentCatalog: hub.agents,
+    AttachedServers: hub.attached_servers,
+    Backups: hub.backups,
+    Connections: hub.connections,
+    EventLog: hub.log,
+    Health: hub.health,
+    LateAnswers: hub.late_answers,
+    LocalAgents: hub.local_agents,
+    Questions: hub.questions,
+    Sessions: hub.sessions,
+    Sources: hub.sources,
+    Tasks: hub.tasks,
+    Transcripts: hub.transcripts,
 }
 
 impl FromRef<AppState> for Streams {
     fn from_ref(state: &AppState) -> Self {
-        Self::new(state.engine.access.clone(), state.engine.stopping(), state.streams.clone())
+        Self::new(state.hub.access.clone(), state.hub.stopping(), state.streams.clone())
     }
 }
 
 impl FromRef<AppState> for Waits {
     fn from_ref(state: &AppState) -> Self {
-        Self::new(state.engine.stopping(), state.waits.clone())
+        Self::new(state.hub.stopping(), state.waits.clone())
     }
 }

@@ -106,7 +106,7 @@ struct CreatedCode {
 async fn login_code(State(state): State<AppState>, caller: Caller) -> Result<Response, Problem> {
     // A token without `read` needs no page, and must not replace a person's code.
     caller.needs(Right::Read)?;
-    let made = state.engine.access.login_code(&caller)?;
+    let made = state.hub.access.login_code(&caller)?;
     let url = format!("{}/#login={}", state.public_url, made.code);
     let life = i64::try_from(made.life.as_millis()).unwrap_or(i64::MAX);
     Ok(json(StatusCode::CREATED, &CreatedCode { code: made.code, url, expires_at: now().plus_millis(life) }))

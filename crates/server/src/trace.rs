@@ -10,7 +10,7 @@ use tracing::Instrument;
 
 use askd_core::QuestionId;
 
-/// Runs the handler in a span of the lowest level, which every log filter keeps.
+/// Runs the handler in a span of the lowest level, so that every log filter keeps it.
 pub async fn in_span(request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let question = question_in(path);
@@ -18,7 +18,7 @@ pub async fn in_span(request: Request, next: Next) -> Response {
     next.run(request).instrument(span).await
 }
 
-/// The question that a path names by askd's own id.
+/// The question in a path, by askd's own id.
 fn question_in(path: &str) -> Option<&str> {
     path.split('/').find(|part| part.parse::<QuestionId>().is_ok())
 }

@@ -26,6 +26,8 @@ pub enum StoreError {
          a local disk"
     )]
     NoWal { mode: String },
+    #[error("the search did not come to its end in time; narrow it by agent, project or days")]
+    SearchTooLong,
     /// The store is being closed.
     #[error("store is closed")]
     Closed,

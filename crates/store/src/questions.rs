@@ -160,6 +160,8 @@ pub struct QuestionPage {
 /// How long settled things are kept. `None` keeps everything.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Retention {
+    /// Questions that were settled before this moment, sessions that ended before it and have no question that is kept, and what was said
+    /// in them.
     pub settled_before: Option<Timestamp>,
     /// Sealed answers that their asker first read before this moment are deleted. They cannot be read after
     /// [`SECRET_RETRY_MS`] anyway.
@@ -167,7 +169,7 @@ pub struct Retention {
     /// Idempotency keys first used before this moment are forgotten, where the question had ended by then,
     /// too; using one again does not keep it longer.
     pub keys_before: Option<Timestamp>,
-    /// Sources without a session that ended before this moment are deleted.
+    /// Sources that ended before this moment, and of which no session is kept, are deleted.
     pub sources_ended_before: Option<Timestamp>,
 }
 

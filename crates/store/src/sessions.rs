@@ -65,6 +65,9 @@ pub trait Sessions: Send + Sync {
     /// The conversations with this native id from every source, oldest first, ended ones included.
     async fn sessions_called(&self, native_id: &str) -> StoreResult<Vec<Session>>;
 
+    /// Those of the sessions with these ids that a source has.
+    async fn sessions_by_id(&self, source: &SourceId, ids: &[SessionId]) -> StoreResult<Vec<Session>>;
+
     /// The sessions of a source, oldest first.
     async fn sessions_of_source(&self, source: &SourceId) -> StoreResult<Vec<Session>>;
 

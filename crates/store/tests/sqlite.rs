@@ -14,7 +14,8 @@ mod tests {
     };
     use askd_store::sqlite::SqliteStore;
     use askd_store::{
-        Asked, Claim, Deliveries, EventLog, NewQuestion, Origin, Questions, Resolve, Resolved, StoreError,
+        Asked, Claim, Deliveries, EventLog, NewQuestion, Origin, Questions, Resolve, Resolved, Retention,
+        StoreError,
     };
     use rusqlite::Connection;
     use tempfile::TempDir;
@@ -400,6 +401,34 @@ mod tests {
         stop.store(true, Ordering::Relaxed);
         for asking in asking {
             asking.await.unwrap();
+        }
+    }
+
+    /// What the retention deletes is the disk's again, in a new store and in one of before.
+    #[tokio::test]
+    async fn the_retention_gives_the_disk_back() {
+        const QUESTIONS: u128 = 60;
+        for is_old in [false, true] {
+            let folder = folder();
+            if is_old {
+                beside(folder.path()).execute_batch(include_str!("../migrations/0001_start.sql")).unwrap();
+                beside(folder.path()).execute_batch("PRAGMA user_version = 1").unwrap();
+            }
+            let store = open(folder.path()).unwrap();
+            let long = format!(r#"{{"questions":[{{"question":"{}"}}]}}"#, "x".repeat(100_000));
+            for n in 0..QUESTIONS {
+                let origin = Origin::Api { asker: TokenId::from_bits(1) };
+                store.ask(asking(n, origin, &long)).await.unwrap();
+                answer(&store, &QuestionId::from_bits(n), "x").await.unwrap();
+            }
+            let size = || std::fs::metadata(folder.path().join("askd.db")).unwrap().len();
+            store.close().await;
+            let before = size();
+            let store = open(folder.path()).unwrap();
+            let retention = Retention { settled_before: Some(at(1000)), ..Retention::default() };
+            assert_eq!(store.prune(retention).await.unwrap(), QUESTIONS as u64);
+            store.close().await;
+            assert!(size() < 2 << 20 && before > 5 << 20, "{before} -> {} bytes, old: {is_old}", size());
         }
     }
 

@@ -138,6 +138,7 @@ macro_rules! tell {
                     only_what_is_settled_and_finished_is_removed
                     forgotten_keys_can_be_used_again
                     sources_that_came_and_went_are_forgotten
+                    sessions_that_ended_long_ago_go_with_their_words
                 }
                 log {
                     events_read_the_same_from_memory_and_from_the_store

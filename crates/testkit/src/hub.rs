@@ -222,6 +222,7 @@ impl Hub {
             .args(&self.how.args);
         // Other tests' servers are none of its business, unless a test says otherwise.
         command.env("ASKD_NO_DISCOVERY", "1");
+        command.env("ASKD_CONFIG", self.data.join("config.toml"));
         command.envs(self.how.env.iter().map(|(name, value)| (name, value)));
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn()?;
         let stdout = child.stdout.take().context("no stdout")?;
@@ -316,7 +317,7 @@ impl Hub {
     pub fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(&self.how.exe);
         clean_environment(&mut command);
-        command.env("ASKD_DATA", &self.data).args(args);
+        command.env("ASKD_DATA", &self.data).env("ASKD_CONFIG", self.data.join("config.toml")).args(args);
         command
     }
 

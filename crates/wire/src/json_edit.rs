@@ -105,10 +105,10 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     if text.bytes().any(breaks) { text.replace(['\n', '\r'], " ").into() } else { text.into() }
 }
 
-/// Containers in containers that [`parse`] follows; `serde_json` itself stops at 128.
+/// The deepest nesting for [`parse`]; `serde_json` itself stops at 128.
 const MAX_DEPTH: usize = 128;
 
-/// A value, and where it stands in the text.
+/// A value and its position in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
     pub span: Range<usize>,
@@ -122,7 +122,7 @@ pub enum Shape {
     Other,
 }
 
-/// A member of an object, and where it stands in the text.
+/// A member of an object and its position in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedNode {
     pub key: String,
@@ -141,7 +141,7 @@ impl Node {
     }
 }
 
-/// The tree of a text; `None` where it is not JSON, or nested too deeply.
+/// The tree of a text; `None` for invalid JSON, or JSON that is nested too deeply.
 pub fn parse(text: &str) -> Option<Node> {
     node(text, serde_json::from_str::<&RawValue>(text).ok()?, 0)
 }
@@ -171,7 +171,7 @@ fn node(text: &str, value: &RawValue, depth: usize) -> Option<Node> {
     Some(Node { span: span(text, value)?, shape })
 }
 
-/// Where a part that was read from the text stands in it.
+/// The position of a parsed part in the text.
 fn span(text: &str, part: &RawValue) -> Option<Range<usize>> {
     let start = part.get().as_ptr().addr().checked_sub(text.as_ptr().addr())?;
     Some(start..start + part.get().len())

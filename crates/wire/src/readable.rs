@@ -1,7 +1,7 @@
-//! Bytes of an agent as text that JSON readers take.
+//! An agent's bytes as text for JSON readers.
 //!
-//! In: bytes, which may have been cut anywhere. Out: text in which bytes that are no UTF-8, and escapes of
-//! one half of a surrogate pair, are U+FFFD: a text that was cut inside an emoji is read like any other.
+//! In: bytes, possibly cut inside a character. Out: text with U+FFFD for bytes that are no UTF-8 and for
+//! halves of surrogate pairs: a text that was cut inside an emoji reads like any other.
 
 use std::borrow::Cow;
 

@@ -12,7 +12,7 @@ let wake = () => {};
 let ended = false;
 
 input.on("line", (line) => {
-  // Nobody has seen the next question yet: what is typed now does not answer it.
+  // The next question is not visible yet: input now does not answer it.
   if (!typed) return console.log("nothing is asked");
   typed.push(line);
   wake();

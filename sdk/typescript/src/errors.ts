@@ -4,12 +4,12 @@
  * In: a problem that the hub sent, an unreadable response, or a connection that failed. Out: an `AskdError` of the class that fits.
  */
 
-import type { By, FieldError, Outcome, Problem, Question } from "./types.js";
+import type { By, ErrorCode, FieldError, Outcome, Problem, Question } from "./types.js";
 
 /** What the hub said no to, or why it could not be asked. */
 export class AskdError extends Error {
   /** Stable, for programs; the hub's codes are in docs/api.md. */
-  readonly code: string;
+  readonly code: ErrorCode;
   /** The HTTP status; `null` where no response came. */
   readonly status: number | null;
   /** The hub's own words, where it sent any. */
@@ -33,7 +33,7 @@ export class AskdError extends Error {
 }
 
 export interface ErrorDetails {
-  code: string;
+  code: ErrorCode;
   status?: number;
   problem?: Problem | null;
   retryAfter?: number;

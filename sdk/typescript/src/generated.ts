@@ -46,14 +46,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The agent's messages to its clients, live. `id:` counts within the server; the stream begins at the beginning, or after
-         *     `Last-Event-ID`.
+         * The agent's messages to its clients, live. `id:` counts within the server; the stream begins at the
+         *     beginning, or after `Last-Event-ID`.
          */
         get: operations["streamAcp"];
         put?: never;
         /**
-         * Send one JSON-RPC message to the agent. A request is answered when the agent answers it, however long that takes; a
-         *     notification, or a response to a request of the agent, is taken with 202.
+         * Send one JSON-RPC message to the agent. A request is answered when the agent answers it, however long that
+         *     takes; a notification, or a response to a request of the agent, is taken with 202.
          */
         post: operations["sendAcpMessage"];
         /** End the server: when this answers, the agent's process group is gone and its open questions are cancelled. */
@@ -71,9 +71,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The agents that askd knows, and what may be claimed of their programs on this machine.
-         * @description `proven` was seen working with the version that is here, `declared` was seen with another one or is what the program says of itself,
-         *     `no` has its reason; also that the program is not here, with how to get it.
+         * The agents that askd knows, and the claims that hold for their programs on this machine.
+         * @description `proven`: seen working with the version found here. `declared`: seen with another version, or the
+         *     program's own claim. `no` has its reason; if the program is missing, with how to get it.
          */
         get: operations["listAgents"];
         put?: never;
@@ -92,8 +92,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A consistent copy of the store as one SQLite file, with the passwords of attached sources and the sealed secret answers, and without
-         *     the key that opens them.
+         * A consistent copy of the store as one SQLite file, with the passwords of attached sources and the sealed
+         *     secret answers, and without the key that opens them.
          */
         get: operations["getBackup"];
         put?: never;
@@ -128,7 +128,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether the hub works: it answers, and its store can write. */
+        /** Health: the hub answers, and its store can write. */
         get: operations["getHealth"];
         put?: never;
         post?: never;
@@ -145,7 +145,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The managed agents whose processes are held. */
+        /** The managed agents with a holder. */
         get: operations["listHolders"];
         put?: never;
         post?: never;
@@ -165,8 +165,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * A hook of Claude Code reports what it was given. The question is stored before this is answered. The same report again, after
-         *     a lost connection or a restart of the hub, is the same question.
+         * A hook of Claude Code reports what it was given. The question is stored before this is answered. The same
+         *     report again, after a lost connection or a restart of the hub, is the same question.
          */
         post: operations["reportClaudeHook"];
         delete?: never;
@@ -201,7 +201,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Exchange a log-in code for a token. Needs no token. The token lasts from its first use on, which must come within five minutes. */
+        /**
+         * Exchange a log-in code for a token. Needs no token. The token lasts from its first use on, which must come
+         *     within five minutes.
+         */
         post: operations["logIn"];
         delete?: never;
         options?: never;
@@ -236,8 +239,9 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * A plugin connects. The stream brings the calls that it has to make of its agent, each a `data:` line with a `PluginCall`; as long as it
-         *     is open, the plugin is there. The same link again, after a lost connection or a restart of the hub, is the same source.
+         * A plugin connects. The stream brings the calls that it has to make of its agent, each a `data:` line with
+         *     a `PluginCall`; as long as it is open, the plugin is there. The same link again, after a lost connection
+         *     or a restart of the hub, is the same source.
          */
         post: operations["connectPlugin"];
         delete?: never;
@@ -255,9 +259,9 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** What a plugin has to say: events of its agent and replies to calls, in their order. */
+        /** A plugin's messages: events of its agent and replies to calls, in order. */
         post: operations["hearPlugin"];
-        /** A plugin says that its agent is about to end. Its open questions are cancelled. */
+        /** A plugin reports that its agent is about to end. Its open questions are cancelled. */
         delete: operations["disconnectPlugin"];
         options?: never;
         head?: never;
@@ -274,7 +278,10 @@ export interface paths {
         /** List questions, newest first unless `order=asc`. */
         get: operations["listQuestions"];
         put?: never;
-        /** Ask. Any program with the right `ask` may; the question is stored before the answer to this request is sent. */
+        /**
+         * Ask. Any program with the right `ask` may; the question is stored before the answer to this request is
+         *     sent.
+         */
         post: operations["askQuestion"];
         delete?: never;
         options?: never;
@@ -325,7 +332,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Reject. `rejectModes` of the question says what the agent can be told. */
+        /** Reject. `rejectModes` of the question lists the modes. */
         post: operations["rejectQuestion"];
         delete?: never;
         options?: never;
@@ -342,7 +349,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Answer. The first valid answer wins; the same one again succeeds again; another one gets 409 with the winner. */
+        /**
+         * Answer. The first valid answer wins; the same one again succeeds again; another one gets 409 with the
+         *     winner.
+         */
         post: operations["replyToQuestion"];
         delete?: never;
         options?: never;
@@ -360,9 +370,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Send an answer that did not reach its agent as the next message of its conversation: the call that asked is gone, and askd leads its
-         *     session, or the one session that it started to go on with the conversation. Otherwise 409, with the answer as a text to send by hand;
-         *     409 too where the agent could not be told, and then it can be sent again.
+         * Send an answer that did not reach its agent as the next message of its conversation: the call that asked
+         *     is gone, and askd leads its session, or the one session that it started to go on with the conversation.
+         *     Otherwise 409, with the answer as a text to send by hand; 409 too where the agent could not be told, and
+         *     then it can be sent again.
          */
         post: operations["sendAnswerAsMessage"];
         delete?: never;
@@ -421,7 +432,7 @@ export interface paths {
         delete: operations["endSession"];
         options?: never;
         head?: never;
-        /** Change what askd may do with a session that it did not start. */
+        /** Change the permissions of askd in a session that it did not start. */
         patch: operations["changeSession"];
         trace?: never;
     };
@@ -500,7 +511,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What a managed agent said and says, live. `id:` grows from entry to entry; sessions of one ACP server share the count. */
+        /**
+         * The transcript of a managed agent, live. `id:` grows from entry to entry; sessions of one ACP server share
+         *     the count.
+         */
         get: operations["streamTranscript"];
         put?: never;
         post?: never;
@@ -517,10 +531,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What askd is or was connected to. */
+        /** All sources, present and past. */
         get: operations["listSources"];
         put?: never;
-        /** Attach to a running server of an agent. Its `state` tells whether it could be reached. */
+        /** Attach to a running server of an agent. `state` shows whether it could be reached. */
         post: operations["attachSource"];
         delete?: never;
         options?: never;
@@ -555,7 +569,7 @@ export interface paths {
         /** All tokens, without the tokens themselves. */
         get: operations["listTokens"];
         put?: never;
-        /** Create a token. Nobody can hand out a right that he lacks. */
+        /** Create a token. A token can hand out only rights that it has. */
         post: operations["createToken"];
         delete?: never;
         options?: never;
@@ -591,18 +605,18 @@ export interface components {
             programs: string[];
             questions: components["schemas"]["Claim"];
         };
-        /** @description What an agent in a terminal does now, by its own word. */
+        /** @description The activity of an agent in a terminal, by its own report. */
         Activity: {
             since?: components["schemas"]["Timestamp"] | null;
             state: components["schemas"]["ActivityState"];
-            /** @description What it waits for, in the agent's own words, such as `permission prompt`. */
+            /** @description The subject of the wait in the agent's own words, such as `permission prompt`. */
             waitingFor?: string | null;
         };
         /** @enum {string} */
         ActivityState: "idle" | "working" | "waiting";
         AgentAnswer: {
             answers: components["schemas"]["Answers"];
-            /** @description Whether items without an answer are skipped. Unless given, each item must have one. */
+            /** @description True to skip items without an answer. Unless given, each item needs one. */
             skip?: boolean;
             toolId?: string | null;
         };
@@ -612,17 +626,17 @@ export interface components {
         /** @description One agent as surfaces list it. */
         AgentListing: components["schemas"]["Descriptor"] & {
             acp?: components["schemas"]["AcpListing"] | null;
-            /** @description Its programs on this machine; empty where it is not installed. */
+            /** @description Its programs on this machine; empty if it is not installed. */
             found: components["schemas"]["FoundProgram"][];
         };
-        /** @description What the agent got instead of the answer that askd had accepted. */
+        /** @description The answer that the agent took instead of the accepted one. */
         AgentReceived: {
             answers: components["schemas"]["ShownAnswer"][];
-            /** @description By which way it got it, such as `terminal`. */
+            /** @description The agent's own channel, such as `terminal`. */
             via: string;
         };
         /**
-         * @description How an answer gets to an agent that askd did not start.
+         * @description The channel of an answer to a local agent.
          * @enum {string}
          */
         AnswerRoad: "hook" | "keys" | "terminal";
@@ -630,7 +644,7 @@ export interface components {
         Answers: string[] | string[][] | {
             [key: string]: components["schemas"]["Texts"];
         };
-        /** @description What was asked. It never changes after it is stored. */
+        /** @description A complete question. It never changes after it is stored. */
         Ask: {
             agent: string;
             body?: components["schemas"]["Body"] | null;
@@ -640,14 +654,14 @@ export interface components {
             /** @description The modes in which the agent can go on after a plan. */
             nextModes?: string[];
             questions: components["schemas"]["Item"][];
-            /** @description What a rejection can mean to this agent. */
+            /** @description The reject modes of this agent. */
             rejectModes: components["schemas"]["RejectMode"][];
             sessionId?: components["schemas"]["SessionId"] | null;
             tool?: components["schemas"]["ToolRef"] | null;
         };
-        /** @description What any program posts to ask. */
+        /** @description The body with which any program asks. */
         AskInput: {
-            /** @description Who asks, as the inbox shows it; `api` unless given. */
+            /** @description The asker's name, as the inbox shows it; `api` unless given. */
             agent?: string | null;
             body?: components["schemas"]["Body"] | null;
             context?: components["schemas"]["Context"];
@@ -663,9 +677,12 @@ export interface components {
             format: components["schemas"]["BodyFormat"];
             text: string;
         };
-        /** @enum {string} */
+        /**
+         * @description The format of a body.
+         * @enum {string}
+         */
         BodyFormat: "markdown" | "command" | "diff" | "text";
-        /** @description What an answer to a typed item must satisfy. */
+        /** @description Constraints on the answer to a typed item. */
         Bounds: {
             maxItems?: number | null;
             maxLength?: number | null;
@@ -675,12 +692,12 @@ export interface components {
             minLength?: number | null;
             /** Format: double */
             minimum?: number | null;
-            /** @description A regular expression; one that askd cannot compile is shown but not enforced. */
+            /** @description A regular expression. One that askd cannot compile is shown but not enforced. */
             pattern?: string | null;
         };
-        /** @description Who ended a question, and from where. */
+        /** @description The person and surface that ended a question. */
         By: {
-            /** @description The name of the token that was used. */
+            /** @description The name of the token. */
             actor?: string | null;
             surface: components["schemas"]["Surface"];
         };
@@ -692,10 +709,10 @@ export interface components {
             level: components["schemas"]["Level"];
             scenario: string;
             state: components["schemas"]["ClaimState"];
-            /** @description Why not, or what to know. */
+            /** @description The reason for a "no", or a remark. */
             why?: string | null;
         };
-        /** @description Why a question ended without a human's word, or a session ended. */
+        /** @description The reason for an end without a person's decision, or for the end of a session. */
         Cause: {
             detail?: string | null;
             /** @enum {string} */
@@ -703,7 +720,7 @@ export interface components {
         } | {
             /** Format: int32 */
             code?: number | null;
-            /** @description What to type to go on with the conversation, where the agent can. */
+            /** @description The command that continues the conversation, if the agent has one. */
             resume?: string | null;
             /** Format: int32 */
             signal?: number | null;
@@ -734,14 +751,15 @@ export interface components {
             /** @enum {string} */
             type: "deadlinePassed";
         };
-        /** @description One thing to pick. */
+        /** @description One option of an item. */
         Choice: {
             description?: string | null;
             label: string;
             preview?: string | null;
-            /** @description What the answer carries; the label unless the asker said otherwise. */
+            /** @description The value that the answer carries; the label unless the asker gives another. */
             value: string;
         };
+        /** @description An option as an object. */
         ChoiceFields: {
             description?: string | null;
             label: string;
@@ -760,10 +778,10 @@ export interface components {
          * @enum {string}
          */
         ClaimState: "proven" | "declared" | "no";
-        /** @description What a person needs to understand the question without seeing the agent's screen. */
+        /** @description The context that a person needs without the agent's screen. */
         Context: {
             cwd?: string | null;
-            /** @description What the agent said just before. */
+            /** @description The agent's text just before the question. */
             excerpt?: string | null;
             host?: string | null;
             title?: string | null;
@@ -771,13 +789,14 @@ export interface components {
         CreatedCode: {
             code: string;
             expiresAt: components["schemas"]["Timestamp"];
-            /** @description The link to open; the code is in its fragment, which browsers do not send. */
+            /** @description The link to open. Its fragment has the code, and browsers do not send fragments. */
             url: string;
         };
         CreatedToken: components["schemas"]["Token"] & {
             /** @description The token itself, shown this once. */
             token: string;
         };
+        /** @description The way of one outcome back to its agent. */
         Delivery: {
             at: components["schemas"]["Timestamp"];
             /** Format: int32 */
@@ -785,31 +804,36 @@ export interface components {
             error?: components["schemas"]["DeliveryError"] | null;
             state: components["schemas"]["DeliveryState"];
         };
+        /** @description A failed delivery's reason, with a detail for people. */
         DeliveryError: {
             detail?: string | null;
             reason: components["schemas"]["FailReason"];
         };
-        /** @enum {string} */
+        /**
+         * @description The state of a delivery.
+         * @enum {string}
+         */
         DeliveryState: "queued" | "sent" | "confirmed" | "failed";
-        /** @description Everything that askd says about one agent. */
+        /** @description Everything that askd claims about one agent. */
         Descriptor: {
             capabilities: components["schemas"]["CapabilityClaim"][];
             /** @description How a person gets it. */
             install?: string | null;
             kinds: components["schemas"]["Kind"][];
             name: string;
-            /** @description What a process of this agent is called in the process table. */
+            /** @description The names of its processes in the process table. */
             processNames: string[];
             /** @description The programs to look for, best first. */
             programs: string[];
-            /** @description Whether questions of this agent reach the inbox. */
+            /** @description The claim that this agent's questions reach the inbox. */
             questions: components["schemas"]["Claim"];
             redeliver: components["schemas"]["Redeliver"];
-            /** @description What a rejection can mean to this agent; a single question may offer fewer. */
+            /** @description The reject modes of this agent; a single question may offer fewer. */
             rejectModes: components["schemas"]["RejectMode"][];
             roads: components["schemas"]["Road"][];
             title: string;
         };
+        /** @description One entry of the log, with the question or session as it stood then. */
         Event: {
             at: components["schemas"]["Timestamp"];
             question?: components["schemas"]["Question"] | null;
@@ -817,47 +841,53 @@ export interface components {
             session?: components["schemas"]["Session"] | null;
             type: components["schemas"]["EventType"];
         };
-        /** @enum {string} */
+        /**
+         * @description The type of an event.
+         * @enum {string}
+         */
         EventType: "question.requested" | "question.resolved" | "question.delivered" | "question.updated" | "session.started" | "session.ended";
-        /** @enum {string} */
+        /**
+         * @description The reason of a failed delivery.
+         * @enum {string}
+         */
         FailReason: "overtaken" | "unknown" | "unconfirmed" | "agentGone" | "refused" | "sentAsMessage";
-        /** @description An outcome that did not get to its agent and decided nothing there: its question was opened again. */
+        /** @description An outcome that did not reach its agent and decided nothing there: the question opened again. */
         FailedTry: {
-            /** @description Its way to the agent; `error` says why it did not get there. */
+            /** @description The delivery of the try; `error` has the reason why it failed. */
             delivery: components["schemas"]["Delivery"];
             /**
              * Format: int32
-             * @description 1 for the first one of its question.
+             * @description 1 for the first try of a question.
              */
             number: number;
             outcome: components["schemas"]["Outcome"];
         };
-        /** @description One thing wrong with one field of a request. */
+        /** @description One error in one field of a request. */
         FieldError: {
-            /** @description What, for programs. */
+            /** @description The error for programs. */
             code: string;
-            /** @description Where, as a path into the body: `answers[1][0]`, `questions[0].options[2].label`. */
+            /** @description The path in the body: `answers[1][0]`, `questions[0].options[2].label`. */
             field: string;
-            /** @description The index of the item that it is about, where it is about one. */
+            /** @description The index of the item, if the error belongs to one. */
             item?: number | null;
-            /** @description What, for people. */
+            /** @description The error for people. */
             message: string;
         };
         /** @description A program of an agent on this machine. */
         FoundProgram: {
             path: string;
-            /** @description What this version can do, where that differs by version. */
+            /** @description The channels of this version, if they differ by version. */
             roads?: components["schemas"]["RoadHere"][];
-            /** @description Filled in by whoever has asked the program. */
+            /** @description Set by the caller that asked the program. */
             version?: string | null;
         };
-        /** @description What a client sends for one item. */
+        /** @description A client's answer to one item, as it sends it. */
         GivenAnswer: components["schemas"]["ItemAnswer"] | string[];
         Health: {
             status: string;
             version: string;
         };
-        /** @description A managed agent, for `askd doctor` and for what Ctrl-C says. */
+        /** @description A managed agent, for `askd doctor` and for the message of Ctrl-C. */
         HeldAgent: {
             agent: string;
             /** Format: int32 */
@@ -870,29 +900,29 @@ export interface components {
         HolderList: {
             holders: components["schemas"]["HeldAgent"][];
         };
-        /** @description One hook process and what it was given. */
+        /** @description One hook process and its input. */
         HookReport: {
             /** @description Names the hook process; the same in each of its requests. */
             hook: string;
-            /** @description What Claude Code gave the hook on stdin. */
+            /** @description The hook's stdin, as Claude Code wrote it. */
             input: Record<string, never>;
             /**
              * Format: int32
-             * @description The process of Claude Code, where the hook knows it.
+             * @description Claude Code's process, if the hook knows it.
              */
             pid?: number | null;
             /**
              * Format: int64
-             * @description The PID namespace in which `pid` is counted, by the number in `/proc/PID/ns/pid`; the hub's own unless given.
+             * @description The PID namespace of `pid`, by the number in `/proc/PID/ns/pid`; unless given, the hub's own.
              */
             pidNamespace?: number | null;
             /**
              * Format: int64
-             * @description After how many milliseconds Claude Code goes on without an answer, where that is set.
+             * @description Claude Code's own time-out in milliseconds, if one is set.
              */
             timesOutMs?: number | null;
         };
-        /** @description What a waiting hook is told. */
+        /** @description The reply to a waiting hook. */
         HookWord: {
             question_id: components["schemas"]["QuestionId"];
             /** @enum {string} */
@@ -912,35 +942,36 @@ export interface components {
          * @enum {string}
          */
         Input: "text" | "multiline" | "number" | "integer" | "boolean" | "date" | "datetime" | "email" | "uri" | "url";
-        /** @description One prompt in a question. */
+        /** @description One item of a question. */
         Item: {
             bounds?: components["schemas"]["Bounds"];
-            /** @description Whether own words are allowed beside or instead of the options. */
+            /** @description Own words are allowed beside or instead of the options. */
             custom: boolean;
             default?: string[] | null;
             header?: string | null;
             input?: components["schemas"]["Input"] | null;
-            /** @description The name of this item in the agent's own schema. */
+            /** @description The field name in the agent's own schema. */
             key?: string | null;
             multiple: boolean;
             options: components["schemas"]["Choice"][];
             question: string;
             required: boolean;
-            /** @description Whether the answer must be kept from every eye but the asker's. */
+            /** @description Only the asker may read the answer. */
             secret: boolean;
             /** @description The link of an item with `input: url`. */
             url?: string | null;
         };
         /** @description The answer to one item. */
         ItemAnswer: {
-            /** @description Values of options; once read, in the order of the options. */
+            /** @description Values of options; after reading, in the order of the options. */
             picks?: string[];
-            /** @description Own words. What is exactly an option's label is that option. */
+            /** @description Own words. A text that equals an option's label is that option. */
             words?: string[];
         };
+        /** @description One item of [`AskInput`]. */
         ItemInput: {
             bounds?: components["schemas"]["Bounds"];
-            /** @description Whether own words are allowed; unless given, true except in a plan or a permission. */
+            /** @description Own words are allowed. Unless given: true, except in a plan or a permission. */
             custom?: boolean | null;
             default?: string[] | null;
             header?: string | null;
@@ -949,18 +980,18 @@ export interface components {
             multiple?: boolean;
             options?: components["schemas"]["ChoiceInput"][];
             question: string;
-            /** @description Whether it must be answered. What decides in a plan or a permission always must. */
+            /** @description The item needs an answer. The deciding item of a plan or a permission always does. */
             required?: boolean;
             secret?: boolean;
             url?: string | null;
         };
         /**
-         * @description What sort of decision is wanted.
+         * @description The sort of decision.
          * @enum {string}
          */
         Kind: "choice" | "plan" | "permission" | "form";
         /**
-         * @description Where a scenario is played.
+         * @description The level at which a scenario is played.
          * @enum {string}
          */
         Level: "codec" | "live";
@@ -980,7 +1011,7 @@ export interface components {
         OrderName: "desc" | "asc";
         Outcome: {
             agentReceived?: components["schemas"]["AgentReceived"] | null;
-            /** @description One for each item, in order; absent when nobody answered. */
+            /** @description One for each item, in order; absent without an answer. */
             answers?: components["schemas"]["ShownAnswer"][] | null;
             at: components["schemas"]["Timestamp"];
             by: components["schemas"]["By"];
@@ -1012,10 +1043,10 @@ export interface components {
             questions: components["schemas"]["PendingItem"][];
             sessionId: string;
             timestamp: components["schemas"]["Timestamp"];
-            /** @description The tool call, or askd's id where the call has no name. */
+            /** @description The tool call's id, or askd's id for a call without one. */
             toolId: string;
         };
-        /** @description A request that the plugin is to make of its agent. */
+        /** @description A request for the plugin to make of its agent. */
         PluginCall: {
             /** @description The text of a JSON body. */
             body?: string | null;
@@ -1032,9 +1063,9 @@ export interface components {
         };
         /** @description A plugin's greeting. */
         PluginHello: {
-            /** @description The folder that the agent works in. */
+            /** @description The agent's folder. */
             directory: string;
-            /** @description Names the plugin as long as its process lives; the same at every connection, and told to nobody else. */
+            /** @description Names the plugin while its process lives: the same at every connection, and known to the hub alone. */
             link: string;
             /**
              * Format: int32
@@ -1048,11 +1079,11 @@ export interface components {
         } | {
             reply: components["schemas"]["PluginReply"];
         };
-        /** @description What happened, in its order. */
+        /** @description Events and replies, in order. */
         PluginMessages: {
             messages: components["schemas"]["PluginMessage"][];
         };
-        /** @description What came of a call. */
+        /** @description The result of a call. */
         PluginReply: {
             /** @description The body of the agent's answer, or why there is none. */
             body: string;
@@ -1068,9 +1099,9 @@ export interface components {
         Problem: {
             /** @description Stable, for programs. */
             code: string;
-            /** @description What is wrong and what to do, for people. */
+            /** @description The cause and the remedy, for people. */
             detail: string;
-            /** @description What is wrong with which field. */
+            /** @description The errors of single fields. */
             errors?: components["schemas"]["FieldError"][];
             question?: components["schemas"]["Question"] | null;
             /** Format: int32 */
@@ -1079,16 +1110,20 @@ export interface components {
             /** @description Always `about:blank`; `code` tells problems apart. */
             type: string;
         };
+        /** @description A question with its status, outcome and delivery. */
         Question: components["schemas"]["Ask"] & {
             agentTimesOutAt?: components["schemas"]["Timestamp"] | null;
             createdAt: components["schemas"]["Timestamp"];
             delivery?: components["schemas"]["Delivery"] | null;
-            /** @description Outcomes that did not get to the agent while its call waited on, oldest first; of many the newest. */
+            /**
+             * @description Outcomes that did not reach the agent while its call still waited, oldest first; only the newest are
+             *     kept.
+             */
             failedTries?: components["schemas"]["FailedTry"][];
             id: components["schemas"]["QuestionId"];
             outcome?: components["schemas"]["Outcome"] | null;
             road?: components["schemas"]["AnswerRoad"] | null;
-            /** @description The place of its `question.requested` in the log. */
+            /** @description The position of `question.requested` in the event log. */
             seq: components["schemas"]["u64"];
             status: components["schemas"]["Status"];
         };
@@ -1102,7 +1137,7 @@ export interface components {
             question_id: string;
             /** @description All items. */
             questions: Record<string, never>[];
-            /** @description What was answered first: a label, or own words. */
+            /** @description The first item's answer: a label, or own words. */
             response?: string | null;
             status: string;
         };
@@ -1118,25 +1153,28 @@ export interface components {
             seq: number;
         };
         QuestionReplyRequest: {
-            /** @description One array per item, in order: labels of options (a label comes before another option's value), or own words. */
+            /**
+             * @description One array per item, in order: labels of options (a label comes before another option's value), or own
+             *     words.
+             */
             answers: string[][];
         };
         /**
-         * @description What an adapter says about writing an answer twice.
+         * @description An adapter's declaration about writing an answer twice.
          * @enum {string}
          */
         Redeliver: "safe" | "probe" | "never";
         /**
-         * @description What a rejection does to the agent.
+         * @description The effect of a rejection on the agent.
          * @enum {string}
          */
         RejectMode: "decline" | "cancel" | "interrupt";
-        /** @description What a person or program sends to reject. */
+        /** @description A client's rejection of a question, as it sends it. */
         Rejection: {
             mode?: components["schemas"]["RejectMode"] | null;
             reason?: string | null;
         };
-        /** @description What a person or program sends to answer. */
+        /** @description A client's answer to a question, as it sends it. */
         Reply: {
             /** @description One for each item, in order; an empty one is "skipped". */
             answers: components["schemas"]["GivenAnswer"][];
@@ -1145,23 +1183,26 @@ export interface components {
             nextMode?: string | null;
             notes?: (string | null)[] | null;
         };
-        /** @enum {string} */
+        /**
+         * @description One right of a token.
+         * @enum {string}
+         */
         Right: "ask" | "answer" | "read" | "manage";
         /** @description A set of rights, sorted and without repeats. */
         Rights: components["schemas"]["Right"][];
         /**
-         * @description A way by which a question can be heard or answered.
+         * @description A channel by which a question is seen or answered.
          * @enum {string}
          */
         Road: "controlProtocol" | "hook" | "transcript" | "keys" | "http" | "acp";
         /** @description A road in one version of an agent. */
         RoadHere: {
             road: components["schemas"]["Road"];
-            /** @description Why not, or what to know, in a sentence for people. */
+            /** @description The reason for a "no", or a remark, in a sentence for people. */
             why: string;
             works: boolean;
         };
-        /** @description One conversation of one agent, seen through a source. */
+        /** @description One conversation with one agent, in a source. */
         Session: {
             activity?: components["schemas"]["Activity"] | null;
             agent: string;
@@ -1169,9 +1210,9 @@ export interface components {
             end?: components["schemas"]["Cause"] | null;
             endedAt?: components["schemas"]["Timestamp"] | null;
             id: components["schemas"]["SessionId"];
-            /** @description Whether the conversation can still take an answer. */
+            /** @description True while the conversation can take an answer. */
             live: boolean;
-            /** @description Whether askd started the agent's process. */
+            /** @description True if askd started the agent's process. */
             managed: boolean;
             nativeId: string;
             parentId?: components["schemas"]["SessionId"] | null;
@@ -1180,11 +1221,11 @@ export interface components {
             sourceId: components["schemas"]["SourceId"];
             startedAt: components["schemas"]["Timestamp"];
             title?: string | null;
-            /** @description Whether answers may be typed into its terminal (tmux) where the hook that should bring them is gone. */
+            /** @description True if the owner allows keys in the session's terminal (tmux) after its hook has gone. */
             tmux?: boolean;
         };
         SessionChange: {
-            /** @description Whether answers may be typed into its terminal (tmux) where the hook that should bring them is gone. */
+            /** @description True if the owner allows keys in the session's terminal (tmux) after its hook has gone. */
             tmux: boolean;
         };
         /** @description One conversation of one agent. */
@@ -1196,7 +1237,7 @@ export interface components {
             args?: string[];
             /** @description The agent's folder, absolute; the hub's own unless given. */
             cwd?: string | null;
-            /** @description Added to the hub's environment; names that begin with `ASKD_` are refused. */
+            /** @description Variables to add to the hub's environment; names that begin with `ASKD_` are refused. */
             env?: {
                 [key: string]: string;
             };
@@ -1206,9 +1247,9 @@ export interface components {
         SessionList: {
             sessions: components["schemas"]["Session"][];
         };
-        /** @description The answer to one item as everybody may read it. */
+        /** @description The answer to one item, for every reader. */
         ShownAnswer: {
-            /** @description What these options are called, one for each pick. */
+            /** @description The labels of these options, one for each pick. */
             labels: string[];
             /** @description Values of options, in the order of the options. */
             picks: string[];
@@ -1218,9 +1259,9 @@ export interface components {
         Source: {
             agent: string;
             id: components["schemas"]["SourceId"];
-            /** @description What kind of place: `managed`, or an adapter's own word. */
+            /** @description The kind: `managed`, or an adapter's own word. */
             kind: string;
-            /** @description Where: a URL, a folder, a command. Never a password. */
+            /** @description A URL, a folder or a command. Never a password. */
             label: string;
             lastError?: string | null;
             since: components["schemas"]["Timestamp"];
@@ -1228,13 +1269,13 @@ export interface components {
         };
         /** @description A place that questions come from. */
         SourceId: string;
-        /** @description What to attach to. It has no `Debug`, so that the password cannot be logged by accident. */
+        /** @description The server to attach. It has no `Debug`, so that no log shows the password by accident. */
         SourceInput: {
-            /** @description The agent whose server it is, such as `opencode`. */
+            /** @description The agent of the server, such as `opencode`. */
             kind: string;
             /** @description Kept by the hub for the next connection, and never shown again. */
             password?: string | null;
-            /** @description Where it listens; the agent's usual place unless given. */
+            /** @description Its address; unless given, the agent's usual one. */
             url?: string | null;
             username?: string | null;
         };
@@ -1242,23 +1283,29 @@ export interface components {
             sources: components["schemas"]["Source"][];
         };
         /**
-         * @description How well askd hears a source.
+         * @description The state of the hub's connection to a source.
          * @enum {string}
          */
         SourceState: "connecting" | "connected" | "lost" | "ended";
-        /** @enum {string} */
+        /**
+         * @description The state of a question: open, or how it ended.
+         * @enum {string}
+         */
         Status: "requested" | "answered" | "rejected" | "cancelled" | "expired";
         /**
-         * @description Where a human (or the agent's own screen, or the hub) spoke.
+         * @description The place where a question was ended: a surface, the agent's own screen, or the hub.
          * @enum {string}
          */
         Surface: "web" | "terminal" | "cli" | "api" | "notification" | "agent" | "hub";
-        /** @description That the answer was taken. */
+        /** @description The acceptance of an answer. */
         Taken: {
             success: boolean;
         };
         Texts: string | string[];
-        /** Format: date-time */
+        /**
+         * Format: date-time
+         * @description A moment in milliseconds since the Unix epoch.
+         */
         Timestamp: string;
         Token: {
             createdAt: components["schemas"]["Timestamp"];
@@ -1276,7 +1323,7 @@ export interface components {
             tokens: components["schemas"]["Token"][];
         };
         Took: {
-            /** @description The hook process that printed the decision. */
+            /** @description The id of the hook process that printed the decision. */
             hook: string;
         };
         /** @description The tool call that asked. */
@@ -1661,7 +1708,7 @@ export interface operations {
             query?: {
                 /** @description Go on after this event; without it (and without `Last-Event-ID`) the stream starts now. */
                 after?: number;
-                /** @description Only events of questions that stood like this. */
+                /** @description Only events of questions with this status. */
                 status?: components["schemas"]["Status"];
                 /** @description Only events of this agent. */
                 agent?: string;
@@ -1754,7 +1801,7 @@ export interface operations {
     reportClaudeHook: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for the word that ends the hook's waiting. */
+                /** @description Seconds to wait for the reply. */
                 wait?: number;
             };
             header?: never;
@@ -1993,7 +2040,7 @@ export interface operations {
     listQuestions: {
         parameters: {
             query?: {
-                /** @description Only questions that stand like this. */
+                /** @description Only questions with this status. */
                 status?: components["schemas"]["Status"];
                 /** @description Only questions of this agent. */
                 agent?: string;
@@ -2003,9 +2050,9 @@ export interface operations {
                 callId?: string;
                 /** @description Ended in whatever way (`true`), or still open. */
                 settled?: boolean;
-                /** @description The folder that the question came from, exactly. */
+                /** @description The exact folder of the question. */
                 project?: string;
-                /** @description Words that stand in what was asked or answered, in upper or lower case. */
+                /** @description Words in the question or its answer, without regard to case. */
                 text?: string;
                 /** @description Asked at or after this moment. */
                 since?: components["schemas"]["Timestamp"];
@@ -2049,7 +2096,7 @@ export interface operations {
                 wait?: number;
             };
             header?: {
-                /** @description Names this request, so that sending it again does it once. */
+                /** @description Names this request, so that a repetition has no further effect. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -2153,9 +2200,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this request, so that sending it again does it once. */
+                /** @description Names this request, so that a repetition has no further effect. */
                 "Idempotency-Key"?: string;
-                /** @description `web`, `terminal`, `cli`, `notification` or `api`, which it is unless given. */
+                /** @description `web`, `terminal`, `cli`, `notification` or `api`; unless given, `api`. */
                 "Askd-Surface"?: string;
             };
             path: {
@@ -2196,9 +2243,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names this request, so that sending it again does it once. */
+                /** @description Names this request, so that a repetition has no further effect. */
                 "Idempotency-Key"?: string;
-                /** @description `web`, `terminal`, `cli`, `notification` or `api`, which it is unless given. */
+                /** @description `web`, `terminal`, `cli`, `notification` or `api`; unless given, `api`. */
                 "Askd-Surface"?: string;
             };
             path: {
@@ -2271,7 +2318,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description `web`, `terminal`, `cli`, `notification` or `api`, which it is unless given. */
+                /** @description `web`, `terminal`, `cli`, `notification` or `api`; unless given, `api`. */
                 "Askd-Surface"?: string;
             };
             path: {
@@ -2311,7 +2358,7 @@ export interface operations {
     listSessions: {
         parameters: {
             query?: {
-                /** @description Only those that can still take an answer, or only those that cannot. */
+                /** @description Only sessions that can take an answer, or only those that cannot. */
                 live?: boolean;
                 /** @description Sessions of one list; 50 unless given. */
                 limit?: number;
@@ -2621,7 +2668,7 @@ export interface operations {
             query?: {
                 /** @description Go on after this entry; the stream starts at the beginning unless given. */
                 after?: number;
-                /** @description Whether each entry carries the agent's own line. */
+                /** @description Include the agent's own line in each entry. */
                 raw?: boolean;
             };
             header?: {

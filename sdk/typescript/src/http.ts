@@ -19,6 +19,7 @@ export interface RequestOptions {
   query?: Record<string, string | number | boolean | null | undefined> | undefined;
   body?: unknown;
   idempotencyKey?: string | undefined;
+  headers?: Record<string, string> | undefined;
   /** Seconds that the hub may wait before it answers. */
   wait?: number | undefined;
   /** Milliseconds after the `wait` in which the hub must have answered, if less than it would get. */
@@ -96,6 +97,7 @@ export class Http {
   async send(method: string, path: string, accept: string, options: RequestOptions = {}): Promise<Response> {
     const headers = new Headers(this.#headers);
     headers.set("accept", accept);
+    for (const [name, value] of Object.entries(options.headers ?? {})) headers.set(name, value);
     const init: RequestInit = { method, headers, credentials: "omit", cache: "no-store" };
     if (options.body !== undefined) {
       headers.set("content-type", "application/json");

@@ -4,7 +4,7 @@ export { AskdClient, type AskdClientOptions } from "./client.js";
 export { resultOf } from "./ask.js";
 export type { Answered, AskOptions, AskResult, Cancelled, Expired, Rejected, StillOpen } from "./ask.js";
 export * from "./errors.js";
-export type { OnQuestionOptions, QuestionHandler, QuestionReaction } from "./on-question.js";
+export type { OnQuestionOptions, QuestionHandler, QuestionReaction, QuestionTurn } from "./on-question.js";
 export type {
   CallOptions,
   FindByCallOptions,

@@ -8,13 +8,23 @@ import { linkedController, untilReached } from "./backoff.js";
 import { AlreadySettledError, isRetryable } from "./errors.js";
 import type { Http } from "./http.js";
 import type { Questions } from "./questions.js";
-import type { Answers, Question, Reply } from "./types.js";
+import type { Answers, Question, Rejection, Reply } from "./types.js";
 import { watchOpen, type WatchOptions } from "./watch.js";
 
 /** What to answer, or nothing. */
 export type QuestionReaction = Answers | Reply | null | undefined | void;
 
-export type QuestionHandler = (question: Question) => QuestionReaction | Promise<QuestionReaction>;
+/** What a handler has besides the question. */
+export interface QuestionTurn {
+  /** Ends when the question is settled, or when the subscription ends: a dialog that shows it may close. */
+  signal: AbortSignal;
+  /** Answers, with new tries while the hub cannot be reached. */
+  answer(answers: Answers, options?: Omit<Reply, "answers">): Promise<Question>;
+  /** Rejects, with new tries while the hub cannot be reached. */
+  reject(rejection?: Rejection): Promise<Question>;
+}
+
+export type QuestionHandler = (question: Question, turn: QuestionTurn) => QuestionReaction | Promise<QuestionReaction>;
 
 export interface OnQuestionOptions extends WatchOptions {
   /**
@@ -42,18 +52,25 @@ export function onQuestion(
   };
   /** The same where nobody waits: what is thrown is then an unhandled rejection. */
   const report = (error: unknown, question: Question | null) => void (async () => fail(error, question))();
+  // The same answer again gets the same success, so a broken connection may be tried again.
+  const untilSent = (send: () => Promise<Question>) =>
+    untilReached(send, { signal }).catch((error: unknown) => {
+      if (!unsubscribed(error)) throw error;
+      // Unsubscribing ends the tries, but what the handler has decided is not dropped: it is sent once more, or for the first time.
+      return send();
+    });
   const handle = async (question: Question) => {
+    const { id } = question;
+    const answer: QuestionTurn["answer"] = (answers, rest = {}) =>
+      untilSent(() => questions.reply(id, answers, dropNulls(rest)));
+    const reject: QuestionTurn["reject"] = (rejection = {}) =>
+      untilSent(() => questions.reject(id, dropNulls(rejection)));
     try {
-      const reaction = await handler(question);
+      const ended = open.get(id)?.signal ?? signal;
+      const reaction = await handler(question, { signal: ended, answer, reject });
       if (!reaction) return;
       const { answers, ...rest } = Array.isArray(reaction) ? { answers: reaction } : reaction;
-      const send = () => questions.reply(question.id, answers, dropNulls(rest));
-      // The same answer again gets the same success, so a broken connection may be tried again.
-      await untilReached(send, { signal }).catch((error: unknown) => {
-        if (!unsubscribed(error)) throw error;
-        // Unsubscribing ends the tries, but what the handler has decided is not dropped: it is sent once more, or for the first time.
-        return send();
-      });
+      await answer(answers, rest);
     } catch (error) {
       fail(error, question);
     }
@@ -73,7 +90,8 @@ export function onQuestion(
     }
   };
   // A question that has left the state was settled. It comes back only where its answer did not arrive: then it is asked anew.
-  let open = new Set<string>();
+  const open = new Map<string, AbortController>();
+  signal.addEventListener("abort", () => [...open.values()].forEach((one) => one.abort()), { once: true });
   let turn = Promise.resolve();
   const stop = watchOpen(
     http,
@@ -81,7 +99,12 @@ export function onQuestion(
     (state, events) => {
       if (state.connection === "stopped") report(state.error, null);
       const fresh = [...state.questions.values()].filter((question) => !open.has(question.id));
-      open = new Set(state.questions.keys());
+      for (const { id } of fresh) open.set(id, new AbortController());
+      for (const [id, turn] of open) {
+        if (state.questions.has(id)) continue;
+        open.delete(id);
+        turn.abort();
+      }
       // A list is the hub's word of this moment.
       if (events.length === 0) for (const question of fresh) void handle(question);
       else if (fresh.length > 0) turn = turn.then(() => handleIfOpen(fresh));

@@ -23,6 +23,8 @@ export interface Stored<T> {
   path: string;
   /** Where to go on from, asked before each connection. */
   query(signal: AbortSignal): Promise<RequestOptions["query"]> | RequestOptions["query"];
+  /** The same where the cursor is a header. */
+  headers?: Record<string, string>;
   /** What a frame holds, if it is new. Moves the cursor. */
   take(frame: Frame): T | null;
   /** Whether nothing more can come, asked when the hub has ended a connection in which it had nothing new. */
@@ -88,7 +90,10 @@ async function* oneConnection<T>(
   const { signal } = controller;
   try {
     const query = await stored.query(signal);
-    const response = await within(http.send("GET", stored.path, "text/event-stream", { query, signal }), signal);
+    const response = await within(
+      http.send("GET", stored.path, "text/event-stream", { query, headers: stored.headers, signal }),
+      signal,
+    );
     const type = response.headers.get("content-type") ?? "";
     if (!type.startsWith("text/event-stream") || !response.body)
       throw unexpected(response, "it is not an event stream");

@@ -37,7 +37,7 @@ export function leadTogether(feed: Feed, signal: AbortSignal): Lead {
 /** Reads the hub's stream, until the signal ends it, with pauses in which a request has its connection. */
 class Stream {
   #current: AbortController | null = null;
-  #pauses = 0;
+  #isPaused = false;
 
   constructor(
     readonly feed: Feed,
@@ -48,17 +48,17 @@ class Stream {
   }
 
   pause(): void {
-    this.#pauses += 1;
+    this.#isPaused = true;
     this.#current?.abort();
   }
 
   resume(): void {
-    this.#pauses -= 1;
-    if (this.#pauses === 0) this.#run();
+    if (this.#isPaused) this.#run();
   }
 
   #run(): void {
     if (this.signal.aborted) return;
+    this.#isPaused = false;
     const { controller, release } = linkedController(this.signal);
     this.#current = controller;
     void this.#follow(controller.signal).finally(release);
@@ -114,7 +114,7 @@ class Tab implements Lead, Hearer {
   #waiting = new AbortController();
   #suspicion: ReturnType<typeof setTimeout> | undefined;
   #asking: ReturnType<typeof setInterval> | undefined;
-  #ways = new Set<ReturnType<typeof setTimeout>>();
+  #way: ReturnType<typeof setTimeout> | undefined;
   readonly #opened: Promise<void>;
 
   constructor(
@@ -147,7 +147,7 @@ class Tab implements Lead, Hearer {
   }
 
   giveWay(needed: boolean): void {
-    if (this.#stream) this.#makeWay(needed);
+    if (this.#quit) this.#makeWay(needed);
     else this.#say({ says: "way", needed });
   }
 
@@ -204,8 +204,7 @@ class Tab implements Lead, Hearer {
       this.#stream = new Stream(this.feed, controller.signal, this);
       this.#quit = () => {
         this.#quit = this.#stream = null;
-        for (const way of this.#ways) clearTimeout(way);
-        this.#ways.clear();
+        clearTimeout(this.#way);
         controller.abort();
         letGo();
         release();
@@ -214,21 +213,10 @@ class Tab implements Lead, Hearer {
   }
 
   #makeWay(needed: boolean): void {
-    const stream = this.#stream;
-    if (!stream) return;
-    if (!needed) {
-      const [first] = this.#ways;
-      if (first === undefined) return;
-      clearTimeout(first);
-      this.#ways.delete(first);
-      return stream.resume();
-    }
-    stream.pause();
-    const way = setTimeout(() => {
-      this.#ways.delete(way);
-      stream.resume();
-    }, LONGEST_WAY_MS);
-    this.#ways.add(way);
+    clearTimeout(this.#way);
+    if (!needed) return this.#stream?.resume();
+    this.#stream?.pause();
+    this.#way = setTimeout(() => this.#stream?.resume(), LONGEST_WAY_MS);
   }
 
   #calm(): void {

@@ -6,7 +6,7 @@ import type { components } from "./generated.js";
 
 type Schemas = components["schemas"];
 
-export type Question = Schemas["Question"];
+export type Question = Omit<Schemas["Question"], "outcome"> & { outcome?: Outcome | null };
 export type Item = Schemas["Item"];
 export type Choice = Schemas["Choice"];
 export type Kind = Schemas["Kind"];
@@ -16,7 +16,20 @@ export type Body = Schemas["Body"];
 export type Context = Schemas["Context"];
 export type ToolRef = Schemas["ToolRef"];
 export type Status = Schemas["Status"];
-export type Outcome = Schemas["Outcome"];
+type RawOutcome = Schemas["Outcome"];
+/** The fields of an outcome that only some statuses have. */
+type OutcomeFields = Omit<RawOutcome, "status" | "by" | "at" | "withheld">;
+type OutcomeOf<S extends Status, Own extends keyof OutcomeFields> = Pick<RawOutcome, "by" | "at" | "withheld"> & {
+  status: S;
+} & Pick<RawOutcome, Own> & { [Name in Exclude<keyof OutcomeFields, Own>]?: null };
+/** How a question ended; `status` tells which fields there are. */
+export type Outcome =
+  | (Omit<OutcomeOf<"answered", "agentReceived" | "notes" | "editedPlan" | "nextMode">, "answers"> & {
+      answers: ShownAnswer[];
+    })
+  | OutcomeOf<"rejected", "agentReceived" | "mode" | "reason">
+  | OutcomeOf<"cancelled", "agentReceived" | "cause">
+  | OutcomeOf<"expired", "agentReceived" | "cause">;
 export type Cause = Schemas["Cause"];
 export type By = Schemas["By"];
 export type Surface = Schemas["Surface"];
@@ -34,7 +47,7 @@ export type ItemAnswer = Schemas["ItemAnswer"];
 /** The same as outcomes have it, with the label of each pick. */
 export type ShownAnswer = Schemas["ShownAnswer"];
 export type Rejection = Schemas["Rejection"];
-export type QuestionPage = Schemas["QuestionList"];
+export type QuestionPage = Omit<Schemas["QuestionList"], "questions"> & { questions: Question[] };
 export type Session = Schemas["Session"];
 export type SessionInput = Schemas["SessionInput"];
 export type HeldAgent = Schemas["HeldAgent"];
@@ -48,7 +61,43 @@ export type CreatedToken = Schemas["CreatedToken"];
 export type Right = Schemas["Right"];
 export type LoginCode = Schemas["CreatedCode"];
 export type Health = Schemas["Health"];
-export type Problem = Schemas["Problem"];
+export type Problem = Omit<Schemas["Problem"], "question"> & { question?: Question | null };
+
+/** The codes of the hub's refusals (docs/api.md), and of what the client itself finds wrong. */
+export type ErrorCode =
+  | "malformed_request"
+  | "invalid_request"
+  | "invalid_cursor"
+  | "unauthorized"
+  | "invalid_code"
+  | "forbidden"
+  | "host_not_allowed"
+  | "origin_not_allowed"
+  | "not_found"
+  | "method_not_allowed"
+  | "already_settled"
+  | "ambiguous_answer"
+  | "idempotency_key_reused"
+  | "agent_unavailable"
+  | "agent_unsupported"
+  | "channel_cannot_carry"
+  | "body_too_large"
+  | "uri_too_long"
+  | "unsupported_media_type"
+  | "header_too_large"
+  | "too_many_open_questions"
+  | "too_many_streams"
+  | "too_many_waits"
+  | "internal"
+  | "store_unavailable"
+  | "stopping"
+  // The client's own.
+  | "connection_failed"
+  | "unexpected_response"
+  | "ambiguous_call"
+  | `http_${number}`
+  // A newer hub may have more.
+  | (string & {});
 export type FieldError = Schemas["FieldError"];
 
 /**

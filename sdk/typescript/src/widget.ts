@@ -99,9 +99,9 @@ export class AskdQuestionElement extends Base {
   #form: QuestionForm | null = null;
   /** What this element has given and the hub has taken. */
   #given: Given | null = null;
-  /** The form whose answer has no response yet. */
-  #sending: QuestionForm | null = null;
   #key: { text: string; key: string } | null = null;
+  /** While an answer is under way: what the stream says of its question meanwhile, perhaps before the response. */
+  #held: Question | null = null;
   #beginning = false;
   #hadFocus = false;
   #configuring: ReturnType<typeof setTimeout> | undefined;
@@ -192,7 +192,7 @@ export class AskdQuestionElement extends Base {
     this.#keep();
     this.#watch?.stop();
     this.#form?.gone();
-    this.#watch = this.#question = this.#form = this.#given = this.#key = null;
+    this.#watch = this.#question = this.#form = this.#given = this.#key = this.#held = null;
     this.#told.clear();
     this.#show("hidden");
   }
@@ -241,6 +241,10 @@ export class AskdQuestionElement extends Base {
     // The response and the stream race each other; an older view must not win.
     if (before && isOlder(question, before)) return;
     this.removeAttribute("loading");
+    if (state === "sending" && question.status !== "requested") {
+      this.#held = question;
+      return;
+    }
     const isSameTry = before !== null && triesOf(question) === triesOf(before);
     this.#question = question;
     if (question.status === "requested") {
@@ -253,7 +257,7 @@ export class AskdQuestionElement extends Base {
 
   #ask(question: Question): void {
     // Opened again: the same answer is another try, not the same request.
-    this.#key = this.#given = null;
+    this.#key = this.#given = this.#held = null;
     this.#hadFocus = false;
     this.#form?.gone();
     const without = { notes: this.hasAttribute("no-notes"), refusal: this.hasAttribute("no-refusal") };
@@ -272,9 +276,7 @@ export class AskdQuestionElement extends Base {
     form?.gone();
     keepDraft(this.#draftKey(question), null);
     this.#mark(question);
-    // Whether what was typed here is this outcome, only the response to it tells.
-    const unused = form && form !== this.#sending ? form.unused() : { picks: [], typed: "" };
-    const shown = summary(question, unused, this.#given !== null);
+    const shown = summary(question, form?.unused() ?? { picks: [], typed: "" }, this.#given !== null);
     this.#show(isTravelling(question) ? "waiting" : "settled", shown);
     // Where the reader was: the page's beginning is no place to go on from.
     if (hadFocus) shown.focus({ preventScroll: true });
@@ -303,7 +305,6 @@ export class AskdQuestionElement extends Base {
     // A button that is pressed, and then disabled, loses the focus.
     this.#hadFocus = this.shadowRoot?.activeElement != null;
     form.busy(true);
-    this.#sending = form;
     const idempotencyKey = this.#keyFor(JSON.stringify(given));
     try {
       const settled =
@@ -317,17 +318,20 @@ export class AskdQuestionElement extends Base {
           : await hub.questions.reject(question.id, { ...given, idempotencyKey });
       // Another question may have taken this one's place meanwhile: the response is not about that one.
       if (this.#form !== form) return;
-      this.#sending = null;
       form.sent(given);
       this.#given = given;
-      if (this.#watch) this.#watch.take(settled);
-      this.#ended(settled);
+      this.#arrived(settled);
     } catch (error) {
       if (this.#form !== form) return;
-      this.#sending = null;
-      if (error instanceof AlreadySettledError) return this.#ended(error.question);
-      // The stream has told meanwhile that the question has ended.
-      if (this.#question?.status !== "requested") return this.#ended(this.#question ?? question);
+      if (error instanceof AlreadySettledError) return this.#arrived(error.question);
+      // The response is lost, and the stream has told how the question ended.
+      if (this.#held) {
+        if (isGiven(given, this.#held)) {
+          form.sent(given);
+          this.#given = given;
+        }
+        return this.#arrived(this.#held);
+      }
       this.setAttribute("state", "asking");
       form.busy(false);
       if (error instanceof InvalidRequestError)
@@ -339,11 +343,13 @@ export class AskdQuestionElement extends Base {
     }
   }
 
-  /** A response tells how the question ended. If the stream has told more by now, that is drawn anew. */
-  #ended(question: Question): void {
-    const known = this.#question;
-    if (known && known.status !== "requested" && isOlder(question, known)) this.#end(known);
-    else this.#take(question);
+  /** It is known how the question ended, and whose word that was. */
+  #arrived(settled: Question): void {
+    const held = this.#held;
+    this.#held = null;
+    this.setAttribute("state", "asking");
+    this.#take(held && isOlder(settled, held) ? held : settled);
+    this.#watch?.take(settled);
   }
 
   /** The same answer again has the same key, so the hub never takes it twice. */
@@ -410,6 +416,14 @@ export class AskdQuestionElement extends Base {
     this.#told.add(once);
     this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }));
   }
+}
+
+/** Whether a question ended by just this answer. */
+function isGiven(given: Given, { outcome }: Question): boolean {
+  if (!("answers" in given)) return outcome?.status === "rejected" && (outcome.reason ?? "") === (given.reason ?? "");
+  const plain = (all: { picks?: string[]; words?: string[] }[]) =>
+    JSON.stringify(all.map(({ picks = [], words = [] }) => [[...picks].sort(), words]));
+  return outcome?.status === "answered" && plain(outcome.answers) === plain(given.answers);
 }
 
 function isSameHub(one: AskdClient, other: AskdClient): boolean {

@@ -189,3 +189,21 @@ test("what_a_handler_returns_after_the_end_is_still_sent", async () => {
   const stop = kept(client.onQuestion(handler, { filter: { agent: "q6" } }));
   assert.equal((await client.questions.untilSettled(id, { wait: 30 })).status, "answered");
 });
+
+test("a_handler_is_told_when_its_question_is_settled_elsewhere_and_can_answer_or_reject_later", async () => {
+  const seen = new Map<
+    string,
+    { signal: AbortSignal; answer: (answers: string[][]) => Promise<Question>; reject: () => Promise<Question> }
+  >();
+  const stop = kept(client.onQuestion(({ id }, turn) => void seen.set(id, turn), { filter: { agent: "q7" } }));
+  const [first = "", second = "", third = "", fourth = ""] = await askMany("q7", 4);
+  await eventually(() => seen.size === 4);
+  await client.replyQuestion(first, [["elsewhere"]]);
+  await eventually(() => seen.get(first)?.signal.aborted);
+  assert.equal(seen.get(second)?.signal.aborted, false);
+  assert.equal((await seen.get(second)?.answer([["late"]]))?.status, "answered");
+  assert.equal((await seen.get(third)?.reject())?.status, "rejected");
+  await eventually(() => seen.get(third)?.signal.aborted);
+  stop();
+  assert.equal(seen.get(fourth)?.signal.aborted, true);
+});

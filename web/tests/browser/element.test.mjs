@@ -1,10 +1,11 @@
 // <askd-question> as an element of somebody else's page: moved, restyled, translated, many at once, and in trouble.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { before, beforeEach, test } from "node:test";
 
 import { shot, violations } from "./browser.mjs";
-import { addWidgets, foreignPages, serve } from "./foreign.mjs";
+import { addWidgets, foreignPages, pages, SDK, serve } from "./foreign.mjs";
 import { texts } from "./hub.mjs";
 import { AUTH, DIFF, FEATURES, FORM, LAYOUT, PERMISSION, PLAN } from "./samples.mjs";
 import { becomes, hub, quiet, sending, stage, stranger } from "./stage.mjs";
@@ -332,6 +333,22 @@ test("every trouble has a code, says what to do, and can be tried again", async 
   await page.getByText(`askd up --allow-origin ${origin.replace("127.0.0.1", "localhost")}`).waitFor();
 });
 
+test("a token that is revoked while the form is open is named, and what was typed is there again with a new one", async () => {
+  const { id } = await hub.ask(FEATURES);
+  const [first, second] = await Promise.all(
+    ["first", "second"].map((name) => hub.call("POST", "/v1/tokens", { name, rights: ["answer"] })),
+  );
+  await addWidgets(page, [{ hub: hub.url, token: first.token, "question-id": id }]);
+  await awake();
+  await page.getByRole("textbox", { name: /What shall it be called/ }).fill("Plog");
+  await hub.call("DELETE", `/v1/tokens/${first.id}`);
+  await page.locator('askd-question[state="failed"][error="token_ended"]').waitFor();
+  await page.getByText("Give this page a new one.").waitFor();
+  await widget().evaluate((one, token) => one.setAttribute("token", token), second.token);
+  await reached("asking");
+  assert.equal(await page.getByRole("textbox", { name: /What shall it be called/ }).inputValue(), "Plog");
+});
+
 test("a form says that the hub is back, and nothing was sent by itself", async () => {
   const { id } = await show(AUTH);
   await awake();
@@ -345,4 +362,23 @@ test("a form says that the hub is back, and nothing was sent by itself", async (
   assert.equal((await hub.question(id)).status, "requested");
   await submit().click();
   await reached("settled");
+});
+
+test("the page with which the documents begin works as it stands there", async () => {
+  const text = readFileSync(`${SDK}../../docs/own-product.md`, "utf8");
+  const [, html] = text.match(/```html\n([\s\S]*?)```/);
+  assert.ok(html.trim().split("\n").length <= 20);
+  const own = html.replaceAll("http://127.0.0.1:2753", hub.url).replace("YOUR TOKEN", hub.token);
+  pages.set("/chat", own);
+  await page.goto(`${origin}/chat`);
+  const { id } = await hub.ask(AUTH);
+  await awake();
+  await page.getByRole("radio", { name: /JWT/ }).check();
+  await submit().click();
+  await page.getByText("Answered by you").waitFor();
+  assert.deepEqual(texts((await hub.question(id)).outcome.answers), [["JWT"]]);
+  // The same file under the name of its content, as `integrity` needs it.
+  const files = await fetch(`${hub.url}/sdk/widget.js`);
+  assert.match(files.headers.get("content-type"), /javascript/);
+  assert.equal(files.headers.get("cache-control"), "no-cache");
 });

@@ -9,6 +9,8 @@ import { fileURLToPath } from "node:url";
 export const SDK = fileURLToPath(new URL("../../../sdk/typescript/", import.meta.url));
 const TSC = fileURLToPath(new URL("../../node_modules/typescript/bin/tsc", import.meta.url));
 const servers = [];
+/** More pages of every origin, by path. Not by Playwright's routes: the browser would not know that they come from this machine. */
+export const pages = new Map();
 
 /** Called once by each file that shows such pages: the package is built before its tests. */
 export function foreignPages() {
@@ -27,6 +29,8 @@ export async function serve(name = "127.0.0.1") {
     const { pathname } = new URL(request.url, "http://page");
     const html =
       "<!doctype html><html lang=en><title>chat</title><meta name=viewport content='width=device-width'><main><h1>Chat</h1></main>";
+    const page = pages.get(pathname);
+    if (page) return void response.writeHead(200, { "content-type": "text/html" }).end(page);
     if (pathname === "/") return void response.writeHead(200, { "content-type": "text/html" }).end(html);
     const file = `${SDK}${pathname.slice(1)}`;
     if (!/^\/dist\/[a-z-]+\.js$/.test(pathname) || !statSync(file, { throwIfNoEntry: false }))

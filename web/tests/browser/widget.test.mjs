@@ -105,7 +105,8 @@ test("what was sent is not offered again where the stream is faster than the res
   await own().fill("my own long words");
   const release = await holdResponses();
   await page.getByRole("button", { name: "Submit" }).click();
-  await reached("settled");
+  await until(async () => (await hub.question(asked.id)).delivery?.state === "confirmed", "the agent has it");
+  await quiet(page);
   assert.equal(await page.getByText(TYPED).count(), 0);
   release();
   await page.locator('askd-question[by="here"]').waitFor({ state: "attached" });
@@ -120,7 +121,8 @@ test("what was sent and lost against another answer is offered again, also where
   await own().fill("my own long words");
   const release = await holdResponses(() => hub.reply(id, [["JWT"]]));
   await page.getByRole("button", { name: "Submit" }).click();
-  await reached("settled");
+  await until(async () => (await hub.question(id)).status === "answered", "the other answer");
+  await quiet(page);
   release();
   await page.getByText(TYPED).waitFor();
   await page.getByText("my own long words").waitFor();

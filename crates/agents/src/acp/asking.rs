@@ -8,10 +8,11 @@ use askd_core::ask::RAW_RESULT;
 use askd_core::{Ask, RejectMode, ToolRef};
 
 use super::codec::AcpCodec;
-use super::open::{MAX_OPEN, Open, Scope, Way, print_of};
+use super::open::{Open, Scope, Way, print_of};
 use super::wire::{self, RpcId};
 use super::{elicitation, permission, question, raw};
 use crate::heard::Asked;
+use crate::open_requests::MAX_OPEN;
 
 pub(super) struct Read {
     pub(super) asked: Asked,

@@ -13,12 +13,13 @@ use serde_json::value::RawValue;
 use super::hearing::{LINK, write};
 use super::ids::{Ids, Ours};
 use super::observed::Overheard;
-use super::open::{self, Delivered, Open, OpenQuestions, Way};
+use super::open::{self, Delivered, Open, Way};
 use super::session::{Session, Sessions};
 use super::wire::{self, Message};
 use super::{elicitation, permission, question, raw, replying};
 use crate::codec::{Begin, ClientSays, Codec, Settlement, Start, Unspeakable};
 use crate::heard::{Heard, Speech};
+use crate::open_requests::OpenRequests;
 use crate::recent::Recent;
 
 /// The protocol version of askd.
@@ -34,7 +35,7 @@ pub struct AcpCodec {
     pub(super) cwd: String,
     ids: Ids,
     pub(super) sessions: Sessions,
-    pub(super) open: OpenQuestions,
+    pub(super) open: OpenRequests<Open>,
     pub(super) overheard: Overheard,
     /// The agent's first prompt, until it has a session.
     pub(super) first_prompt: Option<String>,
@@ -58,7 +59,7 @@ impl AcpCodec {
             cwd: String::new(),
             ids: Ids::default(),
             sessions: Sessions::default(),
-            open: OpenQuestions::default(),
+            open: OpenRequests::default(),
             overheard: Overheard::default(),
             first_prompt: None,
             queued: VecDeque::new(),

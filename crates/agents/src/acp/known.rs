@@ -1,8 +1,7 @@
-//! Agents that people know by another road and that also speak ACP, by a program of their own: `claude`
-//! through `claude-agent-acp`, `codex` through `codex-acp`. (`opencode acp` asks by another way:
-//! `opencode_acp`.)
+//! Agents with another adapter that also offer ACP, by a program of their own: `claude` through
+//! `claude-agent-acp`, `codex` through `codex-acp`. (`opencode acp` asks in another way: `opencode_acp`.)
 //!
-//! They share a name with the agent's own adapter and are asked for where somebody speaks ACP (`/v1/acp`).
+//! Each shares its name with the agent's own adapter, and is used for ACP clients (`/v1/acp`).
 
 use super::AcpAgent;
 use super::agent::descriptor;

@@ -21,9 +21,7 @@ use askd_core::RejectMode;
 use super::wire::{self, RpcId};
 use super::{elicitation, permission, question};
 use crate::codec::{Pending, Settlement};
-
-/// Questions of one connection that are open or without evidence. Further ones are refused.
-pub(crate) const MAX_OPEN: usize = 4096;
+use crate::open_requests::{OpenRequest, OpenRequests};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
@@ -194,42 +192,24 @@ pub(crate) struct Progress<'a> {
     pub(crate) call: Option<(&'a str, u64)>,
 }
 
-#[derive(Debug, Default)]
-pub(crate) struct OpenQuestions(Vec<Open>);
-
-impl OpenQuestions {
-    pub(crate) fn is_full(&self) -> bool {
-        self.0.len() >= MAX_OPEN
+impl OpenRequest for Open {
+    fn native_id(&self) -> &str {
+        &self.native_id
     }
+}
 
-    pub(crate) fn push(&mut self, open: Open) {
-        self.0.push(open);
-    }
-
+impl OpenRequests<Open> {
     pub(crate) fn by_rpc(&self, rpc: &RpcId) -> Option<&Open> {
-        self.0.iter().find(|open| open.rpc == *rpc)
-    }
-
-    pub(crate) fn by_native_mut(&mut self, native_id: &str) -> Option<&mut Open> {
-        self.0.iter_mut().find(|open| open.native_id == native_id)
-    }
-
-    pub(crate) fn uses(&self, native_id: &str) -> bool {
-        self.0.iter().any(|open| open.native_id == native_id)
-    }
-
-    /// Removes all questions that fulfil a condition, in the order of asking.
-    pub(crate) fn take(&mut self, mut condition: impl FnMut(&Open) -> bool) -> Vec<Open> {
-        self.0.extract_if(.., |open| condition(open)).collect()
+        self.iter().find(|open| open.rpc == *rpc)
     }
 
     /// The answers that this progress confirms.
     pub(crate) fn evidenced(&mut self, seen: Progress<'_>) -> Vec<Open> {
-        if self.0.iter().all(|open| open.delivered.is_none()) {
+        if self.iter().all(|open| open.delivered.is_none()) {
             return Vec::new();
         }
         let here = |open: &Open| open.session.as_deref() == Some(seen.session);
-        let others_wait = self.0.iter().any(|open| open.delivered.is_none() && !open.meanwhile && here(open));
+        let others_wait = self.iter().any(|open| open.delivered.is_none() && !open.meanwhile && here(open));
         self.take(|open| {
             let its_call =
                 open.call_id.is_some() && open.call_id.as_deref() == seen.call.map(|(call, _)| call);

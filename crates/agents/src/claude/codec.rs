@@ -11,10 +11,11 @@ use askd_core::{Ask, Cause, RejectMode};
 use serde_json::value::RawValue;
 
 use super::hearing::write;
-use super::open::{Open, OpenQuestions, Way};
+use super::open::{Open, Way};
 use super::{elicitation, permission, plan, question, wire};
 use crate::codec::{Begin, Codec, KnownSession, Settlement, Start, Unspeakable};
 use crate::heard::{Heard, Speech};
+use crate::open_requests::OpenRequests;
 
 #[derive(Debug)]
 pub struct ClaudeCodec {
@@ -24,7 +25,7 @@ pub struct ClaudeCodec {
     requests: u64,
     /// The newest first: Claude Code begins another one on `/clear`.
     pub(super) sessions: Vec<KnownSession>,
-    pub(super) open: OpenQuestions,
+    pub(super) open: OpenRequests<Open>,
     /// Calls of MCP tools, newest last.
     pub(super) calls: VecDeque<(String, String)>,
     /// The agent's last text.
@@ -45,7 +46,7 @@ impl ClaudeCodec {
             epoch: 0,
             requests: 0,
             sessions: Vec::new(),
-            open: OpenQuestions::default(),
+            open: OpenRequests::default(),
             calls: VecDeque::new(),
             excerpt: None,
             interrupting: false,
@@ -75,7 +76,7 @@ impl Codec for ClaudeCodec {
         self.epoch = begin.epoch;
         self.sessions = begin.sessions;
         for open in begin.pending.iter().filter_map(Open::known) {
-            self.open.push(open);
+            self.open.keep(open);
         }
         let prompt = begin.prompt.filter(|_| self.start != Start::Observed && self.sessions.is_empty());
         prompt.map(|prompt| write(wire::user(&prompt))).into_iter().collect()

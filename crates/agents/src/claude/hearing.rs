@@ -9,12 +9,13 @@ use serde_json::value::RawValue;
 
 use super::codec::ClaudeCodec;
 use super::evidence::{self, Seen};
-use super::open::{MAX_OPEN, Open, Way};
+use super::open::{Open, Way};
 use super::versions;
 use super::wire::{self, Line, Message, Request, ToolResult};
 use crate::codec::{KnownSession, Start};
 use crate::descriptor::Road;
 use crate::heard::{Asked, Heard, Speech, TurnEnd, Voice};
+use crate::open_requests::MAX_OPEN;
 
 /// Characters of the agent's last text that go with a question.
 const MAX_EXCERPT_CHARS: usize = 4000;
@@ -229,7 +230,7 @@ impl ClaudeCodec {
         let native_id = self.open.native_id(request.tool_use_id.as_deref(), id);
         let mut open = Open::new(native_id.clone(), id.to_owned(), way, &request, native.clone());
         open.turn = self.turn;
-        self.open.push(open);
+        self.open.keep(open);
         Ok(Asked { native_id, native_session, ask, native, patience: None, likeness: None })
     }
 

@@ -6,9 +6,7 @@ use serde_json::value::RawValue;
 use super::wire::{self, Request};
 use super::{elicitation, permission, plan, question};
 use crate::codec::{Pending, Settlement};
-
-/// Questions of one conversation that are open or without evidence. Further ones are refused.
-pub(super) const MAX_OPEN: usize = 4096;
+use crate::open_requests::{OpenRequest, OpenRequests};
 
 /// The type of the request behind a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,49 +102,29 @@ impl Open {
     }
 }
 
-#[derive(Debug, Default)]
-pub(super) struct OpenQuestions(Vec<Open>);
-
-impl OpenQuestions {
-    pub(super) fn is_full(&self) -> bool {
-        self.0.len() >= MAX_OPEN
+impl OpenRequest for Open {
+    fn native_id(&self) -> &str {
+        &self.native_id
     }
+}
 
+impl OpenRequests<Open> {
     /// Keeps it unless it is kept already.
-    pub(super) fn push(&mut self, open: Open) {
-        if self.0.iter().all(|known| known.native_id != open.native_id) {
-            self.0.push(open);
+    pub(super) fn keep(&mut self, open: Open) {
+        if !self.uses(&open.native_id) {
+            self.push(open);
         }
     }
 
     /// The question that this very request already asks.
     pub(super) fn same(&self, request_id: &str, native: &str) -> Option<&Open> {
-        self.0.iter().rev().find(|open| open.request_id == request_id && open.native.get() == native)
-    }
-
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Open> {
-        self.0.iter_mut()
-    }
-
-    pub(super) fn by_native_mut(&mut self, native_id: &str) -> Option<&mut Open> {
-        self.0.iter_mut().find(|open| open.native_id == native_id)
+        self.iter().rev().find(|open| open.request_id == request_id && open.native.get() == native)
     }
 
     /// The call's own id, by which hooks and transcripts know the question too. A second request for the same
     /// call waits for its own response, so it is told apart.
     pub(super) fn native_id(&self, call_id: Option<&str>, request_id: &str) -> String {
         let Some(call_id) = call_id.filter(|id| !id.is_empty()) else { return request_id.to_owned() };
-        if self.0.iter().any(|open| open.native_id == call_id) {
-            format!("{call_id}~{request_id}")
-        } else {
-            call_id.to_owned()
-        }
-    }
-
-    /// Removes all questions that fulfil a condition, in the order of asking.
-    pub(super) fn take(&mut self, mut condition: impl FnMut(&Open) -> bool) -> Vec<Open> {
-        let (taken, kept) = std::mem::take(&mut self.0).into_iter().partition(|open| condition(open));
-        self.0 = kept;
-        taken
+        if self.uses(call_id) { format!("{call_id}~{request_id}") } else { call_id.to_owned() }
     }
 }

@@ -12,7 +12,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::listing::Purpose;
-use super::open::{Open, OpenRequests, Way};
+use super::open::{Open, Requests, Way};
 use super::session::Sessions;
 use super::wire::{AnyRequest, Envelope, QuestionRequest};
 use super::{permission, question};
@@ -38,7 +38,7 @@ pub struct OpencodeCodec {
     /// That session.
     pub(super) main: Option<String>,
     pub(super) sessions: Sessions,
-    pub(super) open: OpenRequests,
+    pub(super) open: Requests,
     /// The purposes of the calls in progress.
     pub(super) under_way: HashMap<u64, Purpose>,
     /// The folders that were listed on this connection.
@@ -60,7 +60,7 @@ impl OpencodeCodec {
             in_doubt: false,
             main: None,
             sessions: Sessions::default(),
-            open: OpenRequests::default(),
+            open: Requests::default(),
             under_way: HashMap::new(),
             listed: HashSet::new(),
             unsure: false,

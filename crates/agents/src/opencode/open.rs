@@ -6,6 +6,7 @@ use askd_core::Settlement;
 
 use super::wire::{AnyRequest, Envelope, Link};
 use crate::codec::Pending;
+use crate::open_requests::{OpenRequest, OpenRequests};
 
 /// Remembered ends, so that an older list undoes none of them.
 const REMEMBERED_ENDS: usize = 512;
@@ -72,24 +73,31 @@ impl Open {
     }
 }
 
+impl OpenRequest for Open {
+    fn native_id(&self) -> &str {
+        &self.native_id
+    }
+}
+
+/// Those that are open, and those that ended last.
 #[derive(Debug, Default)]
-pub(super) struct OpenRequests {
-    open: Vec<Open>,
+pub(super) struct Requests {
+    open: OpenRequests<Open>,
     ended: VecDeque<(String, String)>,
 }
 
-impl OpenRequests {
+impl Requests {
     pub(super) fn push(&mut self, open: Open) {
-        self.open.retain(|known| known.native_id != open.native_id);
+        self.forget(&open.native_id);
         self.open.push(open);
     }
 
     pub(super) fn get(&self, native_id: &str) -> Option<&Open> {
-        self.open.iter().find(|open| open.native_id == native_id)
+        self.open.by_native(native_id)
     }
 
     pub(super) fn get_mut(&mut self, native_id: &str) -> Option<&mut Open> {
-        self.open.iter_mut().find(|open| open.native_id == native_id)
+        self.open.by_native_mut(native_id)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Open> {
@@ -103,9 +111,8 @@ impl OpenRequests {
 
     /// Ends it; `why` is the reason for a late answer's refusal.
     pub(super) fn end(&mut self, native_id: &str, why: &str) -> Option<Open> {
-        let at = self.open.iter().position(|open| open.native_id == native_id);
         self.note_end(native_id, why);
-        at.map(|at| self.open.remove(at))
+        self.open.take(|open| open.native_id == native_id).pop()
     }
 
     pub(super) fn note_end(&mut self, native_id: &str, why: &str) {
@@ -120,7 +127,7 @@ impl OpenRequests {
     }
 
     pub(super) fn forget(&mut self, native_id: &str) {
-        self.open.retain(|open| open.native_id != native_id);
+        self.open.take(|open| open.native_id == native_id);
     }
 
     pub(super) fn why_ended(&self, native_id: &str) -> Option<&str> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use askd_core::{AskInput, QuestionId, Reply, Rights, Surface};
-use askd_hub::{Caller, Engine, EngineSettings, ManagedSettings};
+use askd_hub::{Caller, EngineSettings, Hub as Services, ManagedSettings};
 use askd_store::sqlite::SqliteStore;
 
 use crate::hub::{ASK, Hub, REPLY};
@@ -38,19 +38,19 @@ async fn engine() -> Result<(f64, f64)> {
         exe: env!("CARGO_BIN_EXE_askd").into(),
         linger: Duration::from_secs(1),
     };
-    let engine = Engine::start(Arc::new(store), EngineSettings::default(), managed);
-    let token = engine.access.make_own_token("bench", Rights::all()).await?.record;
+    let hub = Services::start(Arc::new(store), EngineSettings::default(), managed);
+    let token = hub.access.make_own_token("bench", Rights::all()).await?.record;
     let caller = Caller { token, surface: Surface::Api };
     let input: AskInput = serde_json::from_str(ASK)?;
     let began = Instant::now();
     let until = began + Duration::from_secs(SECONDS);
     let tasks: Vec<_> = (0..ASKERS)
         .map(|_| {
-            let (engine, caller, input) = (engine.clone(), caller.clone(), input.clone());
+            let (questions, caller, input) = (hub.questions.clone(), caller.clone(), input.clone());
             tokio::spawn(async move {
                 let mut asked: Vec<QuestionId> = Vec::new();
                 while Instant::now() < until {
-                    match engine.questions.ask(&caller, input.clone(), None).await {
+                    match questions.ask(&caller, input.clone(), None).await {
                         Ok(question) => asked.push(question.id),
                         // The hub's own limit on open questions ends the load, not the measurement.
                         Err(_) => break,
@@ -74,10 +74,10 @@ async fn engine() -> Result<(f64, f64)> {
     let tasks: Vec<_> = asked
         .into_iter()
         .map(|ids| {
-            let (engine, caller, reply) = (engine.clone(), caller.clone(), reply.clone());
+            let (questions, caller, reply) = (hub.questions.clone(), caller.clone(), reply.clone());
             tokio::spawn(async move {
                 for id in &ids {
-                    engine.questions.reply(&caller, id, reply.clone(), None).await?;
+                    questions.reply(&caller, id, reply.clone(), None).await?;
                 }
                 Ok::<_, askd_hub::EngineError>(())
             })
@@ -87,7 +87,7 @@ async fn engine() -> Result<(f64, f64)> {
         task.await??;
     }
     let answers = total as f64 / began.elapsed().as_secs_f64();
-    engine.stop().await;
+    hub.stop().await;
     Ok((asks, answers))
 }
 

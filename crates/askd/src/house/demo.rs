@@ -12,12 +12,12 @@ use askd_core::Rights;
 use serde_json::json;
 
 use super::up::{all_ended, eprint, say};
-use super::{Hub, HubOptions, asked_to_stop};
+use super::{House, HubOptions, asked_to_stop};
 use crate::dispatch::GUARD;
-use crate::up_options::{DEFAULT_PORT, DemoOptions};
+use crate::up_options::DemoOptions;
 use askd_cli::client::{Client, Where, discover};
 use askd_cli::conversation;
-use askd_data::DataFolder;
+use askd_data::{DEFAULT_PORT, DataFolder};
 use askd_hub::{Caller, EngineSettings, StartRequest};
 use askd_server::Doors;
 
@@ -31,30 +31,33 @@ pub async fn demo(options: DemoOptions) -> anyhow::Result<()> {
     let private = std::fs::Permissions::from_mode(0o700);
     let folder = tempfile::Builder::new().prefix("askd-demo-").permissions(private).tempdir();
     let folder = folder.context("cannot make a throw-away folder")?;
-    let hub = start(options.listen, folder.path()).await?;
-    let link = hub.login_link()?;
+    let house = start(options.listen, folder.path()).await?;
+    let link = house.login_link()?;
     say(&if options.json {
-        json!({ "url": hub.url, "loginLink": link }).to_string()
+        json!({ "url": house.url, "loginLink": link }).to_string()
     } else {
         format!("inbox: {link}")
     })?;
     eprint("a scripted agent asks five questions; answer there, here, or from another terminal:");
     eprint(&format!("  export ASKD_DATA={}", folder.path().display()));
     eprint("  askd list; askd answer --oldest");
-    eprint(&format!("  curl -H \"Authorization: Bearer $(cat $ASKD_DATA/token)\" {}/v1/questions", hub.url));
+    eprint(&format!(
+        "  curl -H \"Authorization: Bearer $(cat $ASKD_DATA/token)\" {}/v1/questions",
+        house.url
+    ));
     let result = tokio::select! {
         () = stop => Ok(()),
         _ = quit.recv() => Ok(()),
-        result = converse(&hub, folder.path(), options.inline, options.json) => result,
+        result = converse(&house, folder.path(), options.inline, options.json) => result,
     };
-    let left = hub.engine.stop_all_sessions().await?;
-    hub.stop().await?;
+    let left = house.hub.connections.end_all().await?;
+    house.stop().await?;
     all_ended(&left)?;
     result
 }
 
 /// On the usual port if it is free, so that people learn one address.
-async fn start(listen: Option<SocketAddr>, folder: &std::path::Path) -> anyhow::Result<Hub> {
+async fn start(listen: Option<SocketAddr>, folder: &std::path::Path) -> anyhow::Result<House> {
     let options = |listen| HubOptions {
         data: DataFolder::at(folder),
         listen,
@@ -74,11 +77,11 @@ async fn start(listen: Option<SocketAddr>, folder: &std::path::Path) -> anyhow::
         None if tokio::net::TcpListener::bind(usual).await.is_ok() => usual,
         None => any,
     };
-    Hub::start(options(listen)).await
+    House::start(options(listen)).await
 }
 
-async fn converse(hub: &Hub, folder: &std::path::Path, inline: bool, json: bool) -> anyhow::Result<()> {
-    let owner = hub.engine.access.make_own_token("demo", Rights::all()).await?;
+async fn converse(house: &House, folder: &std::path::Path, inline: bool, json: bool) -> anyhow::Result<()> {
+    let owner = house.hub.access.make_own_token("demo", Rights::all()).await?;
     let caller = Caller { token: owner.record, surface: askd_core::Surface::Terminal };
     let request = StartRequest {
         agent: "mock".to_owned(),
@@ -86,9 +89,9 @@ async fn converse(hub: &Hub, folder: &std::path::Path, inline: bool, json: bool)
         prompt: Some("demo".to_owned()),
         ..StartRequest::default()
     };
-    let session = hub.engine.start_session(&caller, request).await?;
+    let session = house.hub.connections.start(&caller, request).await?;
     let found =
-        discover(&Where { url: None, token: Some(owner.token), data: Some(hub.data.path().to_owned()) })?;
+        discover(&Where { url: None, token: Some(owner.token), data: Some(house.data.path().to_owned()) })?;
     let client = Client::new(&found, "terminal")?;
     // A prompt hears Ctrl-C too, and leaving the demo in the middle of a question is no error.
     if !conversation::follow_turn(&client, &session, inline, json, GUARD).await? {

@@ -1,4 +1,4 @@
-//! Puts the parts together: data folder, store, engine, door. Runs until it is told to stop.
+//! Puts the parts together: data folder, store, hub, door. Runs until it is told to stop.
 
 mod demo;
 mod processes;
@@ -20,7 +20,7 @@ use askd_core::{Right, Rights, TokenId};
 use askd_store::sqlite::SqliteStore;
 
 use askd_data::{DataFolder, FolderLock, HubInfo, read_secret, write_secret};
-use askd_hub::{Access, ClaudeFolders, Discovery, Engine, EngineSettings, ManagedSettings};
+use askd_hub::{Access, ClaudeFolders, Discovery, EngineSettings, Hub, ManagedSettings};
 use askd_server::{AppState, Doors, PortWatch};
 
 pub use demo::demo;
@@ -51,9 +51,9 @@ pub struct HubOptions {
 }
 
 /// A running hub.
-pub struct Hub {
+pub struct House {
     pub url: String,
-    pub engine: Engine,
+    pub hub: Hub,
     pub data: DataFolder,
     stop: CancellationToken,
     serving: tokio::task::JoinHandle<()>,
@@ -61,7 +61,7 @@ pub struct Hub {
     _lock: FolderLock,
 }
 
-impl Hub {
+impl House {
     pub async fn start(options: HubOptions) -> anyhow::Result<Self> {
         if !options.listen.ip().is_loopback() && !options.beyond_loopback {
             bail!(
@@ -87,9 +87,9 @@ impl Hub {
             linger: options.linger,
             exe: std::env::current_exe().context("cannot find the askd program itself")?,
         };
-        let engine = Engine::start(Arc::new(store), options.settings, managed);
-        token_file(&engine.access, &data.token(), "owner", Rights::all()).await?;
-        let hooks = token_file(&engine.access, &data.ask_token(), "hooks", Rights::new([Right::Ask])).await?;
+        let hub = Hub::start(Arc::new(store), options.settings, managed);
+        token_file(&hub.access, &data.token(), "owner", Rights::all()).await?;
+        let hooks = token_file(&hub.access, &data.ask_token(), "hooks", Rights::new([Right::Ask])).await?;
 
         let listener = TcpListener::bind(options.listen)
             .await
@@ -103,42 +103,42 @@ impl Hub {
         })?;
         let mut doors = options.doors;
         doors.hosts.push(options.listen.ip().to_string());
-        let mut state = AppState::new(engine.clone(), doors, &url);
+        let mut state = AppState::new(hub.clone(), doors, &url);
         state.port_watch = PortWatch::new(hooks, data.on_the_port());
         let router = askd_server::router(state);
-        let resumed = engine.resume_managed().await?;
+        let resumed = hub.connections.resume_all().await?;
         if resumed > 0 {
             tracing::info!(resumed, "took up the agents of an earlier hub");
         }
-        engine.know_claude_folders(ClaudeFolders::new(options.claude_folders, data.clone()));
-        engine.resume_observed().await?;
-        engine.observe(options.observe);
-        let attached = engine.resume_attached().await?;
+        hub.local_agents.know_claude_folders(ClaudeFolders::new(options.claude_folders, data.clone()));
+        hub.local_agents.resume_observed().await?;
+        hub.local_agents.observe(options.observe);
+        let attached = hub.attached_servers.resume_all().await?;
         if attached > 0 {
             tracing::info!(attached, "attached again to the servers of an earlier hub");
         }
         if let Some(discovery) = options.discovery {
-            engine.discover(discovery);
+            hub.attached_servers.discover(discovery);
         }
         let stop = CancellationToken::new();
         let serving = tokio::spawn(askd_server::serve(listener, router.clone(), stop.clone()));
         let serving_socket = tokio::spawn(askd_server::serve(socket, router, stop.clone()));
-        Ok(Self { url, engine, data, stop, serving, serving_socket, _lock: lock })
+        Ok(Self { url, hub, data, stop, serving, serving_socket, _lock: lock })
     }
 
     /// The inbox address with a one-time code.
     pub fn login_link(&self) -> anyhow::Result<String> {
-        let code = self.engine.access.owner_login_code()?;
+        let code = self.hub.access.owner_login_code()?;
         Ok(format!("{}/#login={}", self.url, code.code))
     }
 
     /// Ends streams and waits, lets requests finish, closes the store.
     pub async fn stop(self) -> anyhow::Result<()> {
-        self.engine.stopping().cancel();
+        self.hub.stopping().cancel();
         self.stop.cancel();
         self.serving.await.context("the server ended badly")?;
         self.serving_socket.await.context("the server of the socket ended badly")?;
-        self.engine.stop().await;
+        self.hub.stop().await;
         self.data.remove_hub_info();
         // A client that still finds the file is refused by the system, so a failure does no harm.
         drop(std::fs::remove_file(self.data.socket()));

@@ -6,7 +6,7 @@ use anyhow::{Context, ensure};
 
 use askd_data::{DataFolder, FolderLock};
 
-/// Gives the folder that the store is in now.
+/// The folder of the restored store.
 pub fn restore(file: &Path, data: Option<DataFolder>) -> anyhow::Result<DataFolder> {
     let data = match data {
         Some(data) => data,
@@ -17,7 +17,7 @@ pub fn restore(file: &Path, data: Option<DataFolder>) -> anyhow::Result<DataFold
     let lock = data.lock();
     let mut entries = std::fs::read_dir(data.path()).with_context(|| format!("cannot read {folder}"))?;
     ensure!(
-        // A try that was refused has left its lock.
+        // A refused attempt has left its lock.
         entries.all(|entry| entry.is_ok_and(|entry| entry.path() == lock)),
         "the data folder {folder} is not empty; restore into an empty one: askd restore FILE --data DIR"
     );

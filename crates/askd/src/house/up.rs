@@ -10,16 +10,16 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use serde_json::json;
 
-use super::{Hub, HubOptions, asked_to_stop};
-use crate::up_options::{AgentCommand, UpOptions, parse_agents};
-use askd_data::DataFolder;
+use super::{House, HubOptions, asked_to_stop};
+use crate::up_options::UpOptions;
+use askd_data::{AgentCommand, Config, DataFolder};
 use askd_hub::{Discovery, EngineSettings, HeldAgent};
 use askd_server::Doors;
 
 /// The holder ends a managed agent that no hub has reached for a week and that has no open question.
 const LINGER: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-pub async fn up(options: UpOptions) -> anyhow::Result<()> {
+pub async fn up(mut options: UpOptions) -> anyhow::Result<()> {
     let stop = asked_to_stop()?;
     let data = match options.data {
         Some(path) => DataFolder::at(path),
@@ -31,8 +31,11 @@ pub async fn up(options: UpOptions) -> anyhow::Result<()> {
     // This comes before the first read: the folder's file of agents names programs to run.
     data.create()?;
     data.check_all()?;
-    let agents = agents(&data, options.agents)?;
-    let hub = Hub::start(HubOptions {
+    if let Some(told) = options.config.take_in(&data.agents())? {
+        eprint(&told);
+    }
+    let agents = agents(options.agents, &options.config);
+    let house = House::start(HubOptions {
         data,
         listen: options.listen,
         doors: Doors { hosts: options.allow_hosts, origins: options.allow_origins },
@@ -47,27 +50,25 @@ pub async fn up(options: UpOptions) -> anyhow::Result<()> {
             .then_some(Discovery { passwords: options.discovery_passwords, home: options.discovery_home }),
     })
     .await?;
-    say(&if options.json { json!({ "url": hub.url }).to_string() } else { format!("inbox: {}", hub.url) })?;
-    eprint(&format!("log in once with: {}", hub.login_link()?));
+    say(&if options.json {
+        json!({ "url": house.url }).to_string()
+    } else {
+        format!("inbox: {}", house.url)
+    })?;
+    eprint(&format!("log in once with: {}", house.login_link()?));
     eprint("or later with: askd open");
     stop.await;
-    let left = farewell(&hub, options.end_agents).await?;
-    hub.stop().await?;
+    let left = farewell(&house, options.end_agents).await?;
+    house.stop().await?;
     all_ended(&left)
 }
 
-/// The agents of the command line, and those of the data folder's own file that it does not name.
-fn agents(data: &DataFolder, mut given: Vec<AgentCommand>) -> anyhow::Result<Vec<AgentCommand>> {
-    let path = data.agents();
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(given),
-        Err(error) => return Err(error).context(format!("cannot read {}", path.display())),
-    };
-    let kept = parse_agents(&text).map_err(|why| anyhow::anyhow!("{}: {why}", path.display()))?;
+/// The agents of the command line, and those of the configuration that it does not name.
+fn agents(mut given: Vec<AgentCommand>, config: &Config) -> Vec<AgentCommand> {
     let named: HashSet<String> = given.iter().map(|agent| agent.name.clone()).collect();
-    given.extend(kept.into_iter().filter(|agent| !named.contains(&agent.name)));
-    Ok(given)
+    let configured = config.agents.iter().map(|agent| &agent.value);
+    given.extend(configured.filter(|agent| !named.contains(&agent.name)).cloned());
+    given
 }
 
 /// The folders of this user's Claude Code: from the environment, and the default.
@@ -78,15 +79,15 @@ fn claude_folders() -> Vec<PathBuf> {
 }
 
 /// Ends the managed agents, or reports that they continue. Returns those that could not be ended.
-async fn farewell(hub: &Hub, end_agents: bool) -> anyhow::Result<Vec<HeldAgent>> {
+async fn farewell(house: &House, end_agents: bool) -> anyhow::Result<Vec<HeldAgent>> {
     if end_agents {
-        for agent in living(hub).await? {
+        for agent in living(house).await? {
             eprint(&format!("ending: {}", named(&agent)));
         }
-        return Ok(hub.engine.stop_all_sessions().await?);
+        return Ok(house.hub.connections.end_all().await?);
     }
-    let left = hub.engine.agents_ended().await?;
-    let mut going_on = living(hub).await?;
+    let left = house.hub.connections.agents_ended().await?;
+    let mut going_on = living(house).await?;
     going_on.retain(|agent| left.iter().all(|left| left.session_id != agent.session_id));
     for agent in &going_on {
         eprint(&format!("leaving running: {}", named(agent)));
@@ -97,8 +98,8 @@ async fn farewell(hub: &Hub, end_agents: bool) -> anyhow::Result<Vec<HeldAgent>>
     Ok(left)
 }
 
-async fn living(hub: &Hub) -> anyhow::Result<Vec<HeldAgent>> {
-    let mut held = hub.engine.held_agents().await?;
+async fn living(house: &House) -> anyhow::Result<Vec<HeldAgent>> {
+    let mut held = house.hub.connections.held_agents().await?;
     held.retain(|agent| agent.alive);
     Ok(held)
 }

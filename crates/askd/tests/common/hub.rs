@@ -88,6 +88,7 @@ impl Starting {
             command.env_remove(name);
         }
         command.env("ASKD_NO_DISCOVERY", "1");
+        command.env("ASKD_CONFIG", self.data.join("config.toml"));
         command.args(&self.args).envs(self.env.iter().cloned());
         if let Some(path) = &self.log {
             command.stderr(fs::File::create(path).unwrap());

@@ -9,14 +9,15 @@ use tokio_util::sync::CancellationToken;
 
 use askd_agents::Registry;
 use askd_core::Rights;
-use askd_hub::{Engine, EngineSettings, ManagedSettings};
+use askd_hub::{EngineSettings, Hub, ManagedSettings};
 use askd_server::{AppState, Doors};
 use askd_store::sqlite::SqliteStore;
 
 use crate::common::Client;
 
 pub struct InProcess {
-    pub engine: Engine,
+    pub hub: Hub,
+    store: Arc<SqliteStore>,
     pub owner: Client,
     /// Address and port.
     pub authority: String,
@@ -29,25 +30,25 @@ impl InProcess {
     /// With room for this many streams and waits.
     pub async fn start(streams: usize, waits: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(&folder.path().join("askd.db"), &[7; 32]).unwrap();
+        let store = Arc::new(SqliteStore::open(&folder.path().join("askd.db"), &[7; 32]).unwrap());
         let managed = ManagedSettings {
             registry: Registry::built_in(),
             data: folder.path().to_owned(),
             exe: env!("CARGO_BIN_EXE_askd").into(),
             linger: std::time::Duration::from_secs(1),
         };
-        let engine = Engine::start(Arc::new(store), EngineSettings::default(), managed);
-        let token = engine.access.make_own_token("owner", Rights::all()).await.unwrap().token;
+        let hub = Hub::start(store.clone(), EngineSettings::default(), managed);
+        let token = hub.access.make_own_token("owner", Rights::all()).await.unwrap().token;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let authority = listener.local_addr().unwrap().to_string();
         let url = format!("http://{authority}");
-        let mut state = AppState::new(engine.clone(), Doors::default(), &url);
+        let mut state = AppState::new(hub.clone(), Doors::default(), &url);
         state.streams = Arc::new(Semaphore::new(streams));
         state.waits = Arc::new(Semaphore::new(waits));
         let stop = CancellationToken::new();
         tokio::spawn(askd_server::serve(listener, askd_server::router(state.clone()), stop.clone()));
         let owner = Client::new(&url, Some(&token));
-        Self { engine, owner, authority, state, _folder: folder, stop }
+        Self { hub, store, owner, authority, state, _folder: folder, stop }
     }
 }
 
@@ -102,7 +103,7 @@ mod overtaken {
     use serde_json::json;
 
     use askd_core::Timestamp;
-    use askd_store::Retention;
+    use askd_store::{Questions as _, Retention};
 
     use super::InProcess;
     use crate::common::{Frame, within};
@@ -123,7 +124,7 @@ mod overtaken {
         assert_eq!(slow.next().await.0, 1);
         let later = Timestamp::from_millis(i64::MAX / 2);
         let all = Retention { settled_before: Some(later), ..Retention::default() };
-        assert_eq!(hub.engine.store().prune(all).await.unwrap(), QUESTIONS as u64);
+        assert_eq!(hub.store.prune(all).await.unwrap(), QUESTIONS as u64);
         let last = hub.owner.ask_text("after all that").await;
         let mut told = None;
         loop {

@@ -16,7 +16,7 @@ async fn source(hub: &InProcess) -> Source {
         label: "claude".to_owned(),
         settings: "{}".to_owned(),
     };
-    hub.engine.sources.add(new).await.unwrap()
+    hub.hub.sources.add(new).await.unwrap()
 }
 
 async fn session(hub: &InProcess, source: &Source, native_id: &str) -> Session {
@@ -32,7 +32,7 @@ async fn session(hub: &InProcess, source: &Source, native_id: &str) -> Session {
         managed: true,
         at: askd_hub::now(),
     };
-    hub.engine.sessions.see(seen).await.unwrap()
+    hub.hub.sessions.see(seen).await.unwrap()
 }
 
 async fn hear(hub: &InProcess, source: &Source, session: &Session, native_id: &str) -> String {
@@ -47,7 +47,7 @@ async fn hear(hub: &InProcess, source: &Source, session: &Session, native_id: &s
         native: r#"{ "its":  "own words" }"#.to_owned(),
         ask: ask.complete().unwrap(),
     };
-    hub.engine.questions.ask_as_agent(heard).await.unwrap().id.to_string()
+    hub.hub.questions.ask_as_agent(heard).await.unwrap().id.to_string()
 }
 
 #[tokio::test]

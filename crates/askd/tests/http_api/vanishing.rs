@@ -12,7 +12,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use askd_agents::Registry;
-use askd_hub::{Caller, Engine, EngineSettings, ManagedSettings};
+use askd_hub::{Caller, EngineSettings, Hub as Services, ManagedSettings};
 use askd_store::sqlite::SqliteStore;
 
 use crate::common::{Hub, Starting, holders, until, within};
@@ -172,8 +172,8 @@ async fn a_source_that_is_ended_while_its_agent_starts_leaves_no_agent() {
     }
 }
 
-/// An engine on the data of a hub that was killed, which has taken up none of its agents.
-async fn engine_that_attends_none(hub: &Hub) -> (Engine, Caller) {
+/// The services of a hub on the data of a hub that was killed, which have taken up none of its agents.
+async fn services_that_attend_none(hub: &Hub) -> (Services, Caller) {
     let key = std::fs::read_to_string(hub.data.join("secret-key")).unwrap();
     let bytes: Vec<u8> =
         (0..32).map(|i| u8::from_str_radix(&key.trim()[2 * i..2 * i + 2], 16).unwrap()).collect();
@@ -184,9 +184,9 @@ async fn engine_that_attends_none(hub: &Hub) -> (Engine, Caller) {
         exe: env!("CARGO_BIN_EXE_askd").into(),
         linger: Duration::from_secs(60),
     };
-    let engine = Engine::start(Arc::new(store), EngineSettings::default(), managed);
-    let token = engine.access.authenticate(hub.owner.token()).await.unwrap();
-    (engine, Caller { token, surface: askd_core::Surface::Api })
+    let services = Services::start(Arc::new(store), EngineSettings::default(), managed);
+    let token = services.access.authenticate(hub.owner.token()).await.unwrap();
+    (services, Caller { token, surface: askd_core::Surface::Api })
 }
 
 #[tokio::test]
@@ -196,19 +196,21 @@ async fn an_agent_that_no_task_attends_is_ended_by_delete_and_by_the_end_of_the_
         let session = start_mock(&hub, "question").await;
         let source = hub.owner.get(&format!("/v1/sessions/{session}")).await.ok(200)["sourceId"].clone();
         hub.kill().await;
-        let (engine, caller) = engine_that_attends_none(&hub).await;
+        let (services, caller) = services_that_attend_none(&hub).await;
         assert_eq!(holders(&hub.data).len(), 1);
         match way {
-            "session" => engine.stop_session(&caller, &session.parse().unwrap()).await.unwrap(),
-            "source" => {
-                engine.detach_source(&caller, &source.as_str().unwrap().parse().unwrap()).await.unwrap()
-            }
-            _ => assert!(engine.stop_all_sessions().await.unwrap().is_empty()),
+            "session" => services.connections.end(&caller, &session.parse().unwrap()).await.unwrap(),
+            "source" => services
+                .connections
+                .detach(&caller, &source.as_str().unwrap().parse().unwrap())
+                .await
+                .unwrap(),
+            _ => assert!(services.connections.end_all().await.unwrap().is_empty()),
         }
         until("the holder to end", || async { holders(&hub.data).is_empty().then_some(()) }).await;
-        let ended = engine.sessions.get(&caller, &session.parse().unwrap()).await.unwrap();
+        let ended = services.sessions.get(&caller, &session.parse().unwrap()).await.unwrap();
         assert!(!ended.live, "{way}");
-        engine.stop().await;
+        services.stop().await;
     }
 }
 

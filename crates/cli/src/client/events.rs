@@ -15,7 +15,7 @@ use super::http::Client;
 
 /// The hub sends a heartbeat several times in this time; after it the connection is taken for dead.
 const SILENCE: Duration = Duration::from_secs(90);
-/// Bytes of one event: the hub's largest question and what JSON escapes make of it.
+/// Bytes of one event: the hub's largest question with its JSON escapes.
 const MAX_EVENT_BYTES: usize = 64 << 20;
 /// A notice without a number, because it is not in the log.
 const TRIMMED: [&str; 2] = ["log.trimmed", "trimmed"];

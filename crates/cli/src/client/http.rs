@@ -61,7 +61,7 @@ pub fn over_socket(path: &SocketPath) -> reqwest::ClientBuilder {
     http.redirect(reqwest::redirect::Policy::none()).no_proxy().unix_socket(path.path())
 }
 
-/// A body that comes in parts. A connection that breaks before its end is an error.
+/// A body in parts. A connection that breaks before its end is an error.
 #[derive(Debug)]
 pub struct Download {
     response: Response,
@@ -148,7 +148,7 @@ impl Client {
         self.checked(self.send(request).await?).await
     }
 
-    /// Opens a body that may be large.
+    /// Opens a possibly large body.
     pub(super) async fn download(&self, path: &str) -> Result<Download, ClientError> {
         let response = self.send(self.request(Method::GET, path)?).await?;
         Ok(Download { response: self.checked(response).await?, client: self.clone() })

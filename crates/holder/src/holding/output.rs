@@ -23,7 +23,7 @@ impl Holding {
         self.agent.stdout.is_some() && self.disk_again.is_none() && self.backlog.has_room()
     }
 
-    /// Reads what the agent has said, one pipe full at most.
+    /// Reads the agent's output, one pipe full at most.
     pub(in super::super) fn read_stdout(&mut self, now: Instant) {
         match read_some(self.agent.stdout.as_mut(), &mut self.chunk) {
             Some(0) => self.agent.stdout = None,
@@ -37,7 +37,7 @@ impl Holding {
     /// keep.
     pub(super) fn keep_lines(&mut self, now: Instant) {
         if self.backlog.memory_is_empty() {
-            // The hub has acknowledged what the disk did not take.
+            // The hub has acknowledged the lines that the disk refused.
             self.disk_again = None;
         }
         if self.disk_again.as_ref().is_some_and(|(again, _)| now < *again) {

@@ -1,5 +1,5 @@
-//! The hub's half of a holder: who is the hub, what it wants, what it is told. In: greetings and messages.
-//! Out: answers, and the agent's lines in their order, as fast as the hub takes them.
+//! The hub's side of a holder: which connection is the hub, its commands, and its answers. In: greetings and
+//! messages. Out: answers, and the agent's lines in order, as fast as the hub reads them.
 
 use std::time::{Duration, Instant};
 
@@ -71,14 +71,14 @@ impl Holding {
         }
     }
 
-    /// One message of the hub. What it wants the agent to have waits for `write_to_agent`.
+    /// Handles one message of the hub. Bytes for the agent wait for `write_to_agent`.
     pub(in super::super) fn hear(&mut self, message: ToHolder, now: Instant) {
         match message {
-            // A second greeting on the same connection has no meaning that could be trusted.
+            // A second greeting on the same connection cannot be trusted.
             ToHolder::Hello(_) => self.lose_hub(now),
             ToHolder::Ack { through } => {
                 let sent = self.hub.as_ref().map_or(0, |hub| hub.cursor.line - 1);
-                // A segment that cannot be removed costs space, not lines.
+                // A remaining segment costs space, not lines.
                 let _ = self.backlog.ack(through.min(sent));
             }
             ToHolder::Write { tag, delivery, bytes } => {

@@ -110,7 +110,7 @@ mod tests {
         tokio::io::AsyncReadExt::read_exact(&mut stdout, &mut ready).await.unwrap();
         let status = end_child(&mut child, Duration::from_millis(100)).await.unwrap();
         assert_eq!(super::super::ProcessExit::from(status).signal, Some(9));
-        // The end of the pipe shows that nobody of the group is left.
+        // The end of the pipe shows that the group is empty.
         let mut rest = Vec::new();
         tokio::io::AsyncReadExt::read_to_end(&mut stdout, &mut rest).await.unwrap();
         assert!(rest.is_empty());

@@ -166,7 +166,7 @@ impl Attendant {
             let raw = Some(asked.native.get().to_owned());
             let entry = NewEntry { raw, ..NewEntry::new(now(), "question") };
             let mut question = self.question_from(*asked, SERVED_ROAD);
-            let (name, is_known) = self.engine.questions.free_name(&question).await?;
+            let (name, is_known) = self.hub.questions.free_name(&question).await?;
             if name != question.native_id && self.codec.rename(&question.native_id, &name) {
                 question.native_id = name;
             }
@@ -199,9 +199,9 @@ impl Attendant {
         let line = entry.map(|entry| NewEntry { about, asks, ..entry });
         let said = std::mem::take(&mut self.unsaved).into_iter().map(|(_, entry)| entry);
         let said: Vec<NewEntry> = said.chain(line).collect();
-        let engine = self.engine.clone();
+        let questions = self.hub.questions.clone();
         self.submit(async move {
-            match engine.questions.ask_as_agent_in(question, &stream, said).await {
+            match questions.ask_as_agent_in(question, &stream, said).await {
                 taken @ (Ok(_) | Err(EngineError::Invalid(_))) => {
                     Ok(Stored::Question { native_id, request, taken: Box::new(taken) })
                 }
@@ -292,12 +292,11 @@ impl Attendant {
     /// Waits for the exit of an agent that takes no input: its exit says more than the failed write.
     fn give_up_soon(&self, id: String, why: String) {
         let source = self.source.id.clone();
-        let engine = self.engine.clone();
-        self.engine.tasks.spawn(async move {
+        let connections = self.connections.clone();
+        self.hub.tasks.spawn(async move {
             tokio::time::sleep(EXIT_SOON).await;
-            if let Some(attended) = engine.inner.managed.get(&source) {
-                drop(attended.commands.send(Command::Relay(Relayed::GiveUp { id, why })).await);
-            }
+            // Where no task attends it any more, its client has been told.
+            let _ = connections.command(&source, Command::Relay(Relayed::GiveUp { id, why })).await;
         });
     }
 

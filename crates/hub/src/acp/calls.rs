@@ -8,13 +8,14 @@ use askd_core::Right;
 use askd_store::{Entry, RESOLVED};
 use askd_wire::jsonrpc::CANCEL_METHOD;
 
+use super::AcpServers;
 use super::attending::{TAKEN, UNREADABLE};
 use super::error::AcpError;
 use super::notice;
 use super::relay::{ClientCall, Done, Relayed};
 use super::server::AcpServer;
 use crate::managed::Command;
-use crate::{Caller, Engine, Transcript};
+use crate::{Caller, Transcript};
 
 /// How long an agent may take to read before its client is told that the message is on its way.
 const WRITE_PATIENCE: Duration = Duration::from_secs(5);
@@ -41,9 +42,9 @@ pub fn acp_event(entry: Entry) -> (&'static str, String) {
     }
 }
 
-impl Engine {
+impl AcpServers {
     /// Passes a request on. The agent's response comes whenever it comes: no time is set for it.
-    pub async fn acp_request(
+    pub async fn request(
         &self,
         server: &AcpServer,
         body: String,
@@ -54,7 +55,7 @@ impl Engine {
         Ok(response)
     }
 
-    pub async fn acp_notify(
+    pub async fn notify(
         &self,
         caller: &Caller,
         id: &str,
@@ -87,12 +88,12 @@ impl Engine {
     }
 
     pub(super) async fn relay(&self, server: &AcpServer, message: Relayed) -> Result<(), AcpError> {
-        let attended = self.inner.managed.get(&server.source).ok_or(AcpError::Unreachable)?;
-        attended.commands.send(Command::Relay(message)).await.map_err(|_| AcpError::Unreachable)
+        let passed = self.inner.connections.command(&server.source, Command::Relay(message)).await;
+        if passed { Ok(()) } else { Err(AcpError::Unreachable) }
     }
 
     /// The stream of a server, for a reader.
-    pub async fn acp_stream(&self, caller: &Caller, id: &str) -> Result<AcpStream, AcpError> {
+    pub async fn stream(&self, caller: &Caller, id: &str) -> Result<AcpStream, AcpError> {
         caller.needs(Right::Read)?;
         // Clients open the stream together with the request that starts the server.
         let (transcript, over) = match self.current_server(id).await {
@@ -103,7 +104,7 @@ impl Engine {
             },
         };
         let transcript = Transcript::whole(transcript);
-        let news = self.transcripts.watch(&transcript);
+        let news = self.inner.transcripts.watch(&transcript);
         Ok(AcpStream { transcript, news, over })
     }
 }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use askd_core::{Cause, Right, SessionId};
 
+use super::AcpServers;
 use super::error::AcpError;
 use super::server::{AcpServer, Slot};
 use crate::managed::{END_PATIENCE, HeldSettings, ServerSettings};
 use crate::sources::ACP;
-use crate::{Caller, Engine, StartRequest};
+use crate::{Caller, StartRequest};
 
 /// The longest name of a server.
 const MAX_NAME_BYTES: usize = 256;
@@ -20,10 +21,10 @@ pub(super) struct LastAgent {
     pub(super) cause: Option<Cause>,
 }
 
-impl Engine {
+impl AcpServers {
     /// The server of that name. A request may start it, the first one of all, or an `initialize` after its
     /// agent has ended.
-    pub async fn acp_server(
+    pub async fn server(
         &self,
         caller: &Caller,
         id: &str,
@@ -50,12 +51,12 @@ impl Engine {
     /// The running server of a name. Waits for one that is starting, or whose agent has just ended.
     pub(super) async fn current_server(&self, id: &str) -> Option<Arc<AcpServer>> {
         loop {
-            let mut settled = match self.inner.acp.get(id)? {
+            let mut settled = match self.inner.servers.get(id)? {
                 Slot::Starting(starting) => starting,
                 Slot::Running(server) if server.is_gone() => server.over(),
                 Slot::Running(server) => return Some(server),
             };
-            let stop = self.tasks.stopping();
+            let stop = self.inner.tasks.stopping();
             tokio::select! {
                 // Closes; nothing is ever sent.
                 _ = settled.changed() => {}
@@ -89,9 +90,9 @@ impl Engine {
             let why = format!("the name of a server has 1 to {MAX_NAME_BYTES} bytes");
             return Err(AcpError::Malformed(why));
         }
-        let Ok(_starting) = self.inner.acp.reserve(id) else { return Ok(None) };
-        let adapter = self.agents.registry().acp(agent).cloned();
-        let adapter = adapter.ok_or_else(|| self.agents.unknown_agent(agent))?;
+        let Ok(_starting) = self.inner.servers.reserve(id) else { return Ok(None) };
+        let adapter = self.inner.agents.registry().acp(agent).cloned();
+        let adapter = adapter.ok_or_else(|| self.inner.agents.unknown_agent(agent))?;
         let last = self.last_agent(id).await?;
         let settings = ServerSettings {
             id: id.to_owned(),
@@ -99,7 +100,7 @@ impl Engine {
             stream: last.map(|last| last.stream),
         };
         let request = StartRequest { agent: agent.to_owned(), ..StartRequest::default() };
-        let (_, server) = self.start_held(adapter, request, Some(settings)).await?;
+        let (_, server) = self.inner.connections.start_held(adapter, request, Some(settings)).await?;
         Ok(server)
     }
 
@@ -122,7 +123,7 @@ impl Engine {
     }
 
     /// Ends a server: when this returns, its process group is gone. Ending what has ended is no error.
-    pub async fn acp_end(&self, caller: &Caller, id: &str) -> Result<(), AcpError> {
+    pub async fn end(&self, caller: &Caller, id: &str) -> Result<(), AcpError> {
         caller.needs(Right::Manage)?;
         let server = match self.running_server(id).await {
             Ok(server) => server,
@@ -130,7 +131,7 @@ impl Engine {
             Err(error) => return Err(error),
         };
         let mut gone = server.over();
-        self.inner.managed.end(&server.source, format!("ended by {}", caller.token.name)).await;
+        self.inner.connections.end_agent(&server.source, format!("ended by {}", caller.token.name)).await;
         drop(server);
         let over = async { while gone.changed().await.is_ok() {} };
         match tokio::time::timeout(END_PATIENCE, over).await {

@@ -12,12 +12,13 @@ use askd_wire::json_edit;
 use askd_wire::jsonrpc::{Id, JsonRpcError, Message, Outcome};
 use serde_json::value::RawValue;
 
+use super::AcpServers;
 use super::error::AcpError;
 use super::ids::{id_of, respelled};
 use super::notice;
 use super::relay::{OwnRequest, Relayed};
 use super::server::AcpServer;
-use crate::{Caller, Engine, EngineError};
+use crate::{Caller, EngineError};
 
 /// The state of an agent's newest request with one id.
 enum Newest {
@@ -40,8 +41,8 @@ impl Newest {
     }
 }
 
-impl Engine {
-    pub async fn acp_respond(&self, caller: &Caller, id: &str, body: String) -> Result<(), AcpError> {
+impl AcpServers {
+    pub async fn respond(&self, caller: &Caller, id: &str, body: String) -> Result<(), AcpError> {
         if !caller.token.rights.allows(Right::Manage) {
             caller.needs(Right::Answer)?;
         }
@@ -133,7 +134,7 @@ impl Engine {
         let question = record.question;
         let native = self.store().native(id).await?.unwrap_or_default();
         let native = RawValue::from_string(native).map_err(|error| AcpError::Malformed(error.to_string()))?;
-        let adapter = self.agents.registry().running(&server.agent, true);
+        let adapter = self.inner.agents.registry().running(&server.agent, true);
         let codec = adapter.and_then(|adapter| adapter.conversation()).map_err(|_| AcpError::Unreachable)?;
         let says = codec.understand(&native, &question.ask, &body).map_err(misunderstood)?;
         let (settlement, settled) = match says {
@@ -146,7 +147,7 @@ impl Engine {
                 let answer = reply.clone().check(&question.ask).map_err(EngineError::from)?;
                 let settlement = Settlement::Answered(answer);
                 server.keep_words(&question, settlement.clone(), body);
-                (settlement, self.questions.reply(caller, id, reply, None).await)
+                (settlement, self.inner.questions.reply(caller, id, reply, None).await)
             }
             ClientSays::Reject(rejection) => {
                 let (mode, reason) = rejection.clone().check(&question.ask).map_err(EngineError::from)?;
@@ -155,7 +156,7 @@ impl Engine {
                 }
                 let settlement = Settlement::Rejected { mode, reason };
                 server.keep_words(&question, settlement.clone(), body);
-                (settlement, self.questions.reject(caller, id, rejection, None).await)
+                (settlement, self.inner.questions.reject(caller, id, rejection, None).await)
             }
         };
         if settled.is_err() {

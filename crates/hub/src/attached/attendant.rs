@@ -16,12 +16,17 @@ use askd_core::delivery::{FailReason, Redeliver};
 use askd_core::{QuestionId, SessionId, Source, SourceState};
 use askd_store::ClaimedDelivery;
 
+use super::AttachedServers;
 use super::link::{Link, News, lost_text};
 use super::mouth::{ServerMouth, Speak};
-use crate::{Engine, EngineError, Said};
+use crate::connection_services::ConnectionServices;
+use crate::{EngineError, Said};
 
 pub(super) struct Attendant {
-    pub(super) engine: Engine,
+    /// What it uses of the hub.
+    pub(super) hub: ConnectionServices,
+    /// Those that attend it.
+    pub(super) servers: AttachedServers,
     pub(super) source: Source,
     pub(super) codec: Box<dyn Codec>,
     redeliver: Redeliver,
@@ -38,14 +43,25 @@ pub(super) struct Attendant {
 
 impl Attendant {
     pub(super) fn new(
-        engine: Engine,
+        servers: &AttachedServers,
         source: Source,
         codec: Box<dyn Codec>,
         redeliver: Redeliver,
         link: Link,
     ) -> Self {
         let (sessions, questions, to_call) = (HashMap::new(), HashMap::new(), Vec::new());
-        Self { engine, source, codec, redeliver, link, sessions, questions, to_call, told: None }
+        Self {
+            hub: servers.hub().clone(),
+            servers: servers.clone(),
+            source,
+            codec,
+            redeliver,
+            link,
+            sessions,
+            questions,
+            to_call,
+            told: None,
+        }
     }
 
     /// Attends the server until it is let go.
@@ -87,13 +103,13 @@ impl Attendant {
                 result = Ok(());
             }
         }
-        self.engine.targets.disconnect(&self.source.id);
+        self.hub.targets.disconnect(&self.source.id);
         if let Err(error) = result {
             tracing::error!(%error, source = %self.source.id, "cannot store what an agent said; taking it up anew");
-            let Self { engine, source, link, .. } = self;
+            let Self { servers, source, link, .. } = self;
             // A server sends nothing twice, but lists everything that waits on a new connection.
             drop(link);
-            engine.attach_when_it_can(&source.id).await;
+            servers.attach_when_it_can(&source.id).await;
         }
     }
 
@@ -105,9 +121,9 @@ impl Attendant {
         match signal {
             SseSignal::Connected { .. } => {
                 self.tell(SourceState::Connected, None).await?;
-                let speller = self.engine.outbox.speller(&self.source.agent, false);
+                let speller = self.hub.outbox.speller(&self.source.agent, false);
                 let mouth = ServerMouth { commands: commands.clone(), redeliver: self.redeliver, speller };
-                self.engine.targets.connect(self.source.id.clone(), Arc::new(mouth));
+                self.hub.targets.connect(self.source.id.clone(), Arc::new(mouth));
                 let heard = self.codec.connected();
                 self.apply_all(heard).await
             }
@@ -120,7 +136,7 @@ impl Attendant {
                 Ok(())
             }
             SseSignal::Lost { why, .. } => {
-                self.engine.targets.disconnect(&self.source.id);
+                self.hub.targets.disconnect(&self.source.id);
                 self.tell(SourceState::Lost, Some(lost_text(&why))).await
             }
         }
@@ -133,7 +149,7 @@ impl Attendant {
     ) -> Result<(), EngineError> {
         let now = Some((state, error.clone()));
         if self.told != now {
-            self.engine.sources.set_state(&self.source.id, state, error).await?;
+            self.hub.sources.set_state(&self.source.id, state, error).await?;
             self.told = now;
         }
         Ok(())

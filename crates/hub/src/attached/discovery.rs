@@ -18,9 +18,9 @@ use askd_holder::process::{self, OwnProcess};
 use super::calls::Server;
 use super::processes::Processes;
 use super::wire::{Reply, Wire as _};
-use super::{AttachRequest, AttachedSettings};
+use super::{AttachRequest, AttachedServers, AttachedSettings};
+use crate::EngineError;
 use crate::observed::is_alive;
-use crate::{Engine, EngineError};
 
 /// How often the table of processes is looked at: a new server is asked about nothing in its first seconds.
 const EVERY: Duration = Duration::from_secs(5);
@@ -68,14 +68,14 @@ struct Listener {
     url: String,
 }
 
-impl Engine {
+impl AttachedServers {
     /// Looks for servers until the hub stops.
     pub fn discover(&self, discovery: Discovery) {
-        let engine = self.clone();
-        self.tasks.spawn(async move {
+        let servers = self.clone();
+        self.hub().tasks.spawn(async move {
             let mut known = Known::default();
             loop {
-                if let Err(error) = engine.look_for_servers(&discovery, &mut known).await {
+                if let Err(error) = servers.look_for_servers(&discovery, &mut known).await {
                     tracing::error!(%error, "cannot look for servers; trying again");
                 }
                 tokio::time::sleep(EVERY).await;
@@ -93,7 +93,7 @@ impl Engine {
         if to_judge.is_empty() {
             return Ok(());
         }
-        let registry = self.agents.registry().clone();
+        let registry = self.hub().agents.registry().clone();
         let home = discovery.home.clone();
         let agent_of = move |process: &OwnProcess, arguments: &[String]| {
             let agent = registry.agent_of_process(&process.name, arguments);
@@ -124,7 +124,7 @@ impl Engine {
 
     /// True if this listener needs no further look: it is an attached server, or it is no server.
     async fn attach_found(&self, discovery: &Discovery, found: &Listener) -> Result<bool, EngineError> {
-        let adapter = self.agents.registry().get(&found.agent).cloned();
+        let adapter = self.hub().agents.registry().get(&found.agent).cloned();
         let Some(way) = adapter.and_then(|adapter| adapter.server()) else { return Ok(true) };
         match health(way, &found.url).await {
             Some(true) => {}
@@ -163,7 +163,7 @@ impl Engine {
                 living.insert(found);
             } else {
                 let detail = format!("the server that was found has ended (process {})", found.pid);
-                self.sources.end(&record.source.id, Cause::SourceLost { detail: Some(detail) }).await?;
+                self.hub().sources.end(&record.source.id, Cause::SourceLost { detail: Some(detail) }).await?;
             }
         }
         Ok(living)

@@ -20,9 +20,9 @@ impl Attendant {
     /// Drops questions that the other channel has reported: a server with a plugin may also be attached by
     /// its port.
     fn leave_to_others(&mut self, heard: &mut Vec<Heard>) {
-        let told = &self.engine.inner.owners;
+        let owners = self.servers.owners();
         let others = |value: &Heard| match value {
-            Heard::Asked(asked) => !told.claim(&self.source, &asked.native_id),
+            Heard::Asked(asked) => !owners.claim(&self.source, &asked.native_id),
             _ => false,
         };
         for native_id in leave_out(heard, others) {
@@ -35,12 +35,12 @@ impl Attendant {
             Heard::Asked(asked) => self.asked(*asked).await?,
             Heard::Withdrawn { native_id, cause } => {
                 if let Some(id) = self.questions.remove(&native_id) {
-                    self.engine.questions.cancel(&id, cause).await?;
+                    self.hub.questions.cancel(&id, cause).await?;
                 }
             }
             Heard::AnsweredElsewhere { native_id, how } => {
                 if let Some(id) = self.questions.remove(&native_id) {
-                    self.engine.questions.elsewhere(&id, how).await?;
+                    self.hub.questions.elsewhere(&id, how).await?;
                 }
             }
             Heard::Confirmed { native_id } => self.evidence(&native_id, DeliveryInput::Confirmed).await?,
@@ -57,7 +57,7 @@ impl Attendant {
             }
             Heard::SessionEnded { native_id, cause } => {
                 if let Some(session) = self.sessions.remove(&native_id) {
-                    self.engine.sessions.end(&session, cause).await?;
+                    self.hub.sessions.end(&session, cause).await?;
                 }
             }
             Heard::Failed { step, detail } => {
@@ -85,7 +85,7 @@ impl Attendant {
         let Some(session) = self.sessions.get(&native_session).cloned() else { return Ok(()) };
         let own_id = asked.native_id.clone();
         let heard = AgentQuestion::heard(asked, &self.source.id, session, self.link.road());
-        match self.engine.questions.ask_under_free_name(heard).await {
+        match self.hub.questions.ask_under_free_name(heard).await {
             Ok((native_id, question)) => {
                 if question.is_under_way() {
                     if native_id != own_id {
@@ -109,7 +109,7 @@ impl Attendant {
     async fn evidence(&mut self, native_id: &str, input: DeliveryInput) -> Result<(), EngineError> {
         if let Some(id) = self.questions.remove(native_id) {
             let id: QuestionId = id;
-            self.engine.store().step(&id, input, now()).await?;
+            self.hub.store.step(&id, input, now()).await?;
         }
         Ok(())
     }
@@ -133,7 +133,7 @@ impl Attendant {
             managed: false,
             at: now(),
         };
-        let session = self.engine.sessions.see(seen).await?;
+        let session = self.hub.sessions.see(seen).await?;
         self.sessions.insert(native_id, session.id);
         Ok(())
     }

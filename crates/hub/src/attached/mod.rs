@@ -28,8 +28,10 @@ use tokio_util::sync::CancellationToken;
 use askd_agents::{Begin, Start};
 use askd_core::field::Collector;
 use askd_core::{Cause, FieldErrors, Right, Source, SourceState};
+use askd_store::Store;
 
-use super::{Caller, Engine, EngineError, NewSource};
+use super::connection_services::ConnectionServices;
+use super::{Caller, EngineError, NewSource};
 use attendant::Attendant;
 pub use discovery::Discovery;
 use discovery::FoundProcess;
@@ -43,7 +45,7 @@ const COMMANDS: usize = 256;
 /// Bytes of an address or of a credential.
 const MAX_FIELD_BYTES: usize = 1024;
 
-/// A wish to attach to a server.
+/// A request to attach to a server.
 #[derive(Clone, Default)]
 pub struct AttachRequest {
     /// The agent of the server.
@@ -85,26 +87,47 @@ impl AttachedSettings {
 
 /// The known plugins.
 #[derive(Default)]
-pub(super) struct Attached {
+struct Plugins {
     /// The known plugins, by the names of their links.
-    plugins: Mutex<HashMap<String, Arc<Plugged>>>,
+    known: Mutex<HashMap<String, Arc<Plugged>>>,
     /// Held while a plugin becomes a source, so that it becomes one only.
     greetings: tokio::sync::Mutex<()>,
 }
 
-impl Attached {
-    fn plugins(&self) -> MutexGuard<'_, HashMap<String, Arc<Plugged>>> {
-        self.plugins.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+#[derive(Clone)]
+pub struct AttachedServers {
+    inner: Arc<Inner>,
 }
 
-impl Engine {
+struct Inner {
+    hub: ConnectionServices,
+    owners: QuestionOwners,
+    plugins: Plugins,
+}
+
+impl AttachedServers {
+    pub(super) fn new(hub: ConnectionServices, owners: QuestionOwners) -> Self {
+        Self { inner: Arc::new(Inner { hub, owners, plugins: Plugins::default() }) }
+    }
+
+    fn hub(&self) -> &ConnectionServices {
+        &self.inner.hub
+    }
+
+    fn store(&self) -> &dyn Store {
+        &*self.inner.hub.store
+    }
+
+    fn owners(&self) -> &QuestionOwners {
+        &self.inner.owners
+    }
+
+    fn plugins(&self) -> MutexGuard<'_, HashMap<String, Arc<Plugged>>> {
+        self.inner.plugins.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Attaches to a running server. The source's state shows whether it can be reached.
-    pub async fn attach_source(
-        &self,
-        caller: &Caller,
-        request: AttachRequest,
-    ) -> Result<Source, EngineError> {
+    pub async fn attach(&self, caller: &Caller, request: AttachRequest) -> Result<Source, EngineError> {
         caller.needs(Right::Manage)?;
         self.attach_server(request, None).await
     }
@@ -114,7 +137,7 @@ impl Engine {
         request: AttachRequest,
         found: Option<FoundProcess>,
     ) -> Result<Source, EngineError> {
-        let registry = self.agents.registry();
+        let registry = self.hub().agents.registry();
         let adapter = registry.get(&request.kind).cloned();
         let way = adapter.as_ref().and_then(|adapter| adapter.server());
         let (Some(adapter), Some(way)) = (adapter, way) else {
@@ -143,11 +166,11 @@ impl Engine {
             label: settings.label(),
             settings: serde_json::to_string(&settings).unwrap_or_default(),
         };
-        let stop = self.tasks.stopping().child_token();
+        let stop = self.hub().tasks.stopping().child_token();
         let link = Link::open(settings, way, stop.clone()).map_err(|error| not_built(&error))?;
-        let source = self.sources.add(new).await?;
+        let source = self.hub().sources.add(new).await?;
         let redeliver = adapter.descriptor().redeliver;
-        let attendant = Attendant::new(self.clone(), source.clone(), codec, redeliver, link);
+        let attendant = Attendant::new(self, source.clone(), codec, redeliver, link);
         self.attend_server(attendant, Begin { start: Start::Observed, ..Begin::default() }, stop);
         Ok(source)
     }
@@ -173,7 +196,7 @@ impl Engine {
             if known.found.is_some() {
                 // A person who names a found server knows better how to log in.
                 let detail = Some("attached again by hand".to_owned());
-                self.sources.end(&source.id, Cause::SourceLost { detail }).await?;
+                self.hub().sources.end(&source.id, Cause::SourceLost { detail }).await?;
                 return Ok(None);
             }
             let mut errors = Collector::default();
@@ -188,8 +211,8 @@ impl Engine {
     fn attend_server(&self, attendant: Attendant, begin: Begin, stop: CancellationToken) {
         let (commands, wishes) = mpsc::channel(COMMANDS);
         let source = attendant.source.id.clone();
-        self.sources.stop_with(source, stop.clone());
-        self.tasks.spawn(attendant.run(begin, commands, wishes, stop));
+        self.hub().sources.stop_with(source, stop.clone());
+        self.hub().tasks.spawn(attendant.run(begin, commands, wishes, stop));
     }
 }
 

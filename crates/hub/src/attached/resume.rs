@@ -8,25 +8,26 @@ use askd_agents::{Begin, KnownSession, Start};
 use askd_core::{Cause, SourceId, SourceState};
 use askd_store::SourceRecord;
 
-use super::AttachedSettings;
 use super::attendant::Attendant;
 use super::link::Link;
+use super::{AttachedServers, AttachedSettings};
+use crate::EngineError;
+use crate::managed::pending_of;
 use crate::sources::PLUGIN;
-use crate::{Engine, EngineError};
 
 /// Pause before a new connection to a server whose messages could not be stored.
 const AGAIN: Duration = Duration::from_millis(500);
 
-impl Engine {
+impl AttachedServers {
     /// Attaches again to every server that was not detached.
-    pub async fn resume_attached(&self) -> Result<usize, EngineError> {
+    pub async fn resume_all(&self) -> Result<usize, EngineError> {
         let mut resumed = 0;
         let mut records = self.store().sources().await?;
         records.retain(|record| self.is_attached(record));
         // A server with two channels keeps each question on the channel that reported it first.
         for record in &records {
-            for native_id in self.pending_of(record, &[], None).await?.1.keys() {
-                self.inner.owners.claim(&record.source, native_id);
+            for native_id in pending_of(self.store(), record, &[], None).await?.1.keys() {
+                self.owners().claim(&record.source, native_id);
             }
         }
         for record in &records {
@@ -34,7 +35,10 @@ impl Engine {
                 Ok(()) => resumed += 1,
                 Err(why) => {
                     tracing::error!(source = %record.source.id, why, "cannot attach to a server again");
-                    self.sources.end(&record.source.id, Cause::SourceLost { detail: Some(why) }).await?;
+                    self.hub()
+                        .sources
+                        .end(&record.source.id, Cause::SourceLost { detail: Some(why) })
+                        .await?;
                 }
             }
         }
@@ -42,7 +46,7 @@ impl Engine {
     }
 
     fn is_attached(&self, record: &SourceRecord) -> bool {
-        let adapter = self.agents.registry().get(&record.source.kind);
+        let adapter = self.hub().agents.registry().get(&record.source.kind);
         let served = adapter.is_some_and(|adapter| adapter.server().is_some());
         (served || record.source.kind == PLUGIN) && record.source.state != SourceState::Ended
     }
@@ -76,9 +80,9 @@ impl Engine {
         if settings.found.is_some_and(|found| !found.is_alive()) {
             return Err("the server that was found has ended".to_owned());
         }
-        let adapter = self.agents.registry().get(&record.source.kind);
+        let adapter = self.hub().agents.registry().get(&record.source.kind);
         let way = adapter.and_then(|adapter| adapter.server()).ok_or("its agent has no server any more")?;
-        let stop = self.tasks.stopping().child_token();
+        let stop = self.hub().tasks.stopping().child_token();
         let link = Link::open(settings, way, stop.clone())?;
         self.take_up(record, link, String::new(), stop).await
     }
@@ -93,14 +97,14 @@ impl Engine {
         stop: CancellationToken,
     ) -> Result<(), String> {
         let text = |error: &dyn std::error::Error| error.to_string();
-        let adapter = self.agents.registry().get(&record.source.agent);
+        let adapter = self.hub().agents.registry().get(&record.source.agent);
         let adapter = adapter.ok_or("its agent is not known any more")?;
         let codec = adapter.conversation().map_err(|error| text(&error))?;
         let sessions =
             self.store().sessions_of_source(&record.source.id).await.map_err(|error| text(&error))?;
         let sessions: Vec<_> = sessions.into_iter().filter(|session| session.live).collect();
         let (pending, questions) =
-            self.pending_of(record, &sessions, None).await.map_err(|error| text(&error))?;
+            pending_of(self.store(), record, &sessions, None).await.map_err(|error| text(&error))?;
         let known = |session: &askd_core::Session| KnownSession {
             native_id: session.native_id.clone(),
             cwd: session.cwd.clone(),
@@ -115,7 +119,7 @@ impl Engine {
             ..Begin::default()
         };
         let redeliver = adapter.descriptor().redeliver;
-        let mut attendant = Attendant::new(self.clone(), record.source.clone(), codec, redeliver, link);
+        let mut attendant = Attendant::new(self, record.source.clone(), codec, redeliver, link);
         attendant.sessions = sessions.into_iter().map(|session| (session.native_id, session.id)).collect();
         attendant.questions = questions;
         self.attend_server(attendant, begin, stop);

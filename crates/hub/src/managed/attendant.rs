@@ -16,6 +16,7 @@ use askd_core::{QuestionId, Session, SessionId, Source, SourceState};
 use askd_holder::{Attached, Folder, HolderConnection, HolderEvent, HolderEvents, attach};
 use askd_store::NewEntry;
 
+use super::Connections;
 use super::command::Command;
 use super::mouth::HeldMouth;
 use super::names::Names;
@@ -23,7 +24,8 @@ use super::pipeline::{Pipeline, Words};
 use super::served::{Served, next_news};
 use super::speaking::{said_of, was_written};
 use crate::acp::Relay;
-use crate::{Alarm, Engine, EngineError, Said};
+use crate::connection_services::ConnectionServices;
+use crate::{Alarm, EngineError, Said};
 
 /// Pause before the next attempt to reach a holder that lives but does not answer.
 const ATTACH_AGAIN: Duration = Duration::from_millis(500);
@@ -31,7 +33,10 @@ const ATTACH_AGAIN: Duration = Duration::from_millis(500);
 const OPENING: &str = "opening";
 
 pub(crate) struct Attendant {
-    pub(crate) engine: Engine,
+    /// What it uses of the hub.
+    pub(crate) hub: ConnectionServices,
+    /// Those that attend it.
+    pub(crate) connections: Connections,
     pub(crate) source: Source,
     /// The session for which this agent was started.
     pub(crate) main: Session,
@@ -80,7 +85,7 @@ pub(super) enum Over {
 
 impl Attendant {
     pub(super) fn new(
-        engine: Engine,
+        connections: &Connections,
         source: Source,
         main: Session,
         codec: Box<dyn Codec>,
@@ -88,7 +93,8 @@ impl Attendant {
         folder: Folder,
     ) -> Self {
         Self {
-            engine,
+            hub: connections.hub().clone(),
+            connections: connections.clone(),
             source,
             main,
             codec,
@@ -150,7 +156,7 @@ impl Attendant {
                     }
                     let greeting = std::mem::take(&mut greeting);
                     let over = self.serve(attached, greeting, &commands, wishes).await;
-                    self.engine.targets.disconnect(&self.source.id);
+                    self.hub.targets.disconnect(&self.source.id);
                     let unconfirmed = self.relay_unconfirmed().await;
                     over.and_then(|over| unconfirmed.map(|()| over))
                 }
@@ -184,14 +190,14 @@ impl Attendant {
 
     /// The agent can be spoken to from now on.
     pub(super) async fn reachable(&mut self, commands: &mpsc::Sender<Command>) {
-        let speller = self.engine.outbox.speller(&self.source.agent, self.relay.is_some());
+        let speller = self.hub.outbox.speller(&self.source.agent, self.relay.is_some());
         let mouth = HeldMouth { commands: commands.clone(), redeliver: self.redeliver, speller };
-        self.engine.targets.connect(self.source.id.clone(), std::sync::Arc::new(mouth));
+        self.hub.targets.connect(self.source.id.clone(), std::sync::Arc::new(mouth));
         self.set_state(SourceState::Connected, None).await;
     }
 
     pub(super) async fn set_state(&mut self, state: SourceState, error: Option<String>) {
-        if let Err(error) = self.engine.sources.set_state(&self.source.id, state, error).await {
+        if let Err(error) = self.hub.sources.set_state(&self.source.id, state, error).await {
             tracing::error!(%error, source = %self.source.id, "cannot store the state of a source");
         }
     }

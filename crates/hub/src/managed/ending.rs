@@ -58,7 +58,7 @@ impl Attendant {
         match found.and_then(|found| found.exit) {
             Some(record) => self.agent_gone(&record).await?,
             None => {
-                let resume = self.engine.agents.resume_command(&self.main);
+                let resume = self.hub.agents.resume_command(&self.main);
                 let how = resume.map(|resume| format!("; go on with: {resume}")).unwrap_or_default();
                 let detail = format!("{HOLDER_KILLED}{how}");
                 let cause = Cause::SourceLost { detail: Some(detail) };
@@ -76,7 +76,7 @@ impl Attendant {
                 code: record.exit.code,
                 signal: record.exit.signal,
                 stderr: record.stderr_tail.clone(),
-                resume: self.engine.agents.resume_command(&self.main),
+                resume: self.hub.agents.resume_command(&self.main),
             },
         };
         self.end(&cause).await
@@ -85,7 +85,7 @@ impl Attendant {
     /// Stores everything that the agent wrote, then ends it.
     async fn end(&mut self, cause: &Cause) -> Result<(), EngineError> {
         let told = self.relay_end(cause);
-        self.engine.sources.end_telling(&self.source.id, cause.clone(), told).await?;
+        self.hub.sources.end_telling(&self.source.id, cause.clone(), told).await?;
         self.relay_gone(cause).await
     }
 

@@ -82,8 +82,8 @@ impl Attendant {
         let mut cancels = Vec::new();
         for (native_id, cause) in withdrawn {
             if let Some(id) = self.questions.remove(&native_id) {
-                let engine = self.engine.clone();
-                cancels.push(chain.with(async move { engine.questions.cancel(&id, cause).await }));
+                let questions = self.hub.questions.clone();
+                cancels.push(chain.with(async move { questions.cancel(&id, cause).await }));
             }
         }
         for question in try_join_all(cancels).await? {
@@ -93,7 +93,7 @@ impl Attendant {
                 // message for the answer.
                 let detail = Some(TAKEN_BACK.to_owned());
                 let failed = DeliveryInput::Failed { reason: FailReason::Refused, detail };
-                self.engine.store().step(&question.id, failed, now()).await?;
+                self.hub.store.step(&question.id, failed, now()).await?;
             }
             self.not_to_be_said(question);
         }
@@ -137,7 +137,7 @@ impl Attendant {
             Heard::Withdrawn { native_id, cause } => self.withdraw(vec![(native_id, cause)]).await?,
             Heard::AnsweredElsewhere { native_id, how } => {
                 if let Some(id) = self.questions.remove(&native_id) {
-                    let question = self.engine.questions.elsewhere(&id, how).await?;
+                    let question = self.hub.questions.elsewhere(&id, how).await?;
                     self.not_to_be_said(question);
                 }
             }
@@ -154,12 +154,12 @@ impl Attendant {
             Heard::SessionEnded { native_id, cause } => {
                 let session = self.session_of(Some(&native_id));
                 if session != self.main.id {
-                    self.engine.sessions.end(&session, cause).await?;
+                    self.hub.sessions.end(&session, cause).await?;
                 }
             }
             Heard::Failed { step, detail } => self.ending = Some(format!("{step}: {detail}")),
             Heard::Incomplete { detail } => {
-                self.engine.sources.set_state(&self.source.id, SourceState::Connected, Some(detail)).await?;
+                self.hub.sources.set_state(&self.source.id, SourceState::Connected, Some(detail)).await?;
             }
             Heard::FirstPrompt(bytes) => self.pipeline.following.to_write.push(Words::first_prompt(bytes)),
             Heard::Closing { native_id, bytes } => {
@@ -199,7 +199,7 @@ impl Attendant {
         self.name_question(&mut asked, line).await?;
         let native_id = asked.native_id.clone();
         let question = self.question_from(asked, ROAD);
-        let taken = self.engine.questions.ask_as_agent(question).await;
+        let taken = self.hub.questions.ask_as_agent(question).await;
         self.took_question(native_id, taken)
     }
 
@@ -207,7 +207,7 @@ impl Attendant {
     async fn asked_by_server(&mut self, asked: Asked) -> Result<(), EngineError> {
         let own_id = asked.native_id.clone();
         let question = self.question_from(asked, SERVED_ROAD);
-        match self.engine.questions.ask_under_free_name(question).await {
+        match self.hub.questions.ask_under_free_name(question).await {
             Ok((native_id, question)) if native_id != own_id => {
                 let name = if self.codec.rename(&own_id, &native_id) { native_id } else { own_id };
                 self.took_question(name, Ok(question))
@@ -264,9 +264,9 @@ impl Attendant {
             self.save().await?;
         }
         if let Some(id) = self.question_of(native_id).await? {
-            let engine = self.engine.clone();
+            let store = self.hub.store.clone();
             self.submit(async move {
-                engine.store().step(&id, input, now()).await?;
+                store.step(&id, input, now()).await?;
                 Ok(Stored::Done)
             });
             self.questions.remove(native_id);
@@ -278,7 +278,7 @@ impl Attendant {
         if let Some(id) = self.questions.get(native_id) {
             return Ok(Some(id.clone()));
         }
-        let record = self.engine.store().question_by_native(&self.main.id, native_id).await?;
+        let record = self.hub.store.question_by_native(&self.main.id, native_id).await?;
         Ok(record.map(|record| record.question.id))
     }
 
@@ -294,7 +294,7 @@ impl Attendant {
         // session here.
         let is_its_only_one = self.relay.is_none() && self.served.is_none() && parent.is_none();
         if self.sessions.is_empty() || is_its_only_one {
-            if let Some(session) = self.engine.store().name_session(&self.main.id, &native_id).await? {
+            if let Some(session) = self.hub.store.name_session(&self.main.id, &native_id).await? {
                 self.main = session;
             }
             self.sessions.insert(native_id.clone(), self.main.id.clone());
@@ -324,7 +324,7 @@ impl Attendant {
             managed: true,
             at: now(),
         };
-        let session = self.engine.sessions.see(seen).await?;
+        let session = self.hub.sessions.see(seen).await?;
         self.sessions.insert(native_id, session.id.clone());
         if session.id == self.main.id {
             self.main = session;

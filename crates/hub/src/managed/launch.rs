@@ -12,14 +12,14 @@ use askd_core::SessionId;
 use askd_core::field::Collector;
 use askd_holder::{Folder, HolderId, HolderLimits, HolderSpec, SESSION_VARIABLE};
 
+use super::Connections;
 use super::start::{StartError, StartRequest};
-use crate::Engine;
 
 /// The prefix of askd's own variables. They must not reach an agent: with a token it could answer for its
 /// human.
 const OWN_VARIABLES: &str = "ASKD_";
 
-impl Engine {
+impl Connections {
     pub(super) async fn holder_spec(
         &self,
         adapter: &dyn Adapter,
@@ -37,7 +37,7 @@ impl Engine {
         // Short, because it is part of a socket's path; the session's own digits keep it unique.
         let digits = session.as_str().trim_start_matches("ses_");
         let id = HolderId::new(digits.to_ascii_lowercase()).map_err(|error| failed(request, error))?;
-        let data = &self.inner.managed.settings.data;
+        let data = &self.inner.settings.data;
         Ok(HolderSpec {
             folder: Folder::in_data(data, &id).path().to_owned(),
             id,
@@ -49,7 +49,7 @@ impl Engine {
             // nothing is redelivered.
             limits: HolderLimits {
                 journal_sync: false,
-                linger_seconds: self.inner.managed.settings.linger.as_secs(),
+                linger_seconds: self.inner.settings.linger.as_secs(),
                 ..HolderLimits::default()
             },
         })
@@ -72,13 +72,13 @@ impl Engine {
             cwd: cwd.to_owned(),
             prompt: request.prompt.clone(),
             args: request.args.clone(),
-            version: self.agents.version_of(adapter, &program.path, &path).await,
+            version: self.hub().agents.version_of(adapter, &program.path, &path).await,
             program: program.path,
         };
         let mut launch = adapter.launch(&wish);
         if matches!(launch, Err(AdapterError::Unsupported { .. })) {
             // Not by memory alone.
-            wish.version = self.agents.version_now(adapter, &wish.program, &path).await;
+            wish.version = self.hub().agents.version_now(adapter, &wish.program, &path).await;
             launch = adapter.launch(&wish);
         }
         launch.map_err(|error| match error {

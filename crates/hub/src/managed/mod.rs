@@ -23,7 +23,7 @@ mod stop;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -31,15 +31,19 @@ use tokio::sync::mpsc;
 use askd_agents::Registry;
 use askd_core::field::Collector;
 use askd_core::{SessionId, SourceId};
+use askd_store::Store;
 
 pub(super) use attendant::Attendant;
 pub(super) use command::Command;
 pub(super) use hearing::{ROAD, SERVED_ROAD};
 pub(super) use pipeline::Stored;
+pub(super) use resume::pending_of;
 pub(super) use start::{HeldSettings, ServerSettings};
 pub use start::{StartError, StartRequest};
 
-use super::{Engine, EngineError};
+use super::EngineError;
+use super::acp::Servers;
+use super::connection_services::ConnectionServices;
 
 /// Commands that wait for one connection.
 const COMMANDS: usize = 64;
@@ -59,8 +63,8 @@ pub struct ManagedSettings {
 }
 
 /// The connected agents, and those that are starting or reconnecting.
-pub(super) struct Managed {
-    pub(super) settings: ManagedSettings,
+#[derive(Default)]
+struct Managed {
     attended: Mutex<HashMap<SourceId, Attended>>,
     /// The hub ends all agents: no other is started.
     closed: AtomicBool,
@@ -69,7 +73,7 @@ pub(super) struct Managed {
 /// A place among the connected agents, from the moment when its source is stored. Commands for an agent that
 /// is still starting wait here, so an end reaches it too.
 pub(super) struct Place {
-    engine: Engine,
+    connections: Connections,
     source: SourceId,
     commands: mpsc::Sender<Command>,
     wishes: mpsc::Receiver<Command>,
@@ -77,17 +81,53 @@ pub(super) struct Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.engine.inner.managed.remove(&self.source);
+        self.connections.inner.managed.remove(&self.source);
     }
 }
 
-impl Engine {
+#[derive(Clone)]
+pub struct Connections {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    hub: ConnectionServices,
+    settings: ManagedSettings,
+    managed: Managed,
+    /// The ACP servers of this hub, by their names.
+    servers: Arc<Servers>,
+}
+
+impl Connections {
+    pub(super) fn new(hub: ConnectionServices, settings: ManagedSettings, servers: Arc<Servers>) -> Self {
+        Self { inner: Arc::new(Inner { hub, settings, managed: Managed::default(), servers }) }
+    }
+
+    pub(super) fn hub(&self) -> &ConnectionServices {
+        &self.inner.hub
+    }
+
+    fn store(&self) -> &dyn Store {
+        &*self.inner.hub.store
+    }
+
+    /// Asks something of the agent of a source; false if no task attends it.
+    pub(super) async fn command(&self, source: &SourceId, command: Command) -> bool {
+        let Some(attended) = self.inner.managed.get(source) else { return false };
+        attended.commands.send(command).await.is_ok()
+    }
+
+    /// Has the agent of a source ended; false if no task attends it.
+    pub(super) async fn end_agent(&self, source: &SourceId, detail: String) -> bool {
+        self.inner.managed.end(source, detail).await
+    }
+
     /// A place for the agent of a source, unless the hub is ending all agents.
     fn reserve_place(&self, source: &SourceId, main: &SessionId, leads: bool) -> Result<Place, EngineError> {
         let (commands, wishes) = mpsc::channel(COMMANDS);
         let attended = Attended { main: main.clone(), leads, ending: false, commands: commands.clone() };
         self.inner.managed.add(source.clone(), attended)?;
-        Ok(Place { engine: self.clone(), source: source.clone(), commands, wishes })
+        Ok(Place { connections: self.clone(), source: source.clone(), commands, wishes })
     }
 }
 
@@ -99,20 +139,16 @@ fn id_taken() -> EngineError {
 }
 
 #[derive(Clone)]
-pub(super) struct Attended {
+struct Attended {
     main: SessionId,
     /// True if askd drives the agent; the clients of an ACP server drive it themselves.
     leads: bool,
     /// True from the command to end it until its end.
     ending: bool,
-    pub(super) commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<Command>,
 }
 
 impl Managed {
-    pub(super) fn new(settings: ManagedSettings) -> Self {
-        Self { settings, attended: Mutex::default(), closed: AtomicBool::new(false) }
-    }
-
     fn attended(&self) -> MutexGuard<'_, HashMap<SourceId, Attended>> {
         self.attended.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -141,7 +177,7 @@ impl Managed {
         self.attended().remove(source);
     }
 
-    pub(super) fn get(&self, source: &SourceId) -> Option<Attended> {
+    fn get(&self, source: &SourceId) -> Option<Attended> {
         self.attended().get(source).cloned()
     }
 
@@ -165,7 +201,7 @@ impl Managed {
     }
 
     /// Has the agent of a source ended; false if no task attends it.
-    pub(super) async fn end(&self, source: &SourceId, detail: String) -> bool {
+    async fn end(&self, source: &SourceId, detail: String) -> bool {
         let commands = self.attended().get_mut(source).map(|attended| {
             attended.ending = true;
             attended.commands.clone()

@@ -70,7 +70,7 @@ impl Attendant {
     /// stream of a server, has every such line: it is stored with its question, or before it. A later line is
     /// new, even if its bytes repeat an earlier one.
     pub(super) async fn recall_lines(&mut self, newest: u64) -> Result<(), EngineError> {
-        let store = self.engine.store();
+        let store = &self.hub.store;
         let stored = match &self.relay {
             _ if newest == 0 => 0,
             Some(relay) => relay.own_line(store.last_line(&relay.server.stream).await?),
@@ -100,12 +100,12 @@ impl Attendant {
         let used = self.names.use_name(&session, &asked.native_id);
         if used == Used::Never
             || used == Used::Perhaps
-                && self.engine.store().question_by_native(&session, &asked.native_id).await?.is_none()
+                && self.hub.store.question_by_native(&session, &asked.native_id).await?.is_none()
         {
             return Ok(used == Used::Never);
         }
         self.save().await?;
-        let store = self.engine.store();
+        let store = &self.hub.store;
         let known = store.question_by_native(&session, &asked.native_id).await?;
         let Some(earlier) = known.filter(|known| !known.question.is_open()) else { return Ok(false) };
         if self.names.may_repeat(line)

@@ -94,9 +94,9 @@ impl Attendant {
             while let Some((_, entry)) = unsaved.next_if(|(next, _)| *next == session) {
                 entries.push(entry);
             }
-            let engine = self.engine.clone();
+            let store = self.hub.store.clone();
             self.submit(async move {
-                engine.store().append(&session, entries).await?;
+                store.append(&session, entries).await?;
                 Ok(Stored::Done)
             });
         }

@@ -12,17 +12,18 @@ use askd_core::{
     Cause, Outcome, Question, QuestionId, Session, SessionId, Settlement, SourceId, SourceState,
 };
 use askd_holder::{Completed, Folder, HolderId, list, look, probe_offline};
-use askd_store::SourceRecord;
+use askd_store::{SourceRecord, Store};
 use askd_wire::api::HeldAgent;
 use serde_json::value::RawValue;
 
+use super::Connections;
 use super::attendant::Attendant;
 use super::ending::end_unattended;
 use super::served::Served;
 use super::start::HeldSettings;
 use crate::acp::{Relay, id_of};
 use crate::sources::{ACP, MANAGED};
-use crate::{Engine, EngineError, new_bits, now};
+use crate::{EngineError, new_bits, now};
 
 /// The longest time between a stored end and its pending close, including the time that a stopping hub gives
 /// to its requests. An end is sent to its agent at once, so an older one has been sent.
@@ -53,16 +54,16 @@ impl Attendant {
     /// holder sends its lines again, to a codec that knows no more than the store; a server lists everything
     /// that waits to each new connection. Waiting clients keep waiting.
     pub(super) async fn take_up_anew(&mut self) -> Result<Vec<Heard>, String> {
-        let record = self.engine.store().source(&self.source.id).await.map_err(|error| error.to_string())?;
+        let record = self.hub.store.source(&self.source.id).await.map_err(|error| error.to_string())?;
         let record = record.ok_or("its source was not stored")?;
-        let recalled = self.engine.recall(&record).await?;
+        let recalled = self.connections.recall(&record).await?;
         self.main = recalled.main;
         self.codec = recalled.codec;
         self.sessions = recalled.sessions;
         self.questions = recalled.questions;
         // Ended questions get their pending close; open ones, and those answered since, are read again.
         for id in self.owed.keys().cloned().collect::<Vec<_>>() {
-            let record = self.engine.store().question(&id).await.map_err(|error| error.to_string())?;
+            let record = self.hub.store.question(&id).await.map_err(|error| error.to_string())?;
             if record.is_none_or(|record| ended_without_us(&record.question).is_none()) {
                 self.owed.remove(&id);
             }
@@ -82,9 +83,9 @@ fn is_held(record: &SourceRecord) -> bool {
     [MANAGED, ACP].contains(&record.source.kind.as_str())
 }
 
-impl Engine {
+impl Connections {
     /// Reconnects to every managed agent without a stored end.
-    pub async fn resume_managed(&self) -> Result<usize, EngineError> {
+    pub async fn resume_all(&self) -> Result<usize, EngineError> {
         let mut resumed = 0;
         for record in self.store().sources().await? {
             if is_held(&record) && record.source.state != SourceState::Ended {
@@ -93,7 +94,7 @@ impl Engine {
                     Err(why) => {
                         tracing::error!(source = %record.source.id, why, "a managed agent cannot be taken up again");
                         let cause = Cause::SourceLost { detail: Some(why) };
-                        self.sources.end(&record.source.id, cause).await?;
+                        self.hub().sources.end(&record.source.id, cause).await?;
                     }
                 }
             }
@@ -110,11 +111,11 @@ impl Engine {
         let attended =
             attended.filter_map(|record| serde_json::from_str::<HeldSettings>(&record.settings).ok());
         let attended: HashSet<HolderId> = attended.map(|held| held.holder).collect();
-        match list(&self.inner.managed.settings.data) {
+        match list(&self.inner.settings.data) {
             Ok(holders) => {
                 for found in holders.into_iter().filter(|found| !attended.contains(&found.id)) {
                     tracing::info!(holder = %found.id, "ending what an earlier hub left behind");
-                    self.tasks.spawn(async move { end_unattended(&found.folder, found.id).await });
+                    self.hub().tasks.spawn(async move { end_unattended(&found.folder, found.id).await });
                 }
             }
             Err(error) => tracing::error!(%error, "cannot look for what an earlier hub left behind"),
@@ -127,8 +128,7 @@ impl Engine {
             self.recall(record).await?;
         let place = self.reserve_place(&record.source.id, &held.main, held.server.is_none());
         let place = place.map_err(|error| error.to_string())?;
-        let mut attendant =
-            Attendant::new(self.clone(), record.source.clone(), main, codec, redeliver, folder);
+        let mut attendant = Attendant::new(self, record.source.clone(), main, codec, redeliver, folder);
         attendant.sessions = sessions;
         attendant.owed = self.owed(&record.source.id, &*attendant.codec).await.unwrap_or_else(|error| {
             tracing::warn!(%error, source = %record.source.id, "cannot tell what is still to be said to an agent");
@@ -156,14 +156,13 @@ impl Engine {
     async fn recall(&self, record: &SourceRecord) -> Result<Recalled, String> {
         let text = |error: &dyn std::error::Error| error.to_string();
         let held: HeldSettings = serde_json::from_str(&record.settings).map_err(|error| text(&error))?;
-        let managed = &self.inner.managed;
-        let adapter = self.agents.registry().running(&record.source.agent, held.server.is_some());
+        let adapter = self.hub().agents.registry().running(&record.source.agent, held.server.is_some());
         let adapter = adapter.map_err(|error| text(&error))?;
         let codec = adapter.conversation().map_err(|error| text(&error))?;
         let redeliver = adapter.descriptor().redeliver;
         let main = self.store().session(&held.main).await.map_err(|error| text(&error))?;
         let main = main.ok_or("its session was not stored")?;
-        let folder = Folder::in_data(&managed.settings.data, &held.holder);
+        let folder = Folder::in_data(&self.inner.settings.data, &held.holder);
         let sessions =
             self.store().sessions_of_source(&record.source.id).await.map_err(|error| text(&error))?;
         let named = sessions.into_iter().filter(|session| session.native_id != session.id.as_str());
@@ -173,7 +172,7 @@ impl Engine {
         let journal = Some(&folder).filter(|_| held.served.is_none() || held.server.is_some());
         self.settle_claims_of(record, journal, redeliver).await.map_err(|error| text(&error))?;
         let (pending, questions) =
-            self.pending_of(record, &named, journal).await.map_err(|error| text(&error))?;
+            pending_of(self.store(), record, &named, journal).await.map_err(|error| text(&error))?;
         let mut turns_ended = Vec::new();
         // Requests of an ACP server's clients belong to them: after a restart none of them waits for a
         // response.
@@ -239,7 +238,7 @@ impl Engine {
         folder: Option<&Folder>,
         redeliver: Redeliver,
     ) -> Result<(), EngineError> {
-        for delivery in self.outbox.lost_claims().await? {
+        for delivery in self.hub().outbox.lost_claims().await? {
             if delivery.source != record.source.id {
                 continue;
             }
@@ -254,42 +253,6 @@ impl Engine {
         Ok(())
     }
 
-    /// Questions that are open or have a pending delivery. The journal may have an answer before the store
-    /// has it as sent.
-    pub(crate) async fn pending_of(
-        &self,
-        record: &SourceRecord,
-        sessions: &[Session],
-        journal: Option<&Folder>,
-    ) -> Result<(Vec<Pending>, HashMap<String, QuestionId>), EngineError> {
-        let native_session = |id: Option<&SessionId>| {
-            sessions.iter().find(|session| Some(&session.id) == id).map(|session| session.native_id.clone())
-        };
-        let mut pending = Vec::new();
-        let mut questions = HashMap::new();
-        let mut add = |native_id: String, native: String, question: Question, written: Option<Settlement>| {
-            let Ok(native) = RawValue::from_string(native) else { return };
-            let native_session = native_session(question.ask.session_id.as_ref());
-            questions.insert(native_id.clone(), question.id);
-            pending.push(Pending { native_id, native_session, native, written });
-        };
-        for open in self.store().open_of_source(&record.source.id).await? {
-            let native = self.store().native(&open.question.id).await?.unwrap_or_default();
-            if let Some(native_id) = open.native_id {
-                add(native_id, native, open.question, None);
-            }
-        }
-        for queued in self.store().queued(&record.source.id).await? {
-            let probe = journal.and_then(|journal| probe_offline(journal, queued.id.as_str()).ok());
-            let written = probe.filter(|probe| probe.journaled).map(|_| queued.settlement);
-            add(queued.native_id, queued.native, queued.question, written);
-        }
-        for sent in self.store().awaiting_evidence(&record.source.id).await? {
-            add(sent.native_id, sent.native, sent.question, Some(sent.settlement));
-        }
-        Ok((pending, questions))
-    }
-
     /// The managed agents, with the state of their processes.
     pub async fn held_agents(&self) -> Result<Vec<HeldAgent>, EngineError> {
         let sources = self.store().sources().await?;
@@ -301,7 +264,7 @@ impl Engine {
     pub(super) fn holder_of(&self, record: &SourceRecord) -> Option<(HeldSettings, Folder)> {
         let held = Some(record).filter(|record| is_held(record))?;
         let held: HeldSettings = serde_json::from_str(&held.settings).ok()?;
-        let folder = Folder::in_data(&self.inner.managed.settings.data, &held.holder);
+        let folder = Folder::in_data(&self.inner.settings.data, &held.holder);
         Some((held, folder))
     }
 
@@ -318,4 +281,40 @@ impl Engine {
             agent_pid: running.map(|running| running.agent_pid),
         })
     }
+}
+
+/// Questions that are open or whose answers are on their way. An answer may be in the journal of what was written before that is
+/// noted in the store.
+pub(crate) async fn pending_of(
+    store: &dyn Store,
+    record: &SourceRecord,
+    sessions: &[Session],
+    journal: Option<&Folder>,
+) -> Result<(Vec<Pending>, HashMap<String, QuestionId>), EngineError> {
+    let native_session = |id: Option<&SessionId>| {
+        sessions.iter().find(|session| Some(&session.id) == id).map(|session| session.native_id.clone())
+    };
+    let mut pending = Vec::new();
+    let mut questions = HashMap::new();
+    let mut add = |native_id: String, native: String, question: Question, written: Option<Settlement>| {
+        let Ok(native) = RawValue::from_string(native) else { return };
+        let native_session = native_session(question.ask.session_id.as_ref());
+        questions.insert(native_id.clone(), question.id);
+        pending.push(Pending { native_id, native_session, native, written });
+    };
+    for open in store.open_of_source(&record.source.id).await? {
+        let native = store.native(&open.question.id).await?.unwrap_or_default();
+        if let Some(native_id) = open.native_id {
+            add(native_id, native, open.question, None);
+        }
+    }
+    for queued in store.queued(&record.source.id).await? {
+        let probe = journal.and_then(|journal| probe_offline(journal, queued.id.as_str()).ok());
+        let written = probe.filter(|probe| probe.journaled).map(|_| queued.settlement);
+        add(queued.native_id, queued.native, queued.question, written);
+    }
+    for sent in store.awaiting_evidence(&record.source.id).await? {
+        add(sent.native_id, sent.native, sent.question, Some(sent.settlement));
+    }
+    Ok((pending, questions))
 }

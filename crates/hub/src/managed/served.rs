@@ -121,12 +121,12 @@ impl Attendant {
         let Some(url) = served.address_after(bytes) else { return Ok(()) };
         served.settings.url = Some(url);
         let settings = served.settings.clone();
-        if let Some(record) = self.engine.store().source(&self.source.id).await?
+        if let Some(record) = self.hub.store.source(&self.source.id).await?
             && let Ok(mut held) = serde_json::from_str::<HeldSettings>(&record.settings)
         {
             held.served = Some(settings);
             let held = serde_json::to_string(&held).unwrap_or_default();
-            self.engine.store().set_source_settings(&self.source.id, held).await?;
+            self.hub.store.set_source_settings(&self.source.id, held).await?;
         }
         self.open_link();
         Ok(())
@@ -138,7 +138,7 @@ impl Attendant {
         let Some(url) = served.settings.url.clone().filter(|_| served.link.is_none()) else { return };
         let (username, password) = (served.way.user.to_owned(), Some(served.settings.password.clone()));
         let settings = AttachedSettings { url, username, password, found: None };
-        match Link::open(settings, served.way, self.engine.tasks.stopping().child_token()) {
+        match Link::open(settings, served.way, self.hub.tasks.stopping().child_token()) {
             Ok(link) => served.link = Some(link),
             Err(why) => self.ending = Some(format!("talk to its server: {why}")),
         }
@@ -196,7 +196,7 @@ impl Attendant {
                     self.set_state(SourceState::Connected, Some(why)).await;
                     return Ok(());
                 }
-                self.engine.targets.disconnect(&self.source.id);
+                self.hub.targets.disconnect(&self.source.id);
                 self.set_state(SourceState::Lost, Some(lost_text(&why))).await;
                 Ok(())
             }

@@ -18,10 +18,10 @@ use super::command::Command;
 use super::ending::end_unattended;
 use super::launch::folder_of;
 use super::served::{Served, ServedSettings};
-use super::{Attended, Place, id_taken};
+use super::{Attended, Connections, Place, id_taken};
 use crate::acp::{AcpServer, Relay};
 use crate::sources::{ACP, MANAGED};
-use crate::{Caller, Engine, EngineError, NewSource, Said, new_bits, now};
+use crate::{Caller, EngineError, NewSource, Said, new_bits, now};
 
 /// The time for an agent to read a message before its client hears that it has not: a live agent reads within
 /// milliseconds, and a client does not wait long for a stopped one.
@@ -116,13 +116,15 @@ impl ServerSettings {
     }
 }
 
-impl Engine {
+impl Connections {
     /// Starts an agent. It runs when this returns; its lines and questions come by the streams.
-    pub async fn start_session(&self, caller: &Caller, request: StartRequest) -> Result<Session, StartError> {
+    pub async fn start(&self, caller: &Caller, request: StartRequest) -> Result<Session, StartError> {
         caller.needs(Right::Manage)?;
-        let registry = self.agents.registry();
-        let adapter =
-            registry.get(&request.agent).cloned().ok_or_else(|| self.agents.unknown_agent(&request.agent))?;
+        let registry = self.hub().agents.registry();
+        let adapter = registry
+            .get(&request.agent)
+            .cloned()
+            .ok_or_else(|| self.hub().agents.unknown_agent(&request.agent))?;
         Ok(self.start_held(adapter, request, None).await?.0)
     }
 
@@ -133,7 +135,6 @@ impl Engine {
         request: StartRequest,
         server: Option<ServerSettings>,
     ) -> Result<(Session, Option<Arc<AcpServer>>), StartError> {
-        let managed = &self.inner.managed;
         let codec = adapter.conversation().map_err(StartError::NotBuilt)?;
         let cwd = folder_of(&request)?;
         let session_id = match &request.id {
@@ -146,7 +147,7 @@ impl Engine {
         let mut spec = self.holder_spec(adapter.as_ref(), &request, &cwd, &session_id).await?;
         let failed = |why: String| StartError::Failed { agent: request.agent.clone(), why };
         let resumes = match adapter.resumed(&request.args) {
-            Some(native_id) => self.sessions.of_conversation(&request.agent, native_id).await?,
+            Some(native_id) => self.hub().sessions.of_conversation(&request.agent, native_id).await?,
             None => Vec::new(),
         };
         let way = adapter.server();
@@ -170,21 +171,24 @@ impl Engine {
                 .join(" "),
             settings: serde_json::to_string(&held).unwrap_or_default(),
         };
-        let source = self.sources.add(new).await?;
+        let source = self.hub().sources.add(new).await?;
         let place = match self.reserve_place(&source.id, &session_id, held.server.is_none()) {
             // From here on, an end waits for the connection. An earlier one is in the store.
             Ok(place) if self.is_going_on(&source).await? => place,
             Ok(_) => return Err(failed("its source was ended meanwhile".to_owned())),
             Err(error) => {
-                self.sources.end(&source.id, Cause::SourceLost { detail: Some(error.to_string()) }).await?;
+                self.hub()
+                    .sources
+                    .end(&source.id, Cause::SourceLost { detail: Some(error.to_string()) })
+                    .await?;
                 return Err(error.into());
             }
         };
-        let handle = match spawn(&managed.settings.exe, spec).await {
+        let handle = match spawn(&self.inner.settings.exe, spec).await {
             Ok(handle) => handle,
             Err(error) => {
                 let cause = Cause::SourceLost { detail: Some(error.to_string()) };
-                self.sources.end(&source.id, cause).await?;
+                self.hub().sources.end(&source.id, cause).await?;
                 return Err(failed(error.to_string()));
             }
         };
@@ -201,12 +205,15 @@ impl Engine {
             managed: true,
             at: now(),
         };
-        let session = match self.sessions.see(seen).await {
+        let session = match self.hub().sessions.see(seen).await {
             Ok(session) => session,
             Err(error) => {
                 // No task would attend the agent.
                 end_unattended(&handle.folder, held.holder).await;
-                self.sources.end(&source.id, Cause::SourceLost { detail: Some(error.to_string()) }).await?;
+                self.hub()
+                    .sources
+                    .end(&source.id, Cause::SourceLost { detail: Some(error.to_string()) })
+                    .await?;
                 return Err(error.into());
             }
         };
@@ -218,7 +225,7 @@ impl Engine {
             ..Begin::default()
         };
         let mut attendant = Attendant::new(
-            self.clone(),
+            self,
             source,
             session.clone(),
             codec,
@@ -244,25 +251,20 @@ impl Engine {
     pub(super) fn attend(&self, attendant: Attendant, begin: Begin, mut place: Place) {
         let server = attendant.relay.as_ref().map(|relay| relay.server.clone());
         if let Some(server) = &server {
-            self.inner.acp.add(server.clone());
+            self.inner.servers.add(server.clone());
         }
-        let engine = self.clone();
-        self.tasks.spawn(async move {
+        let servers = self.inner.servers.clone();
+        self.hub().tasks.spawn(async move {
             attendant.run(begin, place.commands.clone(), &mut place.wishes).await;
             drop(place);
             if let Some(server) = server {
-                engine.inner.acp.remove(&server);
+                servers.remove(&server);
             }
         });
     }
 
     /// Says something to a managed session.
-    pub async fn prompt_session(
-        &self,
-        caller: &Caller,
-        id: &SessionId,
-        text: String,
-    ) -> Result<(), StartError> {
+    pub async fn prompt(&self, caller: &Caller, id: &SessionId, text: String) -> Result<(), StartError> {
         caller.needs(Right::Manage)?;
         // An agent that is busy reads the message later.
         self.say(id, None, text).await.map(|_| ())

@@ -8,9 +8,10 @@ use askd_core::{Cause, Right, SessionId, SourceId, SourceState};
 use askd_store::SourceRecord;
 
 use super::Command;
+use super::Connections;
 use super::ending::end_unattended;
 use super::start::StartError;
-use crate::{Caller, Engine, EngineError};
+use crate::{Caller, EngineError};
 use askd_wire::api::HeldAgent;
 
 /// The time that a stopping hub gives to ending agents: longer than any of them needs on a busy machine. An
@@ -19,10 +20,10 @@ const LAST_PATIENCE: Duration = Duration::from_secs(20);
 /// The pause between two checks that agents have ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-impl Engine {
+impl Connections {
     /// Ends a session: the process group of a managed one too. Its open questions are cancelled when this
     /// returns.
-    pub async fn stop_session(&self, caller: &Caller, id: &SessionId) -> Result<(), StartError> {
+    pub async fn end(&self, caller: &Caller, id: &SessionId) -> Result<(), StartError> {
         caller.needs(Right::Manage)?;
         let session = self.store().session(id).await.map_err(EngineError::from)?;
         let session = session.ok_or(EngineError::NotFound("session"))?;
@@ -42,17 +43,17 @@ impl Engine {
                 if let Some((held, folder)) = holder.filter(|(held, _)| held.main == *id) {
                     end_unattended(&folder, held.holder).await;
                     let cause = Cause::SessionEnded { detail: Some(detail.clone()) };
-                    self.sources.end(&session.source_id, cause).await?;
+                    self.hub().sources.end(&session.source_id, cause).await?;
                 }
             }
         }
-        self.sessions.end(id, Cause::SessionEnded { detail: Some(detail) }).await?;
+        self.hub().sessions.end(id, Cause::SessionEnded { detail: Some(detail) }).await?;
         Ok(())
     }
 
     /// Detaches a source: a managed agent is ended, whatever else is only left alone. Open questions are
     /// cancelled.
-    pub async fn detach_source(&self, caller: &Caller, id: &SourceId) -> Result<(), EngineError> {
+    pub async fn detach(&self, caller: &Caller, id: &SourceId) -> Result<(), EngineError> {
         caller.needs(Right::Manage)?;
         let detail = format!("detached by {}", caller.token.name);
         if !self.inner.managed.end(id, detail.clone()).await {
@@ -61,14 +62,14 @@ impl Engine {
                 end_unattended(&folder, held.holder).await;
             }
         }
-        match self.sources.end(id, Cause::SourceLost { detail: Some(detail) }).await? {
+        match self.hub().sources.end(id, Cause::SourceLost { detail: Some(detail) }).await? {
             Some(_) => Ok(()),
             None => Err(EngineError::NotFound("source")),
         }
     }
 
     /// Ends every managed agent, for a hub that leaves nothing behind. Returns those that could not be ended.
-    pub async fn stop_all_sessions(&self) -> Result<Vec<HeldAgent>, EngineError> {
+    pub async fn end_all(&self) -> Result<Vec<HeldAgent>, EngineError> {
         let managed = &self.inner.managed;
         managed.close();
         let all = async {
@@ -96,7 +97,7 @@ impl Engine {
             let (held, folder) = self.holder_of(&record)?;
             drop(tokio::time::timeout(LAST_PATIENCE, end_unattended(&folder, held.holder)).await);
             let cause = Cause::SessionEnded { detail: Some("the hub was stopped".to_owned()) };
-            if let Err(error) = self.sources.end(&record.source.id, cause).await {
+            if let Err(error) = self.hub().sources.end(&record.source.id, cause).await {
                 tracing::error!(%error, source = %record.source.id, "cannot store the end of a source");
             }
             self.held_agent(record).filter(|agent| agent.alive)

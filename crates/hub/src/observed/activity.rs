@@ -8,10 +8,11 @@ use std::collections::{HashMap, HashSet};
 use askd_core::Cause;
 use askd_store::SessionSeen;
 
+use super::LocalAgents;
 use super::liveness::seen_again;
 use super::registry::{Registered, holder, is_managed, later};
 use super::session::Conversation;
-use crate::{Engine, EngineError};
+use crate::EngineError;
 
 /// What earlier looks found about the entries of the list.
 #[derive(Default)]
@@ -24,10 +25,10 @@ pub(super) struct Listed {
     held: HashMap<(u32, i64), String>,
 }
 
-impl Engine {
+impl LocalAgents {
     /// Reads the list, and returns the entries of live processes.
     pub(super) async fn look_at_registry(&self, listed: &mut Listed) -> Result<Vec<Registered>, EngineError> {
-        let living = self.registered().await;
+        let living = self.inner.observed.registered().await;
         let is_there = |pid: u32| living.iter().any(|entry| entry.pid == pid);
         listed.managed.retain(|(pid, _), _| is_there(*pid));
         listed.told.retain(|(_, pid)| is_there(*pid));
@@ -60,7 +61,7 @@ impl Engine {
         let activities = activities.collect();
         let source = self.inner.observed.memory().source.clone();
         if let Some(source) = source {
-            self.sessions.set_activities(source, activities);
+            self.hub().sessions.set_activities(source, activities);
         }
         Ok(living)
     }
@@ -104,13 +105,16 @@ impl Engine {
             }
             match holder(living, held) {
                 Some(next) => {
-                    self.sessions.see(SessionSeen { pid: Some(next.pid), ..seen_again(&session) }).await?;
+                    self.hub()
+                        .sessions
+                        .see(SessionSeen { pid: Some(next.pid), ..seen_again(&session) })
+                        .await?;
                     self.inner.observed.look_after(next.pid);
                 }
                 None => {
                     let went =
                         format!("its terminal went on with another conversation, {}", entry.session_id);
-                    self.sessions.end(&session.id, Cause::SessionEnded { detail: Some(went) }).await?;
+                    self.hub().sessions.end(&session.id, Cause::SessionEnded { detail: Some(went) }).await?;
                 }
             }
         }

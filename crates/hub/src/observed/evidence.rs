@@ -9,8 +9,8 @@ use askd_core::{Answer, Question, QuestionId, Session, Settlement};
 
 use super::identity::{Call, HOOK_NAMES, of_native};
 use super::session::Conversation;
-use super::{HookPresence, is_alive};
-use crate::{Engine, EngineError, now};
+use super::{HookPresence, LocalAgents, is_alive};
+use crate::{EngineError, now};
 
 /// A conversation as the store knows its native id.
 pub(super) struct KnownAs {
@@ -20,7 +20,7 @@ pub(super) struct KnownAs {
     pub is_live: bool,
 }
 
-impl Engine {
+impl LocalAgents {
     /// Handles a call without a result in a transcript.
     pub(super) async fn transcript_asks(
         &self,
@@ -57,7 +57,7 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let id = {
             let mut place = self.inner.observed.turn.lock().await;
-            self.unannounce(call_id);
+            self.inner.observed.unannounce(call_id);
             let source = self.hook_source(&mut place).await?;
             let session = self.hook_session(&source, conversation).await?;
             self.by_call(&session, call_id, &likeness(tool, input)).await?
@@ -77,7 +77,7 @@ impl Engine {
         let exchanged = self.exchanged(id, tool, &input, went).await?;
         let id = exchanged.as_ref().unwrap_or(id);
         let ours = self.our_answer(id).await?;
-        self.questions.elsewhere(id, went_on(tool, &input, went, ours.as_ref())).await?;
+        self.hub().questions.elsewhere(id, went_on(tool, &input, went, ours.as_ref())).await?;
         self.inner.observed.forget(id);
         Ok(())
     }
@@ -127,8 +127,7 @@ impl Engine {
         Ok(None)
     }
 
-    /// Whether two questions may be of one turn: each process that holds the conversation has turns of its
-    /// own.
+    /// True if two questions can belong to one turn: each process with the conversation has turns of its own.
     fn may_share_a_turn(&self, one: &QuestionId, other: &QuestionId) -> bool {
         let observed = &self.inner.observed;
         match (observed.asker(one), observed.asker(other)) {

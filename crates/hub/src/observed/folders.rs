@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use super::files::is_transcript;
-use crate::Engine;
+use super::{LocalAgents, Observed};
 use askd_data::{DataFolder, note_untold_folder, real_path, told_folders};
 
 /// The transcripts' folder in a config folder.
@@ -96,15 +96,17 @@ pub(super) fn config_of(path: &Path) -> Option<&Path> {
     is_transcript(&config.join(PROJECTS), path).then_some(config)
 }
 
-impl Engine {
+impl LocalAgents {
     /// Sets the known config folders of Claude Code. Before that, no transcript is read.
     pub fn know_claude_folders(&self, folders: ClaudeFolders) {
         drop(self.inner.observed.folders.set(folders));
     }
+}
 
+impl Observed {
     /// The transcript that a hook names, if it may be read. Another folder is noted for `askd doctor`.
     pub(super) fn named_transcript(&self, named: &str) -> Option<PathBuf> {
-        let folders = self.inner.observed.folders.get()?;
+        let folders = self.folders.get()?;
         let folder = match folders.find(named) {
             Found::Transcript(path) => return Some(path),
             Found::Untold(folder) if folders.is_news(&folder) => folder,

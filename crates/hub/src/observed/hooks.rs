@@ -14,11 +14,11 @@ use askd_core::{QuestionId, Right, Session, Status, Surface};
 use askd_holder::process::pid_here;
 
 use super::identity::{Alike, Call, hook_name};
-use super::is_alive;
 use super::peek::peek;
 use super::registry::Registered;
 use super::session::Conversation;
-use crate::{Caller, Engine, EngineError, now};
+use super::{LocalAgents, is_alive};
+use crate::{Caller, EngineError, now};
 
 /// How long the name of the call is waited for: it usually came before; the hook itself waits 300 ms for this
 /// hub.
@@ -85,7 +85,7 @@ pub enum HookWord {
     Over { question_id: Option<QuestionId> },
 }
 
-impl Engine {
+impl LocalAgents {
     /// Handles a hook's report, which is durable when this returns.
     pub async fn hook_report(&self, caller: &Caller, report: &HookReport) -> Result<HookHeard, EngineError> {
         caller.needs(Right::Ask)?;
@@ -101,7 +101,7 @@ impl Engine {
                     self.by_call(&session, &call_id, &like).await?
                 };
                 if known.is_none() {
-                    self.announce(&input.session_id, &call_id, like);
+                    self.inner.observed.announce(&input.session_id, &call_id, like);
                 }
                 Ok(HookHeard::Noted)
             }
@@ -125,7 +125,8 @@ impl Engine {
     ) -> Result<Option<QuestionId>, EngineError> {
         let input = &report.input;
         let deadline = tokio::time::Instant::now() + NAME_PATIENCE;
-        let transcript = input.transcript_path.as_deref().and_then(|named| self.named_transcript(named));
+        let transcript =
+            input.transcript_path.as_deref().and_then(|named| self.inner.observed.named_transcript(named));
         if let Some(path) = &transcript {
             self.inner.observed.waits_in(path.clone());
         }
@@ -146,7 +147,7 @@ impl Engine {
                 if let Some(id) = self.known_to_hook(&session, report, like).await? {
                     return Ok(Some(id));
                 }
-                seen.call_id = self.announced(&input.session_id, like);
+                seen.call_id = self.inner.observed.announced(&input.session_id, like);
                 for found in peeked {
                     if self.store().question_by_native(&session.id, &found.call_id).await?.is_none() {
                         seen.call_id = Some(found.call_id);
@@ -158,7 +159,7 @@ impl Engine {
                 if seen.call_id.is_some() || late {
                     if seen.call_id.is_none() {
                         let alike = self.alike(&session, like).await?;
-                        let living = self.registered().await;
+                        let living = self.inner.observed.registered().await;
                         // A second hook of the same call, from another settings file, joins the first.
                         let joins = |alike: &&Alike| {
                             alike.wants_hook() && !self.is_of_another(alike, report, &living)
@@ -198,7 +199,7 @@ impl Engine {
         if alike.peek().is_none() {
             return Ok(None);
         }
-        let living = self.registered().await;
+        let living = self.inner.observed.registered().await;
         match alike.find(|alike| !self.is_of_another(alike, report, &living)) {
             Some(found) => self.join_hook(session, &found.question.id, report).await.map(Some),
             None => Ok(None),
@@ -240,9 +241,9 @@ impl Engine {
         let deadline = tokio::time::Instant::now() + patience;
         let _waiting = self.inner.observed.wait_for(id);
         // Answers from the time without a hook are delivered now.
-        let stop = self.tasks.stopping();
+        let stop = self.hub().tasks.stopping();
         loop {
-            let waiter = self.waiters.register(id);
+            let waiter = self.inner.waiters.register(id);
             if let Some(word) = self.word_now(report, id).await? {
                 return Ok(word);
             }

@@ -11,8 +11,8 @@ use askd_core::{Question, QuestionId, Session, SourceId, Timestamp};
 use askd_store::{Order, QuestionFilter};
 use serde_json::{Value, json};
 
-use super::{Announced, HOOK};
-use crate::{AgentQuestion, Engine, EngineError, now};
+use super::{Announced, HOOK, LocalAgents, Observed};
+use crate::{AgentQuestion, EngineError, now};
 
 /// Announcements without a question are forgotten after this time.
 const STALE: Duration = Duration::from_secs(600);
@@ -48,26 +48,28 @@ pub(super) fn of_native(native: &str) -> Option<(Tool, Value)> {
     Some((tool, value.get_mut("tool_input")?.take()))
 }
 
-impl Engine {
+impl Observed {
     pub(super) fn announce(&self, session: &str, call_id: &str, likeness: String) {
-        let mut memory = self.inner.observed.memory();
+        let mut memory = self.memory();
         memory.announced.retain(|known| known.at.elapsed() < STALE && known.call_id != call_id);
         let (session, call_id) = (session.to_owned(), call_id.to_owned());
         memory.announced.push(Announced { session, call_id, likeness, at: Instant::now() });
         drop(memory);
-        self.inner.observed.named.notify_waiters();
+        self.named.notify_waiters();
     }
 
     pub(super) fn unannounce(&self, call_id: &str) {
-        self.inner.observed.memory().announced.retain(|known| known.call_id != call_id);
+        self.memory().announced.retain(|known| known.call_id != call_id);
     }
 
     pub(super) fn announced(&self, session: &str, likeness: &str) -> Option<String> {
-        let memory = self.inner.observed.memory();
+        let memory = self.memory();
         let fits = |known: &&Announced| known.session == session && known.likeness == likeness;
         memory.announced.iter().find(fits).map(|known| known.call_id.clone())
     }
+}
 
+impl LocalAgents {
     /// The newest questions of a session with this content, oldest first, with the results of their
     /// sightings.
     pub(super) async fn alike(&self, session: &Session, like: &str) -> Result<Vec<Alike>, EngineError> {
@@ -105,7 +107,7 @@ impl Engine {
         let id = found.question.id;
         self.store().sight(&session.id, call_id, "transcript", &id).await?;
         self.inner.observed.memory().names.insert(id.clone(), call_id.to_owned());
-        self.unannounce(call_id);
+        self.inner.observed.unannounce(call_id);
         Ok(Some(id))
     }
 
@@ -129,9 +131,9 @@ impl Engine {
             native: native(call.tool, call.input),
             ask,
         };
-        let question = self.questions.ask_as_agent(heard).await?;
+        let question = self.hub().questions.ask_as_agent(heard).await?;
         if let Some(call_id) = call_id {
-            self.unannounce(&call_id);
+            self.inner.observed.unannounce(&call_id);
         }
         self.inner.observed.named.notify_waiters();
         Ok(Some(question))

@@ -8,8 +8,8 @@ use askd_holder::process;
 use askd_store::{Order, QuestionFilter, SessionSeen};
 
 use super::registry::{self, Registered};
-use super::{ClaudeFolders, Observed};
-use crate::{Engine, EngineError, now};
+use super::{ClaudeFolders, LocalAgents, Observed};
+use crate::{EngineError, now};
 
 /// How often the processes of sessions are looked at.
 const EVERY: Duration = Duration::from_secs(2);
@@ -18,7 +18,7 @@ const RARELY: Duration = Duration::from_secs(600);
 /// The newest questions of one session that are searched: an agent has a few open at once.
 const LOOKED_THROUGH: usize = 64;
 
-impl Engine {
+impl LocalAgents {
     pub(crate) async fn watch_terminals(self) {
         let observed = &self.inner.observed;
         loop {
@@ -75,7 +75,7 @@ impl Engine {
                 let why =
                     "its hook has gone and does not come back, and its process cannot be seen from here";
                 let cause = Cause::SourceLost { detail: Some(why.to_owned()) };
-                self.questions.cancel(&id, cause.clone()).await?;
+                self.hub().questions.cancel(&id, cause.clone()).await?;
                 let session = match &question.ask.session_id {
                     Some(session) => self.store().session(session).await?,
                     None => None,
@@ -83,7 +83,7 @@ impl Engine {
                 if let Some(session) = session.filter(|session| session.pid.is_none())
                     && self.unfinished(&session).await?.is_empty()
                 {
-                    self.sessions.end(&session.id, cause).await?;
+                    self.hub().sessions.end(&session.id, cause).await?;
                 }
             }
             self.inner.observed.forget(&id);
@@ -95,10 +95,10 @@ impl Engine {
     /// gone one asked is over.
     async fn holder_gone(&self, session: &Session) -> Result<(), EngineError> {
         let Some(next) = self.next_holder(session).await? else {
-            self.sessions.end(&session.id, self.exited(session)).await?;
+            self.hub().sessions.end(&session.id, self.exited(session)).await?;
             return Ok(());
         };
-        self.sessions.see(SessionSeen { pid: Some(next.pid), ..seen_again(session) }).await?;
+        self.hub().sessions.see(SessionSeen { pid: Some(next.pid), ..seen_again(session) }).await?;
         self.inner.observed.look_after(next.pid);
         for question in self.unfinished(session).await? {
             // The asker is unknown, but the continuing process did not exist yet.
@@ -112,7 +112,7 @@ impl Engine {
 
     /// A live process with this conversation: one in the agent's own list, or one that asked in it.
     async fn next_holder(&self, session: &Session) -> Result<Option<NextHolder>, EngineError> {
-        let living = self.registered().await;
+        let living = self.inner.observed.registered().await;
         if let Some(found) = registry::holder(&living, &session.native_id) {
             let since = (found.started_at > 0).then_some(found.started_at);
             return Ok(Some(NextHolder { pid: found.pid, since }));
@@ -122,13 +122,6 @@ impl Engine {
         // The newest question first.
         let mut living = askers.filter(|asker| is_alive(asker.pid, asker.started)).map(|asker| asker.pid);
         Ok(living.next().map(|pid| NextHolder { pid, since: None }))
-    }
-
-    /// The agent's own lists of its living sessions, in every known folder.
-    pub(super) async fn registered(&self) -> Vec<Registered> {
-        let known = self.inner.observed.folders.get().map(ClaudeFolders::known).unwrap_or_default();
-        let read = move || known.iter().filter_map(|folder| registry::living(folder)).flatten().collect();
-        tokio::task::spawn_blocking(read).await.unwrap_or_default()
     }
 
     /// Ends the questions of an ended process while another process has their conversation.
@@ -153,7 +146,7 @@ impl Engine {
     pub(super) async fn asker_gone(&self, session: &Session, question: &Question) -> Result<(), EngineError> {
         let cause = self.exited(session);
         if question.is_open() {
-            self.questions.cancel(&question.id, cause).await?;
+            self.hub().questions.cancel(&question.id, cause).await?;
         } else if question.is_being_delivered() {
             let gone = DeliveryInput::AgentGone { detail: Some("the agent exited".to_owned()) };
             self.store().step(&question.id, gone, now()).await?;
@@ -162,7 +155,7 @@ impl Engine {
     }
 
     pub(super) fn exited(&self, session: &Session) -> Cause {
-        let resume = self.agents.resume_command(session);
+        let resume = self.hub().agents.resume_command(session);
         Cause::AgentExited { code: None, signal: None, stderr: Vec::new(), resume }
     }
 
@@ -198,6 +191,13 @@ pub(super) fn seen_again(session: &Session) -> SessionSeen {
 }
 
 impl Observed {
+    /// The agent's own lists of its living sessions, in every known folder.
+    pub(super) async fn registered(&self) -> Vec<Registered> {
+        let known = self.folders.get().map(ClaudeFolders::known).unwrap_or_default();
+        let read = move || known.iter().filter_map(|folder| registry::living(folder)).flatten().collect();
+        tokio::task::spawn_blocking(read).await.unwrap_or_default()
+    }
+
     /// From now on the process is looked at; its session must be stored by then.
     pub(super) fn look_after(&self, pid: u32) {
         let started = start_time(pid);

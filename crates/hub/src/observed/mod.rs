@@ -30,8 +30,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, Semaphore};
 
 use askd_core::{Question, QuestionId, SessionId, SourceId, Timestamp};
+use askd_store::Store;
 
+use crate::connection_services::ConnectionServices;
 use crate::now;
+use crate::questions::Waiters;
 use crate::sources::HOOK;
 
 pub use folders::ClaudeFolders;
@@ -53,8 +56,33 @@ const REMEMBERED: Duration = Duration::from_secs(2 * 3600);
 /// is bounded.
 const MAX_WAITED_IN: usize = 1024;
 
+#[derive(Clone)]
+pub struct LocalAgents {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    hub: ConnectionServices,
+    waiters: Waiters,
+    observed: Arc<Observed>,
+}
+
+impl LocalAgents {
+    pub(super) fn new(hub: ConnectionServices, waiters: Waiters) -> Self {
+        Self { inner: Arc::new(Inner { hub, waiters, observed: Arc::new(Observed::new()) }) }
+    }
+
+    fn hub(&self) -> &ConnectionServices {
+        &self.inner.hub
+    }
+
+    fn store(&self) -> &Arc<dyn Store> {
+        &self.inner.hub.store
+    }
+}
+
 /// Memory of hooks and transcripts. Everything that must outlive the hub is in the store.
-pub(super) struct Observed {
+struct Observed {
     /// One sighting at a time: two channels that see a question at once must make one question.
     turn: tokio::sync::Mutex<Place>,
     /// Wakes a sighting that waits for the id of its call.
@@ -127,7 +155,7 @@ struct Presence {
 }
 
 impl Observed {
-    pub(super) fn new() -> Self {
+    fn new() -> Self {
         Self {
             turn: tokio::sync::Mutex::default(),
             named: Notify::new(),

@@ -1,7 +1,6 @@
 //! The channel that an answer would use now, for the surfaces, so that keys in a terminal surprise no person.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use askd_agents::claude_hook::AGENT;
@@ -72,17 +71,15 @@ pub(super) async fn describe(
     }
     let ids: Vec<QuestionId> = rest.iter().map(|question| question.id.clone()).collect();
     let hooked = store.sighted(&ids, HOOK).await?;
-    let mut sessions: HashMap<SessionId, Option<Session>> = HashMap::new();
+    // One read for all: a page has hundreds of questions, and other readers wait meanwhile.
+    let of: HashSet<SessionId> = rest.iter().filter_map(|it| it.ask.session_id.clone()).collect();
+    let found = store.sessions_by_id(&source, &of.into_iter().collect::<Vec<_>>()).await?;
+    let sessions: HashMap<SessionId, Session> =
+        found.into_iter().map(|session| (session.id.clone(), session)).collect();
     for question in rest {
-        let Some(id) = question.ask.session_id.clone() else { continue };
-        let session = match sessions.entry(id) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(place) => {
-                let session = store.session(place.key()).await?;
-                place.insert(session.filter(|session| session.source_id == source))
-            }
+        let Some(session) = question.ask.session_id.as_ref().and_then(|id| sessions.get(id)) else {
+            continue;
         };
-        let Some(session) = session else { continue };
         let is_hooked = hooked.contains(&question.id);
         question.road = Some(if observed.has_hook(question, is_hooked) {
             AnswerRoad::Hook

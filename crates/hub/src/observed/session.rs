@@ -10,8 +10,8 @@ use askd_store::SessionSeen;
 use super::liveness::seen_again;
 use super::mouth::HookMouth;
 use super::registry::{self, Registered};
-use super::{ClaudeFolders, HOOK, Place};
-use crate::{Engine, EngineError, NewSource, new_bits, now};
+use super::{ClaudeFolders, HOOK, LocalAgents, Place};
+use crate::{EngineError, NewSource, new_bits, now};
 
 /// A conversation as a hook or a transcript names it.
 #[derive(Debug, Clone)]
@@ -25,7 +25,7 @@ pub(super) struct Conversation {
     pub has_no_hook: bool,
 }
 
-impl Engine {
+impl LocalAgents {
     /// Reconnects the source of an earlier hub, so that waiting answers are delivered and ends of sessions
     /// are seen.
     pub async fn resume_observed(&self) -> Result<(), EngineError> {
@@ -50,7 +50,7 @@ impl Engine {
             }
             observed.look_after(pid);
             // While no hub looked it may have gone on with another conversation.
-            let living = self.registered().await;
+            let living = self.inner.observed.registered().await;
             let other = living.iter().find(|entry| entry.pid == pid && entry.session_id != session.native_id);
             if let Some(entry) = other {
                 self.left_for_another(&session.native_id, entry, &living).await?;
@@ -72,7 +72,7 @@ impl Engine {
         }
         match registry::holder(&lists.concat(), &session.native_id) {
             Some(holder) => {
-                self.sessions.see(SessionSeen { pid: Some(holder.pid), ..seen_again(session) }).await?;
+                self.hub().sessions.see(SessionSeen { pid: Some(holder.pid), ..seen_again(session) }).await?;
                 observed.look_after(holder.pid);
             }
             None => {
@@ -80,7 +80,7 @@ impl Engine {
                 let open: Vec<QuestionId> =
                     self.unfinished(session).await?.into_iter().map(|question| question.id).collect();
                 if self.store().sighted(&open, HOOK).await?.is_empty() {
-                    self.sessions.end(&session.id, self.exited(session)).await?;
+                    self.hub().sessions.end(&session.id, self.exited(session)).await?;
                 }
             }
         }
@@ -108,11 +108,12 @@ impl Engine {
                     label: "Claude Code in terminals of this machine".to_owned(),
                     settings: "{}".to_owned(),
                 };
-                self.sources.add(new).await?.id
+                self.hub().sources.add(new).await?.id
             }
         };
-        self.sources.set_state(&id, SourceState::Connected, None).await?;
-        self.targets
+        self.hub().sources.set_state(&id, SourceState::Connected, None).await?;
+        self.hub()
+            .targets
             .connect(id.clone(), Arc::new(HookMouth::new(self.inner.observed.clone(), self.store().clone())));
         self.inner.observed.memory().source = Some(id.clone());
         place.source = Some(id.clone());
@@ -138,7 +139,7 @@ impl Engine {
             managed: false,
             at: now(),
         };
-        let session = self.sessions.see(seen).await?;
+        let session = self.hub().sessions.see(seen).await?;
         if let Some(pid) = conversation.pid {
             self.inner.observed.look_after(pid);
         }

@@ -18,6 +18,7 @@ use askd_core::SourceState;
 use askd_data::regular::open_regular;
 use askd_holder::process;
 
+use super::LocalAgents;
 use super::activity::Listed;
 use super::ears::{Ears, Heard};
 use super::files::{Files, Look, transcripts};
@@ -26,7 +27,7 @@ use super::identity::Call;
 use super::installed::may_be_hooked;
 use super::registry::{self, Registered};
 use super::session::Conversation;
-use crate::{Engine, EngineError};
+use crate::EngineError;
 
 /// The pause between looks at everything: for changes that inotify missed, or in its place.
 const UNTOLD: Duration = Duration::from_secs(10);
@@ -42,18 +43,18 @@ const LISTED_UNTOLD: Duration = Duration::from_secs(1);
 /// Changes that wait; with more, everything is looked at.
 const CHANGES: usize = 1024;
 
-impl Engine {
+impl LocalAgents {
     /// Follows the transcripts of a config folder, and those that hooks name. Without a folder only the
     /// latter.
     pub fn observe(&self, config: Option<PathBuf>) {
         // The present files are recorded before this returns: every later change is news.
         let watch = Watch::new(self.clone(), config);
-        self.tasks.spawn(watch.run());
+        self.hub().tasks.spawn(watch.run());
     }
 }
 
 struct Watch {
-    engine: Engine,
+    local: LocalAgents,
     config: Option<PathBuf>,
     projects: Option<PathBuf>,
     files: Files,
@@ -72,10 +73,10 @@ struct Watch {
 }
 
 impl Watch {
-    fn new(engine: Engine, config: Option<PathBuf>) -> Self {
+    fn new(local: LocalAgents, config: Option<PathBuf>) -> Self {
         let (changed, changes) = mpsc::channel(CHANGES);
         // Without its links: hooks' transcripts are named so too.
-        let real = |config: PathBuf| match engine.inner.observed.folders.get() {
+        let real = |config: PathBuf| match local.inner.observed.folders.get() {
             Some(folders) => folders.real(&config),
             None => config,
         };
@@ -90,7 +91,7 @@ impl Watch {
             Heard { transcripts: changed, registry: Arc::clone(&registered), lost: Arc::clone(&lost) };
         let ears = config.clone().map(|config| Ears::new(config, heard));
         Self {
-            engine,
+            local,
             config,
             projects,
             files,
@@ -112,8 +113,8 @@ impl Watch {
         let mut listed_at = Instant::now();
         let mut often = tokio::time::interval(OFTEN);
         often.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let engine = self.engine.clone();
-        let observed = &engine.inner.observed;
+        let local = self.local.clone();
+        let observed = &local.inner.observed;
         let lists = self.config.is_some();
         loop {
             let mut paths: HashSet<PathBuf> = HashSet::new();
@@ -189,7 +190,7 @@ impl Watch {
 
     /// The transcripts with a waiting hook; they may be in another folder.
     fn hooked(&self) -> Vec<PathBuf> {
-        let named: Vec<PathBuf> = self.engine.inner.observed.memory().transcripts.keys().cloned().collect();
+        let named: Vec<PathBuf> = self.local.inner.observed.memory().transcripts.keys().cloned().collect();
         named.into_iter().filter(|path| self.files.has_grown(path)).collect()
     }
 
@@ -215,8 +216,8 @@ impl Watch {
 
     /// Reads the list of live sessions, and returns their transcripts if no changes arrive.
     async fn look_at_registry(&mut self) -> Vec<PathBuf> {
-        let engine = self.engine.clone();
-        let living = match engine.look_at_registry(&mut self.listed).await {
+        let local = self.local.clone();
+        let living = match local.look_at_registry(&mut self.listed).await {
             Ok(living) => living,
             Err(error) => {
                 tracing::error!(%error, "cannot note Claude Code's living sessions");
@@ -231,12 +232,12 @@ impl Watch {
 
     /// Stores at the source how well changes arrive, for `askd doctor` and the page.
     async fn tell_trouble(&mut self) {
-        let source = self.engine.inner.observed.memory().source.clone();
+        let source = self.local.inner.observed.memory().source.clone();
         let Some(source) = source.filter(|_| self.told_trouble != self.trouble) else { return };
         let trouble = self.trouble.clone().map(|why| {
             format!("its transcripts are looked at once a second instead of watched, because {why}")
         });
-        match self.engine.sources.set_state(&source, SourceState::Connected, trouble).await {
+        match self.local.hub().sources.set_state(&source, SourceState::Connected, trouble).await {
             Ok(()) => self.told_trouble = self.trouble.clone(),
             Err(error) => tracing::error!(%error, "cannot note how well Claude Code's transcripts are heard"),
         }
@@ -299,7 +300,7 @@ impl Watch {
         living: Option<&[Registered]>,
         is_by_program: bool,
     ) -> Result<Option<Conversation>, EngineError> {
-        let known = self.engine.known_as(&session).await?;
+        let known = self.local.known_as(&session).await?;
         let holder = registry::holder(living.unwrap_or_default(), &session);
         // A version without the list has no processes to look for.
         let may_live = holder.is_some() || (!known.was_managed && (known.is_live || living.is_none()));
@@ -335,7 +336,7 @@ impl Watch {
         let may_be_hooked = tokio::task::spawn_blocking(looked).await.unwrap_or(true);
         conversation.has_no_hook = !may_be_hooked;
         let seen = askd_agents::claude_hook::Seen { call_id: Some(call_id), message_id, cwd, excerpt };
-        self.engine.transcript_asks(&conversation, Call { tool, input: &input, seen }).await
+        self.local.transcript_asks(&conversation, Call { tool, input: &input, seen }).await
     }
 
     async fn ended(
@@ -354,9 +355,9 @@ impl Watch {
             false => self.conversation(session.clone(), None, living, is_by_program).await?,
         };
         match conversation {
-            Some(conversation) => self.engine.call_ended(&conversation, &call_id, tool, &input, went).await,
+            Some(conversation) => self.local.call_ended(&conversation, &call_id, tool, &input, went).await,
             // It becomes no session, but a question with its native id has ended.
-            None => self.engine.old_call_ended(&session, &call_id, tool, went).await,
+            None => self.local.old_call_ended(&session, &call_id, tool, went).await,
         }
     }
 }

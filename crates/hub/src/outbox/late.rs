@@ -5,13 +5,14 @@
 //! delivery is noted as sent when the text is written, and can be repeated until then.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use askd_core::delivery::{Delivery, DeliveryInput};
 use askd_core::{Question, QuestionId, RejectMode, Right, Session, Settlement};
+use askd_store::Store;
 
-use crate::managed::HeldSettings;
-use crate::{Caller, Engine, EngineError, StartError, now};
+use crate::managed::{Connections, HeldSettings};
+use crate::{Caller, EngineError, StartError, now};
 
 /// The continuation of a conversation.
 enum GoesOn {
@@ -22,7 +23,7 @@ enum GoesOn {
 
 /// Questions whose answers are being sent as messages now: of two callers, one sends.
 #[derive(Default)]
-pub(crate) struct Saying(Mutex<HashSet<QuestionId>>);
+struct Saying(Mutex<HashSet<QuestionId>>);
 
 /// The right to send the answer of one question, until it is dropped.
 struct Turn<'a> {
@@ -77,9 +78,29 @@ fn as_message(question: &Question, settlement: &Settlement) -> Option<String> {
     }
 }
 
-impl Engine {
-    /// Sends an answer that did not reach its agent as the next message of its conversation, and returns the
-    /// session that received it.
+/// The service `LateAnswers`.
+#[derive(Clone)]
+pub struct LateAnswers {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    store: Arc<dyn Store>,
+    connections: Connections,
+    saying: Saying,
+}
+
+impl LateAnswers {
+    pub(crate) fn new(store: Arc<dyn Store>, connections: Connections) -> Self {
+        Self { inner: Arc::new(Inner { store, connections, saying: Saying::default() }) }
+    }
+
+    fn store(&self) -> &dyn Store {
+        &*self.inner.store
+    }
+
+    /// Says an answer that did not reach its agent as the next message of its conversation; gives the session
+    /// that got it.
     pub async fn send_as_message(&self, caller: &Caller, id: &QuestionId) -> Result<Session, StartError> {
         caller.needs(Right::Answer)?;
         let refused = |why: String| Err(StartError::Unsendable(why));
@@ -111,7 +132,7 @@ impl Engine {
             }
         };
         // The name makes the agent receive it once, even if an earlier attempt ended before it was noted.
-        match self.say(&session.id, Some(format!("late-{id}")), text.clone()).await {
+        match self.inner.connections.say(&session.id, Some(format!("late-{id}")), text.clone()).await {
             Ok(true) => {}
             Ok(false) => return by_hand("its agent does not read at this moment; try again"),
             Err(error) => return by_hand(&error.to_string()),

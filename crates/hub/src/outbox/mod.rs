@@ -6,7 +6,7 @@ mod speller;
 mod targets;
 mod worker;
 
-pub(super) use late::Saying;
+pub use late::LateAnswers;
 pub(super) use speller::Speller;
 pub use targets::{Carried, DeliveryTarget, DeliveryTargets, Said};
 pub use worker::Outbox;

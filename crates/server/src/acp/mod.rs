@@ -13,7 +13,7 @@ use utoipa_axum::routes;
 use super::problem::{Code, Problem};
 use super::state::AppState;
 use crate::extract::Names;
-use askd_hub::{AcpError, Caller};
+use askd_hub::{AcpError, AcpServers, Caller};
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(post::post, stream::stream, end))
@@ -24,11 +24,11 @@ pub fn routes() -> OpenApiRouter<AppState> {
     params(("server_id" = String, Path, description = "The name of the server, any that you choose.")),
     responses((status = 204)))]
 async fn end(
-    State(state): State<AppState>,
+    State(servers): State<AcpServers>,
     caller: Caller,
     Names(server): Names<String>,
 ) -> Result<Response, Problem> {
-    state.engine.acp_end(&caller, &server).await?;
+    servers.end(&caller, &server).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 

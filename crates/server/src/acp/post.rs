@@ -13,9 +13,8 @@ use askd_wire::jsonrpc::{Defect, Message};
 use crate::extract::{Names, Query, json_text};
 use crate::limits::MAX_ACP_BODY_BYTES;
 use crate::problem::{Code, Problem};
-use crate::state::AppState;
 use crate::wait::{Waits, answer_when_ready};
-use askd_hub::{Access, Caller, ClientCall, EngineError};
+use askd_hub::{Access, AcpServers, Caller, ClientCall, EngineError};
 
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -31,7 +30,7 @@ pub(super) struct PostQuery {
     request_body(content = String, content_type = "application/json"),
     responses((status = 200, content_type = "application/json", body = String), (status = 202)))]
 pub(super) async fn post(
-    State(state): State<AppState>,
+    State(servers): State<AcpServers>,
     State(access): State<Access>,
     State(waits): State<Waits>,
     caller: Caller,
@@ -47,15 +46,13 @@ pub(super) async fn post(
             Err(refused(Defect::Version))
         }
         Message::Request { method, params, .. } => {
-            let engine = &state.engine;
             let name = server;
-            let server = engine.acp_server(&caller, &name, query.agent.as_deref(), &method).await?;
+            let server = servers.server(&caller, &name, query.agent.as_deref(), &method).await?;
             let session = params.as_deref().and_then(session_of);
             let turn = waits.take_place("ask again a little later")?;
             let call = ClientCall { client: caller.token.id.clone(), method, session };
-            let response = engine.acp_request(&server, body, call).await?;
+            let response = servers.request(&server, body, call).await?;
             drop(server);
-            let engine = engine.clone();
             Ok(answer_when_ready(StatusCode::OK, async move {
                 let _turn = turn;
                 let stop = waits.stopping();
@@ -70,7 +67,7 @@ pub(super) async fn post(
                         return Err(Problem::new(Code::Stopping, detail));
                     }
                     // The request was not forwarded: the agent had ended already.
-                    None => return Err(engine.no_server(&name).await.into()),
+                    None => return Err(servers.no_server(&name).await.into()),
                 };
                 if !access.still_valid(&caller) {
                     return Err(EngineError::Revoked.into());
@@ -79,11 +76,11 @@ pub(super) async fn post(
             }))
         }
         Message::Notification { method, .. } => {
-            state.engine.acp_notify(&caller, &server, body, method).await?;
+            servers.notify(&caller, &server, body, method).await?;
             Ok(StatusCode::ACCEPTED.into_response())
         }
         Message::Response { .. } => {
-            state.engine.acp_respond(&caller, &server, body).await?;
+            servers.respond(&caller, &server, body).await?;
             Ok(StatusCode::ACCEPTED.into_response())
         }
     }

@@ -12,9 +12,8 @@ use askd_hub::{Piece, TranscriptPage};
 use crate::extract::Names;
 use crate::limits::KEEP_ALIVE;
 use crate::problem::Problem;
-use crate::state::AppState;
 use crate::stream::{HEARTBEAT, Reader, Streams, last_event_id, respond, trimmed};
-use askd_hub::{AcpStream, Caller, Transcripts, acp_event};
+use askd_hub::{AcpServers, AcpStream, Caller, Transcripts, acp_event};
 
 /// The agent's messages to its clients, live. `id:` counts within the server; the stream begins at the
 /// beginning, or after `Last-Event-ID`.
@@ -23,14 +22,14 @@ use askd_hub::{AcpStream, Caller, Transcripts, acp_event};
         ("Last-Event-ID" = Option<String>, Header, description = "Go on after this event.")),
     responses((status = 200, content_type = "text/event-stream", body = String)))]
 pub(super) async fn stream(
-    State(state): State<AppState>,
+    State(servers): State<AcpServers>,
     State(transcripts): State<Transcripts>,
     State(streams): State<Streams>,
     caller: Caller,
     Names(server): Names<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let stream = state.engine.acp_stream(&caller, &server).await?;
+    let stream = servers.stream(&caller, &server).await?;
     let cursor = last_event_id(&headers)?.unwrap_or(0);
     let newest = transcripts.page(&stream.transcript, cursor).await?.newest;
     if cursor > newest {

@@ -28,7 +28,7 @@ impl FromRequestParts<AppState> for Client {
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Refused> {
         let token = token_of(parts).ok_or(Refused)?;
-        let token = state.engine.access.authenticate(&token).await.ok_or(Refused)?;
+        let token = state.hub.access.authenticate(&token).await.ok_or(Refused)?;
         Ok(Self(Caller { token, surface: Surface::Api }))
     }
 }

@@ -31,6 +31,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0008_failed_tries.sql"),
     include_str!("../../migrations/0009_plain.sql"),
     include_str!("../../migrations/0010_copies.sql"),
+    include_str!("../../migrations/0011_retention.sql"),
+    include_str!("../../migrations/0012_session_names.sql"),
 ];
 /// The endings of files in which the last version kept changes for its database.
 const REDO_LOG: [&str; 2] = ["redo", "redo2"];
@@ -54,7 +56,7 @@ const STATEMENTS: usize = 64;
 
 pub struct SqliteStore {
     pub(super) writer: tokio::sync::RwLock<Option<Writer>>,
-    readers: Readers,
+    pub(super) readers: Readers,
     pub(super) tails: Arc<Tails>,
     pub(super) sealer: Arc<Sealer>,
     pub(super) tokens: Arc<RwLock<HashMap<[u8; 32], TokenRecord>>>,
@@ -73,6 +75,7 @@ impl SqliteStore {
         // This comes first, so that a newer askd's store stays unchanged.
         let schema = schema(&conn)?;
         refuse_redo_log(path)?;
+        give_back_pages(&conn, schema)?;
         use_wal(&conn)?;
         conn.execute_batch(SETTINGS)?;
         migrate(&conn, schema)?;
@@ -167,6 +170,19 @@ fn remove_redo_log(path: &Path) {
         // Without records the file means nothing, so a remaining one does no harm.
         drop(std::fs::remove_file(path.with_extension(ending)));
     }
+}
+
+/// Free pages can be given back to the disk only by a database that was made so, or made anew.
+fn give_back_pages(conn: &Connection, schema: u32) -> StoreResult<()> {
+    const INCREMENTAL: u32 = 2;
+    let mode: u32 = conn.query_row("PRAGMA auto_vacuum", [], |row| row.get(0))?;
+    if mode != INCREMENTAL {
+        conn.execute_batch("PRAGMA auto_vacuum = INCREMENTAL")?;
+        if schema > 0 {
+            conn.execute_batch("VACUUM")?;
+        }
+    }
+    Ok(())
 }
 
 /// If SQLite cannot use WAL, it returns its present journal mode without an error.

@@ -13,6 +13,7 @@ mod lists;
 mod questions;
 mod readers;
 mod retention;
+mod retention_sessions;
 mod rows;
 mod sessions;
 mod settle;

@@ -304,7 +304,9 @@ impl Questions for SqliteStore {
         after: Option<Seq>,
         limit: usize,
     ) -> StoreResult<QuestionPage> {
-        let page = self.read(move |conn| lists::list(conn, &filter, order, after, limit)).await?;
+        let is_search = filter.text.is_some();
+        let work = move |conn: &Connection| lists::list(conn, &filter, order, after, limit);
+        let page = if is_search { self.readers.search(work).await } else { self.readers.read(work).await }?;
         // A commit can be read a moment before it is published; a stream from here on must not be ahead of
         // the log.
         self.tails.log.published(page.seq).await;
@@ -340,12 +342,14 @@ impl Questions for SqliteStore {
     async fn prune(&self, retained: Retention) -> StoreResult<u64> {
         let mut removed = 0;
         loop {
-            let batch = self.write(move |tx| retention::prune(tx, &retained)).await?;
-            removed += batch;
-            if batch < retention::PRUNE_BATCH.unsigned_abs() {
-                return Ok(removed);
+            let pruned = self.write(move |tx| retention::prune(tx, &retained)).await?;
+            removed += pruned.questions;
+            if !pruned.more {
+                break;
             }
         }
+        while self.write(retention::give_back).await? {}
+        Ok(removed)
     }
 
     async fn probe(&self) -> StoreResult<()> {

@@ -284,6 +284,14 @@ impl Sessions for SqliteStore {
         self.read(move |conn| rows(conn, &sql, &[name], read_session)).await
     }
 
+    async fn sessions_by_id(&self, source: &SourceId, ids: &[SessionId]) -> StoreResult<Vec<Session>> {
+        let values = [Value::Text(to_json(&ids)?), text(source)];
+        let sql = format!(
+            "{SESSION} WHERE id IN (SELECT value FROM json_each(?1)) AND source_id = ?2 ORDER BY number"
+        );
+        self.read(move |conn| rows(conn, &sql, &values, read_session)).await
+    }
+
     async fn session(&self, id: &SessionId) -> StoreResult<Option<Session>> {
         let id = id.clone();
         self.read(move |conn| load_session(conn, &id)).await

@@ -32,7 +32,7 @@ type Run = Box<dyn FnOnce(Option<&mut Tx<'_>>) -> (StoreResult<()>, Finish) + Se
 
 struct Job {
     chain: Option<Chain>,
-    /// The caller's span, which names its question: log lines of the job belong to it.
+    /// The caller's span with its question: log lines of the job belong to it.
     span: tracing::Span,
     run: Run,
 }

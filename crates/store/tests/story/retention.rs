@@ -1,10 +1,10 @@
 //! Retention: everything is kept unless told otherwise, and what is under way is never touched.
 
 use askd_core::delivery::DeliveryInput;
-use askd_core::{Cause, EventType, Resolution};
+use askd_core::{Ask, Cause, EventType, Resolution};
 use askd_store::{
-    Asked, Deliveries, EventLog, Idempotency, NewQuestion, Order, QuestionFilter, Questions, Resolve,
-    Resolved, Retention, Sessions,
+    Asked, Deliveries, EventLog, Idempotency, NewEntry, NewQuestion, Order, QuestionFilter, Questions,
+    Resolve, Resolved, Retention, Sessions, Transcripts,
 };
 
 use super::props::*;
@@ -122,4 +122,49 @@ pub(crate) async fn sources_that_came_and_went_are_forgotten<S: Stage>() {
     assert_eq!(known().await, ids);
     store.prune(ended_before(11)).await.unwrap();
     assert_eq!(known().await, ids[..2]);
+}
+
+pub(crate) async fn sessions_that_ended_long_ago_go_with_their_words<S: Stage>() {
+    let mut stage = S::fresh().await;
+    let store = stage.store();
+    // 1 lives, 2 ended with an open question's answer still kept, 3 ended and is old, 4 ended later.
+    for n in 1..=4 {
+        store.add_source(source_record(n)).await.unwrap();
+    }
+    let sources: Vec<_> = (1..=4).map(|n| source_record(n).source.id).collect();
+    let mut sessions = Vec::new();
+    for (n, source) in (1..).zip(&sources) {
+        let session = store.see_session(session_seen(n, source)).await.unwrap().id;
+        store.append(&session, vec![NewEntry::new(at(5), "agent")]).await.unwrap();
+        sessions.push(session);
+    }
+    let of_session =
+        NewQuestion { ask: Ask { session_id: Some(sessions[1].clone()), ..plain() }, ..by_api(1, plain()) };
+    ask(&**store, of_session).await;
+    for (session, ended) in [(1, 10), (2, 10), (3, 20)] {
+        let cause = Cause::SourceLost { detail: None };
+        store.end_source(&sources[session], cause, at(ended), None).await.unwrap();
+    }
+    // Its question was settled at 10 with the session.
+    let through = store.newest();
+    store.prune(settled_before(10)).await.unwrap();
+    assert_eq!(store.sessions(None, 9).await.unwrap().len(), 4, "ended at 10, not before");
+    let retention = Retention { sources_ended_before: Some(at(11)), ..settled_before(11) };
+    store.prune(retention).await.unwrap();
+    store.prune(retention).await.unwrap();
+    let kept: Vec<_> = store.sessions(None, 9).await.unwrap().into_iter().map(|session| session.id).collect();
+    assert_eq!(kept, [sessions[3].clone(), sessions[0].clone()]);
+    for (n, session) in sessions.iter().enumerate() {
+        let page = store.entries_after(session, None, 0).await.unwrap();
+        assert_eq!(page.entries.len(), usize::from(n == 0 || n == 3), "{n}");
+    }
+    let left: Vec<_> = store.sources().await.unwrap().into_iter().map(|record| record.source.id).collect();
+    assert_eq!(left, [sources[3].clone(), sources[0].clone()]);
+    stage.reopen().await;
+    let store = stage.store();
+    let told = store.events_after(0).await.unwrap();
+    assert_eq!(told.len(), 3, "two began, one ended");
+    assert!(told.iter().all(|event| event.session.as_ref().is_some_and(|session| kept.contains(session))));
+    assert!(store.trimmed_through().await.unwrap() <= through);
+    assert_eq!(store.newest(), through);
 }

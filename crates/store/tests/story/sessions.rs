@@ -143,6 +143,11 @@ pub(crate) async fn sessions_are_listed_newest_first<S: Stage>() {
     assert_eq!(ids(None, 2).await, [1, 3]);
     assert_eq!(ids(Some(true), 10).await, [1, 2]);
     assert_eq!(ids(Some(false), 10).await, [3]);
+    let wanted: Vec<_> = [3, 4, 1].map(|n| session_seen(n, &source).id).into();
+    let found = store.sessions_by_id(&source, &wanted).await.unwrap();
+    assert_eq!(found.iter().map(|session| session.id.bits()).collect::<Vec<_>>(), [3, 1]);
+    let other = source_record(2).source.id;
+    assert_eq!(store.sessions_by_id(&other, &wanted).await.unwrap(), []);
 }
 
 /// Of one session: an open question, one whose answer is queued, one whose answer was written, and one that

@@ -1,5 +1,4 @@
-//! Types of the HTTP API that `askd-core` does not have, for the hub that writes them and the clients that
-//! read them.
+//! Types of the HTTP API beyond `askd-core`, for the hub and its clients.
 
 mod processes;
 

@@ -1,4 +1,4 @@
-//! The processes that the hub holds.
+//! The managed agents' processes.
 
 use askd_core::SessionId;
 use serde::{Deserialize, Serialize};

@@ -18,11 +18,12 @@ use askd_core::{Cause, Right, SourceId, SourceState};
 use askd_holder::process;
 use askd_store::SourceRecord;
 
+use super::AttachedServers;
 use super::attendant::Attendant;
 use super::link::Link;
 use crate::observed::is_alive;
 use crate::sources::PLUGIN;
-use crate::{Caller, Engine, EngineError, NewSource};
+use crate::{Caller, EngineError, NewSource};
 pub use messages::{PluginCall, PluginHello, PluginMessage, PluginMessages, PluginReply};
 pub use wire::PluginStream;
 use wire::PluginWire;
@@ -67,9 +68,9 @@ impl Process {
     }
 }
 
-impl Engine {
+impl AttachedServers {
     /// A plugin connects, at first or again: the calls that it has to make, until it goes away.
-    pub async fn link_plugin(
+    pub async fn connect_plugin(
         &self,
         caller: &Caller,
         agent: &str,
@@ -78,12 +79,12 @@ impl Engine {
         caller.needs(Right::Ask)?;
         let hello = hello.checked()?;
         // A task of its own: a plugin that disconnects must not leave a source without a connection.
-        let (engine, agent) = (self.clone(), agent.to_owned());
+        let (servers, agent) = (self.clone(), agent.to_owned());
         let linking = tokio::spawn(async move {
-            let plugged = engine.known_plugin(&agent, hello).await?;
+            let plugged = servers.known_plugin(&agent, hello).await?;
             let connected = plugged.wire.connect().await;
             let (stream, number, ended) = connected.ok_or(EngineError::NotFound("source of this plugin"))?;
-            engine.tasks.spawn(engine.clone().see_out(plugged, number, ended));
+            servers.hub().tasks.spawn(servers.clone().see_out(plugged, number, ended));
             Ok(stream)
         });
         linking.await.unwrap_or(Err(EngineError::NotFound("source of this plugin")))
@@ -91,21 +92,20 @@ impl Engine {
 
     /// The plugin of this link, or a new source for it. New plugins take turns; known ones do not wait.
     async fn known_plugin(&self, agent: &str, hello: PluginHello) -> Result<Arc<Plugged>, EngineError> {
-        let attached = &self.inner.attached;
-        let _turn = attached.greetings.lock().await;
-        if let Some(known) = attached.plugins().get(&hello.link) {
+        let _turn = self.inner.plugins.greetings.lock().await;
+        if let Some(known) = self.plugins().get(&hello.link) {
             return Ok(Arc::clone(known));
         }
-        if attached.plugins().len() >= MAX_PLUGINS {
+        if self.plugins().len() >= MAX_PLUGINS {
             return Err(EngineError::TooManyPlugins);
         }
         let plugged = Arc::new(self.plug_in(agent, hello).await?);
-        attached.plugins().insert(plugged.settings.link.clone(), Arc::clone(&plugged));
+        self.plugins().insert(plugged.settings.link.clone(), Arc::clone(&plugged));
         Ok(plugged)
     }
 
     async fn plug_in(&self, agent: &str, hello: PluginHello) -> Result<Plugged, EngineError> {
-        let adapter = self.agents.registry().get(agent);
+        let adapter = self.hub().agents.registry().get(agent);
         let adapter = adapter.filter(|adapter| adapter.server().is_some());
         let adapter = adapter.ok_or(EngineError::NotFound("agent with plugins"))?;
         let codec = adapter.conversation().map_err(|_| EngineError::NotFound("agent with plugins"))?;
@@ -118,13 +118,13 @@ impl Engine {
         };
         let settings = Settings { link, directory, process: Process::seen(pid) };
         let new = NewSource { settings: serde_json::to_string(&settings).unwrap_or_default(), ..new };
-        let source = self.sources.add(new).await?;
+        let source = self.hub().sources.add(new).await?;
         let wire = Arc::new(PluginWire::new());
         let redeliver = adapter.descriptor().redeliver;
         let id = source.id.clone();
-        let stop = self.tasks.stopping().child_token();
+        let stop = self.hub().tasks.stopping().child_token();
         let link = Link::over(wire.clone(), stop.clone());
-        let attendant = Attendant::new(self.clone(), source, codec, redeliver, link);
+        let attendant = Attendant::new(self, source, codec, redeliver, link);
         let (start, cwd) = (Start::Observed, settings.directory.clone());
         self.attend_server(attendant, Begin { start, cwd, ..Begin::default() }, stop);
         Ok(Plugged { source: id, settings, wire })
@@ -143,7 +143,7 @@ impl Engine {
     }
 
     /// A plugin says farewell: its agent is about to end.
-    pub async fn unlink_plugin(&self, caller: &Caller, link: &str) -> Result<(), EngineError> {
+    pub async fn disconnect_plugin(&self, caller: &Caller, link: &str) -> Result<(), EngineError> {
         caller.needs(Right::Ask)?;
         let plugged = self.plugged(link)?;
         let cause = Cause::SessionEnded { detail: Some("the agent was closed".to_owned()) };
@@ -151,12 +151,12 @@ impl Engine {
     }
 
     fn plugged(&self, link: &str) -> Result<Arc<Plugged>, EngineError> {
-        self.inner.attached.plugins().get(link).cloned().ok_or(EngineError::NotFound("plugin"))
+        self.plugins().get(link).cloned().ok_or(EngineError::NotFound("plugin"))
     }
 
     async fn plug_out(&self, plugged: &Plugged, cause: Cause) -> Result<(), EngineError> {
-        self.sources.end(&plugged.source, cause).await?;
-        self.inner.attached.plugins().remove(&plugged.settings.link);
+        self.hub().sources.end(&plugged.source, cause).await?;
+        self.plugins().remove(&plugged.settings.link);
         Ok(())
     }
 
@@ -195,17 +195,20 @@ impl Engine {
     /// Expects a plugin of an earlier hub, if its process lives.
     pub(super) async fn resume_plugin(&self, record: &SourceRecord) -> Result<(), String> {
         let settings: Settings = serde_json::from_str(&record.settings).map_err(|error| error.to_string())?;
-        let away =
-            self.sources.set_state(&record.source.id, SourceState::Lost, Some(wire::AWAY.to_owned())).await;
+        let away = self
+            .hub()
+            .sources
+            .set_state(&record.source.id, SourceState::Lost, Some(wire::AWAY.to_owned()))
+            .await;
         away.map_err(|error| error.to_string())?;
         let wire = Arc::new(PluginWire::new());
-        let stop = self.tasks.stopping().child_token();
+        let stop = self.hub().tasks.stopping().child_token();
         let link = Link::over(wire.clone(), stop.clone());
         self.take_up(record, link, settings.directory.clone(), stop).await?;
         let plugged = Arc::new(Plugged { source: record.source.id.clone(), settings, wire });
-        self.inner.attached.plugins().insert(plugged.settings.link.clone(), Arc::clone(&plugged));
-        let engine = self.clone();
-        self.tasks.spawn(async move { engine.until_gone(plugged, 0).await });
+        self.plugins().insert(plugged.settings.link.clone(), Arc::clone(&plugged));
+        let servers = self.clone();
+        self.hub().tasks.spawn(async move { servers.until_gone(plugged, 0).await });
         Ok(())
     }
 }
