@@ -61,7 +61,7 @@ pub trait Adapter: Send + Sync {
         Vec::new()
     }
 
-    /// The command that continues a conversation whose process has ended.
+    /// The command that continues a conversation after the end of its process.
     fn resume_command(&self, native_id: &str) -> Option<String> {
         let _ = native_id;
         None

@@ -211,7 +211,7 @@ pub struct KnownSession {
     pub title: Option<String>,
 }
 
-/// A stored question whose end the codec watches for.
+/// A stored question; the codec watches for its end.
 #[derive(Debug, Clone)]
 pub struct Pending {
     pub native_id: String,

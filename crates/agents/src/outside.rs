@@ -23,7 +23,7 @@ use askd_wire::{json_edit, readable::readable};
 /// Ids of JSON-RPC are compared and sent back as the text that came, so the copy keeps them too.
 const IDS: [&[&str]; 2] = [&["id"], &["params", "requestId"]];
 
-/// The same for a whole message, whose ids stay unchanged.
+/// The same for a whole message, with unchanged ids.
 fn readable_message(bytes: &[u8]) -> Cow<'_, str> {
     let copy = readable(bytes);
     let original = String::from_utf8_lossy(bytes);

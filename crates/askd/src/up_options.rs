@@ -58,7 +58,8 @@ pub(super) struct UpArgs {
     /// Also needed when --listen is not this machine only: every machine that reaches the port can try tokens
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
     expose_beyond_loopback: Option<bool>,
-    /// Answer to this host name too (repeat for several); others are refused, so that no web page can reach the hub by DNS
+    /// Answer to this host name too (repeat for several); others are refused, so that no web page can reach
+    /// the hub by DNS
     #[arg(long = "allow-host", value_name = "HOST")]
     allow_hosts: Vec<String>,
     /// Let pages of this origin use the API (repeat for several), such as http://localhost:5173
@@ -79,7 +80,8 @@ pub(super) struct UpArgs {
     /// Do not look for your own agents' servers on this machine (OpenCode); ASKD_NO_DISCOVERY=1 says the same
     #[arg(long, conflicts_with = "discovery_passwords", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
     no_discovery: Option<bool>,
-    /// Let the hub use a password that it finds in the environment of such a server; without it you attach those yourself
+    /// Let the hub use a password that it finds in the environment of such a server; without it you attach
+    /// those yourself
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
     discovery_passwords: Option<bool>,
     /// Find only servers that were started with this HOME; for tests

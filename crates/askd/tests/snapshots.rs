@@ -1,7 +1,8 @@
 //! The texts that people and programs read, whole: help, output of commands, and the hub's problems.
 //!
-//! Each is a file in `snapshots/`. After a wanted change: `INSTA_UPDATE=always cargo nextest run -p askd --test
-//! snapshots`, and read the difference before it is committed. Ids and times are replaced, because they vary.
+//! Each is a file in `snapshots/`. After a wanted change: `INSTA_UPDATE=always cargo nextest run -p askd
+//! --test snapshots`, and read the difference before it is committed. Ids and times are replaced, because
+//! they vary.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is a failed test")]
 

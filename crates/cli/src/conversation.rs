@@ -1,9 +1,9 @@
 //! A managed session in this terminal: the agent's output, and its questions if a person can answer them
 //! here.
 //!
-//! In: a session and the hub's streams. Out: the agent's words on stdout, everything else on stderr, answers
-//! to the hub. A question that is answered elsewhere ends its prompt here; a lost hub is waited for, because
-//! the agent lives on.
+//! In: a session and the hub's streams. Out: the agent's words on `stdout`, everything else on `stderr`,
+//! answers to the hub. A question that is answered elsewhere ends its prompt here; a lost hub is waited for,
+//! because the agent lives on.
 
 use std::collections::VecDeque;
 use std::io::{self, IsTerminal as _};

@@ -34,7 +34,7 @@ pub enum Exit {
     Interrupted = 130,
     /// By SIGQUIT.
     Quit = 131,
-    /// By SIGTERM.
+    /// By `SIGTERM`.
     Terminated = 143,
 }
 
@@ -100,7 +100,7 @@ impl Failure {
         failure
     }
 
-    /// Writes the reason to stderr and gives the code.
+    /// Writes the reason to `stderr` and gives the code.
     pub fn report(&self, as_json: bool) -> ExitCode {
         if !self.message.is_empty() {
             let text = if as_json {
@@ -180,7 +180,7 @@ impl From<ConfigError> for Failure {
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        // The reader of stdout has enough, as in `askd list | head -1`.
+        // The reader of `stdout` has enough, as in `askd list | head -1`.
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::new(Exit::Done, "");
         }

@@ -26,7 +26,7 @@ pub(super) struct Given {
     pub(super) values: Vec<String>,
     /// The answers as JSON.
     pub(super) json: Option<String>,
-    /// The text from stdin.
+    /// The text from `stdin`.
     pub(super) stdin: Option<String>,
     pub(super) notes: Vec<String>,
     pub(super) edited_plan: Option<String>,

@@ -1,8 +1,8 @@
 //! The command line as a library: the inbox for scripts and people, through the public API like every other
 //! client.
 //!
-//! In: arguments and what a person types. Out: results on stdout, everything else on stderr, an exit code.
-//! `client` is the client of the API: it finds the hub, speaks to it, and follows its events.
+//! In: arguments and what a person types. Out: results on `stdout`, everything else on `stderr`, an exit
+//! code. `client` is the client of the API: it finds the hub, speaks to it, and follows its events.
 //!
 //! Uses `askd-core` for what a question and an answer are, `askd-wire` for the API's other types, `askd-data`
 //! to find the hub. Never here: the hub, the store, the knowledge of an agent. The grammar of the program,

@@ -1,6 +1,6 @@
-//! The output: stdout, in colour only for a person.
+//! The output: `stdout`, in colour only for a person.
 //!
-//! In: clean text. Out: bytes on stdout; a reader that closed it is an ordinary end, never a panic.
+//! In: clean text. Out: bytes on `stdout`; a reader that closed it is an ordinary end, never a panic.
 
 use std::env;
 use std::io::{self, IsTerminal, Write};
@@ -77,15 +77,15 @@ pub fn plain_json(json: &str) -> String {
     out
 }
 
-/// A line for people on stderr, beside the result; without a reader it is lost.
+/// A line for people on `stderr`, beside the result; without a reader it is lost.
 pub fn say(text: &str) {
     drop(writeln!(io::stderr().lock(), "{text}"));
 }
 
-/// The pause between checks that stdout still has a reader.
+/// The pause between checks that `stdout` still has a reader.
 const LOOK_EVERY: Duration = Duration::from_millis(300);
 
-/// Ends when the reader of stdout has closed it. A command that prints nothing would not notice.
+/// Ends when the reader of `stdout` has closed it. A command that prints nothing would not notice.
 pub async fn unread() {
     loop {
         let stdout = io::stdout();

@@ -20,7 +20,7 @@ use crate::{RejectMode, SessionId, Timestamp};
 
 /// The option value that approves a plan.
 pub const APPROVE: &str = "approve";
-/// The option value of a `url` item whose link was opened.
+/// The option value of a `url` item after its link was opened.
 pub const OPENED: &str = "opened";
 
 /// The key of an item whose answer is the agent's native result as JSON, because no form can show the

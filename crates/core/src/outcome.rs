@@ -195,7 +195,7 @@ pub struct Outcome {
     pub edited_plan: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_mode: Option<String>,
-    /// Items whose answer or note is secret and therefore absent here.
+    /// Items with a secret answer or note, which is therefore absent here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -223,7 +223,7 @@ pub enum AnswerRoad {
 }
 
 impl Question {
-    /// The indexes of the items whose answers are sealed.
+    /// The indexes of the items with sealed answers.
     pub fn secret_items(&self) -> Vec<usize> {
         self.ask.secret_items()
     }

@@ -1,8 +1,8 @@
 //! The configuration file of a user: what holds for every start of askd.
 //!
-//! In: `ASKD_CONFIG`, or `askd/config.toml` in the platform's folder for configuration; then the environment. Out:
-//! typed settings, each with the place that it comes from; or the path, the line and the reason of the first mistake.
-//! An unknown key is a mistake: a setting that askd silently passes over is worse than none.
+//! In: `ASKD_CONFIG`, or `askd/config.toml` in the platform's folder for configuration; then the environment.
+//! Out: typed settings, each with the place that it comes from; or the path, the line and the reason of the
+//! first mistake. An unknown key is a mistake: a setting that askd silently passes over is worse than none.
 
 use std::env;
 use std::ffi::OsString;
@@ -76,7 +76,7 @@ impl<T> Setting<T> {
     }
 }
 
-/// An agent that the user registers: a name and the command that starts it.
+/// An agent of the user: a name and its command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentCommand {
     pub name: String,
@@ -242,8 +242,8 @@ impl Config {
         }
     }
 
-    /// Takes the agents of the file that askd used before this one into the configuration, and sets that file aside.
-    /// Returns what the user is told, if there was such a file.
+    /// Takes the agents of the file that askd used before this one into the configuration, and sets that file
+    /// aside. Returns what the user is told, if there was such a file.
     pub fn take_in(&mut self, agents_file: &Path) -> Result<Option<String>, ConfigError> {
         let io = |action: &'static str, path: &Path| {
             let path = path.to_owned();
@@ -289,12 +289,14 @@ impl Config {
     }
 }
 
-/// The text of a file, if there is one. Others must not be able to write it: it names programs that the hub starts.
+/// The text of a file, if there is one. Others must not be able to write it: it names programs that the hub
+/// starts.
 fn read(path: &Path) -> Result<Option<String>, ConfigError> {
     let io = |source| ConfigError::Io { action: "read", path: path.to_owned(), source };
     let meta = match fs::metadata(path) {
         Ok(meta) => meta,
-        // A folder that this user may not enter, such as the home of another user, has no configuration of this user.
+        // A folder that this user may not enter, such as the home of another user, has no configuration of
+        // this user.
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => {
             return Ok(None);
         }
@@ -436,8 +438,8 @@ pub fn parse_agent(text: &str) -> Result<AgentCommand, String> {
     }
 }
 
-/// The agents of the file that askd used before: a line `NAME=COMMAND` for each; empty lines and those that begin with
-/// `#` say nothing.
+/// The agents of the file that askd used before: a line `NAME=COMMAND` for each; empty lines and those that
+/// begin with `#` say nothing.
 fn parse_agents(text: &str) -> Result<Vec<AgentCommand>, (usize, String)> {
     let lines = (1..).zip(text.lines().map(str::trim));
     let told = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));

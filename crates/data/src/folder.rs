@@ -45,8 +45,8 @@ impl DataFolder {
         Self { path: path.into(), is_default: false }
     }
 
-    /// `ASKD_DATA`, else the folder of the configuration, else the one that the platform keeps for a user's data. A
-    /// mistake in the configuration is told by the command, before it comes here.
+    /// `ASKD_DATA`, else the folder of the configuration, else the one that the platform keeps for a user's
+    /// data. A mistake in the configuration is told by the command, before it comes here.
     pub fn from_environment() -> Option<Self> {
         let configured = || Config::load().ok().and_then(|config| config.data.value);
         Self::told_by_environment().or_else(configured).map(Self::at).or_else(Self::usual)

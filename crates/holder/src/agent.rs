@@ -77,7 +77,7 @@ impl Agent {
         Ok(Self { pid, stdin, stdout, stderr, exit: None, ending: None, over: false })
     }
 
-    /// Reaps ended children: the agent, or orphans below this holder. Call it after SIGCHLD.
+    /// Reaps ended children: the agent, or orphans below this holder. Call it after `SIGCHLD`.
     pub(super) fn reap(&mut self, grace: Duration, now: Instant) {
         self.collect();
         if self.exit.is_some() && self.ending.is_none() {

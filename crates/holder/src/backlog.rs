@@ -3,7 +3,7 @@
 //! In: lines, and acknowledgements. Out: frames ready for the socket, from any line that is still here. New
 //! lines come into memory. [`Backlog::spill`] moves all of memory to the disk; `state` calls it when no hub
 //! is connected, when [`Backlog::must_spill`] says that memory holds too much or for too long, and at an
-//! orderly exit. So a SIGKILL of the holder can lose only lines that no hub had acknowledged. The lines on
+//! orderly exit. So a `SIGKILL` of the holder can lose only lines that no hub had acknowledged. The lines on
 //! disk are always older than those in memory.
 
 use std::{
@@ -19,7 +19,7 @@ use askd_wire::lines::Framed;
 
 /// A hub acknowledges within milliseconds. Past this it is slow, and the holder stays a small process.
 const MAX_MEMORY_BYTES: usize = 1024 * 1024;
-/// A line that waited this long in memory goes to the disk: a SIGKILL of the holder loses the lines of one
+/// A line that waited this long in memory goes to the disk: a `SIGKILL` of the holder loses the lines of one
 /// second at most.
 const MAX_MEMORY_AGE: Duration = Duration::from_secs(1);
 /// An empty memory keeps this much of its space: one pipe of the agent, and the frames around its lines.

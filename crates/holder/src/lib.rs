@@ -5,7 +5,7 @@
 //! `client` and `find` are the hub's side.
 //!
 //! ```text
-//!  hub (tokio) == Unix socket, frames ==> holder (one thread, poll) == stdin, stdout, stderr ==> agent (own group)
+//!  hub (tokio) == Unix socket, frames ==> holder (one thread, poll) == `stdin`, `stdout`, `stderr` ==> agent (own group)
 //!                                          |- buffer/   lines that the hub has not acknowledged, where memory may not keep them
 //!                                          |- journal   deliveries: begun, done
 //!                                          '- exit.json how the agent ended

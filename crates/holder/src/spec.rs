@@ -72,10 +72,10 @@ impl fmt::Display for HolderId {
 pub struct HolderLimits {
     /// A longer line becomes `Oversized`.
     pub max_line_bytes: usize,
-    /// High-water mark of the disk buffer: from here on the agent's stdout is not read. One line may go
+    /// High-water mark of the disk buffer: from here on the agent's `stdout` is not read. One line may go
     /// beyond it.
     pub buffer_bytes: u64,
-    /// Last lines of stderr in the report of the agent's end.
+    /// Last lines of `stderr` in the report of the agent's end.
     pub stderr_tail_lines: usize,
     /// How long the holder stays without a hub and without an open question.
     pub linger_seconds: u64,

@@ -1,5 +1,5 @@
-//! The agent's stderr. In: bytes. Out: the last lines, in memory and, a few more, in a file that outlives the
-//! holder.
+//! The agent's `stderr`. In: bytes. Out: the last lines, in memory and, a few more, in a file that outlives
+//! the holder.
 
 use std::{
     collections::VecDeque,

@@ -1,4 +1,4 @@
-//! The queue in front of the agent's stdin. In: writes, in order. Out: their bytes, as far as the agent
+//! The queue in front of the agent's `stdin`. In: writes, in order. Out: their bytes, as far as the agent
 //! reads, and what became of each. It never waits: an agent that does not read fills the queue, and the next
 //! write is told so.
 

@@ -96,7 +96,7 @@ impl AgentCatalog {
     pub(super) fn unknown_agent(&self, name: &str) -> StartError {
         let names = self.registry().names();
         let near = near::name(name, &names);
-        let near = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
+        let near = near.map(|near| format!(" (did you mean {near:?}?)")).unwrap_or_default();
         StartError::UnknownAgent { name: name.to_owned(), near, known: names.join(", ") }
     }
 

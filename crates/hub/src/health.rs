@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use askd_store::{Store, StoreError, StoreResult};
 
-/// A probe writes with an fsync, and every client may ask for health.
+/// A probe writes with an `fsync`, and every client may ask for health.
 const PROBE_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Clone)]

@@ -32,7 +32,7 @@ use super::transcripts::Transcripts;
 /// What the hub does with things that are settled.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EngineSettings {
-    /// Days that settled questions are kept; everything for ever unless given.
+    /// Days that settled questions are kept; unless given, for ever.
     pub keep_days: Option<u32>,
 }
 

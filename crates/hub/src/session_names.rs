@@ -1,5 +1,5 @@
-//! The sessions behind a name: askd's id, the native id, a tmux session, or a Panopticon agent whose
-//! `state.json` names its folder.
+//! The sessions behind a name: askd's id, the native id, a tmux session, or a Panopticon agent with a folder
+//! in its `state.json`.
 
 use std::path::PathBuf;
 

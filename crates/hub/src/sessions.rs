@@ -71,7 +71,7 @@ impl Sessions {
         Ok(self.store().end_session(id, cause, now()).await?)
     }
 
-    /// Allows or forbids keys in the terminal of a session whose hook has gone.
+    /// Allows or forbids keys in the terminal of a session without a waiting hook.
     pub async fn set_tmux(
         &self,
         caller: &Caller,

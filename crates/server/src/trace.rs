@@ -1,7 +1,7 @@
 //! A span for each request, so that every log line of its work names the request and its question.
 //!
-//! In: a request, next to its handler: the layers outside of it may move the handler into another task, and the
-//! span goes with it. Out: the same response. Log lines of the store's commits carry the span too.
+//! In: a request, next to its handler: the layers outside of it may move the handler into another task, and
+//! the span goes with it. Out: the same response. Log lines of the store's commits carry the span too.
 
 use axum::extract::Request;
 use axum::middleware::Next;

@@ -36,8 +36,8 @@ pub use transcripts::{
 /// The whole store, as the engine uses it.
 ///
 /// A new noun is a trait of its own in a file of its own, beside [`Questions`], [`Deliveries`], [`Sessions`],
-/// [`Transcripts`], [`Tokens`] and [`EventLog`]; a file of the same name in `sqlite/` implements it; a numbered
-/// file in `migrations/` has its table; `tests/story` tells its life, for every store.
+/// [`Transcripts`], [`Tokens`] and [`EventLog`]; a file of the same name in `sqlite/` implements it; a
+/// numbered file in `migrations/` has its table; `tests/story` tells its life, for every store.
 pub trait Store: Questions + Deliveries + Sessions + Transcripts + Tokens + EventLog + Maintenance {}
 
 impl<T: Questions + Deliveries + Sessions + Transcripts + Tokens + EventLog + Maintenance> Store for T {}

@@ -160,8 +160,8 @@ pub struct QuestionPage {
 /// How long settled things are kept. `None` keeps everything.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Retention {
-    /// Questions that were settled before this moment, sessions that ended before it and have no question that is kept, and what was said
-    /// in them.
+    /// Questions that were settled before this moment, sessions that ended before it and have no question
+    /// that is kept, and what was said in them.
     pub settled_before: Option<Timestamp>,
     /// Sealed answers that their asker first read before this moment are deleted. They cannot be read after
     /// [`SECRET_RETRY_MS`] anyway.
@@ -245,7 +245,7 @@ pub trait Questions: Send + Sync {
 
     async fn next_deadline(&self) -> StoreResult<Option<Timestamp>>;
 
-    /// Expires every question whose deadline has passed.
+    /// Expires every question after its deadline.
     async fn expire_due(&self, now: Timestamp) -> StoreResult<Vec<Expired>>;
 
     /// Deletes data beyond the retention, but never open questions or unfinished deliveries.

@@ -20,7 +20,7 @@ pub enum Framed<'a> {
     Oversized { prefix: &'a [u8], total_bytes: u64 },
 }
 
-/// An oversized line whose earlier bytes are already dropped.
+/// An oversized line after its earlier bytes were dropped.
 #[derive(Debug)]
 struct Skipped {
     total_bytes: u64,

@@ -1022,7 +1022,7 @@ export interface components {
             notes?: (string | null)[] | null;
             reason?: string | null;
             status: components["schemas"]["Status"];
-            /** @description Items whose answer or note is secret and therefore absent here. */
+            /** @description Items with a secret answer or note, which is therefore absent here. */
             withheld?: number[];
         };
         PendingItem: {

@@ -80,11 +80,12 @@ class Watch {
       while (!signal.aborted) {
         try {
           const after = feed && !feed.failure ? await feed.begun(signal) : await newestSeq(this.http, signal);
+          // The hub was heard, whether or not there is a question yet.
+          this.#change({ connection: "live", error: null });
           const found = await this.#find();
           if (!found) continue;
           backoff.reset();
           this.take(found);
-          this.#change({ connection: "live", error: null });
           if (!this.#isOver) await this.#follow(found.id, after);
           if (this.#isOver) return this.#change({ connection: "stopped", error: null });
         } catch (error) {

@@ -218,15 +218,12 @@ export class AskdQuestionElement extends Base {
       if (this.#watch === watch) this.#hear(state);
     });
     this.#watch = watch;
-    // The hub was heard, and there is no question yet: then nothing is loading any more.
-    void hub.health().then(
-      () => this.#watch === watch && this.removeAttribute("loading"),
-      () => undefined,
-    );
   }
 
   #hear({ question, connection, error }: QuestionState): void {
     this.toggleAttribute("offline", connection === "lost");
+    // The call is known, and its question not asked yet: nothing is loading.
+    if (connection === "live" && !this.hasAttribute("question-id")) this.removeAttribute("loading");
     if (question && question !== this.#question) this.#take(question);
     if (connection === "live") this.#form?.isBack();
     if (connection === "stopped" && error) void this.#fail(error);

@@ -397,7 +397,7 @@ test("an agent that took another answer first: the page says what it got, and th
   );
   await page.goto(`${hub.url}/#/history/${id}`);
   await page.getByText("Claude Code got another answer").waitFor();
-  await page.getByText("had taken another answer before this one came").waitFor();
+  await page.getByText("took another answer before this one arrived").waitFor();
   assert.match(await page.getByRole("alert").filter({ hasText: "another answer" }).innerText(), /Sessions/);
   await shot(page, "overtaken");
 });

@@ -41,7 +41,7 @@ pub(super) fn read(
     let call_id = scope.call_id();
     let belongs = |mut ask: Ask| {
         if scope.session_id.is_none() {
-            // An interrupt needs the session whose turn it ends.
+            // An interrupt ends the turn of a session, so it needs one.
             ask.reject_modes.retain(|mode| *mode != RejectMode::Interrupt);
         }
         if let Some(session) = session {

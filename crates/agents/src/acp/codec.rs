@@ -47,7 +47,7 @@ pub struct AcpCodec {
     pub(super) first_time: bool,
     /// askd's requests with a response: a second response ends nothing.
     pub(super) answered: Recent,
-    /// Requests whose response an earlier hub read.
+    /// Requests with a response that an earlier hub read.
     pub(super) answered_before: Recent,
 }
 
@@ -327,7 +327,7 @@ impl Codec for AcpCodec {
     }
 }
 
-/// The session whose turn this message of a client cancels.
+/// The session of the turn that this message of a client cancels.
 pub(crate) fn cancelled_turn(message: &[u8]) -> Option<String> {
     match Message::read(std::str::from_utf8(message).ok()?.trim()) {
         Ok(Message::Notification { method, params }) if method == CANCEL => {

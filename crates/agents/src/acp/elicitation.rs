@@ -115,7 +115,7 @@ pub(crate) fn ask(agent: &str, params: &Params, raw: &RawValue) -> Ask {
     }
 }
 
-/// The item of a request whose only answer is consent: it needs a pick, because a skip is no consent.
+/// The item of a request with consent as the only answer: it needs a pick, because a skip is no consent.
 fn consent_item(params: &Params, consent: Choice) -> Item {
     let mut item = draft::item(params.message().to_owned());
     item.options = vec![consent];

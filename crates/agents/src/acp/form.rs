@@ -14,7 +14,7 @@ use super::companion::{Companion, companions, is_claude_key};
 use super::draft;
 use super::value::{EXACT, Type, text_of};
 
-/// The agent whose conventions a field follows: they use `title` and `description` in opposite ways.
+/// The agent with the conventions of a field: they use `title` and `description` in opposite ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Plain,

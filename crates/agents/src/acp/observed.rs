@@ -28,7 +28,7 @@ pub(crate) enum Request {
 pub(crate) struct Overheard(VecDeque<(RpcId, Request)>);
 
 impl Overheard {
-    /// Remembers a relevant request; returns the session whose turn it begins.
+    /// Remembers a relevant request; returns its session if it begins a turn.
     pub(crate) fn note(&mut self, id: RpcId, method: &str, params: Option<&RawValue>) -> Option<String> {
         #[derive(Deserialize, Default)]
         #[serde(rename_all = "camelCase")]

@@ -11,7 +11,7 @@ use crate::descriptor::{Claim, ClaimState, Descriptor, Road, RoadHere};
 
 const NAME: &str = "claude";
 const INSTALL: &str = "npm install -g @anthropic-ai/claude-code";
-/// The versions whose questions were answered; forms of MCP servers with the first one only.
+/// The versions that were seen asking; forms of MCP servers with the first one only.
 const SEEN: [&str; 3] = ["2.1.325", "2.1.120", "2.0.76"];
 
 /// The arguments that make it ask its host over its standard streams. Its help hides the last one.

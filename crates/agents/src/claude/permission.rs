@@ -1,7 +1,7 @@
 //! Permission for any other tool. The options are once, the agent's own suggestions for longer, and no.
 //!
-//! In: the tool's name, input and suggestions. Out: an [`Ask`] whose body is the command or the diff, and a
-//! decision with the unchanged input and the chosen suggestion in the agent's own bytes.
+//! In: the tool's name, input and suggestions. Out: an [`Ask`] with the command or the diff as its body, and
+//! a decision with the unchanged input and the chosen suggestion in the agent's own bytes.
 
 use askd_core::question::{Body, BodyFormat, Choice};
 use askd_core::{Answer, Ask, ItemAnswer, Kind};

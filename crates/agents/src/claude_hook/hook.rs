@@ -1,4 +1,4 @@
-//! The stdin of Claude Code's hooks, and their output.
+//! The `stdin` of Claude Code's hooks, and their output.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -1,8 +1,8 @@
 //! Claude Code in a terminal of its user's: its hooks, its transcripts and its settings, without IO.
 //!
-//! In: what a hook is given on stdin, lines of a transcript, the text of a settings file. Out: questions, the
-//! decision that a hook prints, what was answered in the terminal, and settings with askd's hooks put in or
-//! taken out. Seen with 2.1.325.
+//! In: what a hook is given on `stdin`, lines of a transcript, the text of a settings file. Out: questions,
+//! the decision that a hook prints, what was answered in the terminal, and settings with askd's hooks put in
+//! or taken out. Seen with 2.1.325.
 
 mod answer;
 mod evidence;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use askd_wire::json_edit::{NamedNode, Node, parse};
 
-/// The tools whose dialogs askd answers.
+/// The tools with dialogs that askd answers.
 const MATCHER: &str = "AskUserQuestion|ExitPlanMode";
 /// How long the deciding hook may wait for a person, in seconds: a week. Without it the program stops waiting
 /// after 600 s.

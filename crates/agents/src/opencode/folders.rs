@@ -160,7 +160,7 @@ impl OpencodeCodec {
         }
     }
 
-    /// Looks at the last message of a session whose folder is not listed.
+    /// Looks at the last message of a session in an unlisted folder.
     fn look_at_turn(&mut self, info: SessionInfo, heard: &mut Vec<Heard>) {
         if is_plain(&info.id) && !self.listed.contains(&info.directory) {
             // No folder is named, so none is loaded.

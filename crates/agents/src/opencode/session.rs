@@ -20,9 +20,9 @@ pub(super) struct Session {
     /// True once the engine knows it.
     announced: bool,
     said: Option<Said>,
-    /// The user's last message, whose text is not the agent's.
+    /// The user's last message; its text is not the agent's.
     pub(super) user: Option<String>,
-    /// The permission whose rejection is ending the turn.
+    /// The rejected permission that is ending the turn.
     pub(super) rejected: Option<String>,
     /// Of the parts of this turn, how many bytes were told.
     pub(super) told: HashMap<String, usize>,

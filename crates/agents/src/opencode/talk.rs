@@ -9,7 +9,7 @@ use crate::heard::{Heard, TurnEnd, Voice};
 
 /// The error of a turn that a person stopped.
 const ABORTED: &str = "MessageAbortedError";
-/// Parts of one turn whose length is counted; a turn with more repeats itself at worst.
+/// Parts of one turn with a counted length; a turn with more repeats itself at worst.
 const MAX_PARTS: usize = 4096;
 
 impl OpencodeCodec {

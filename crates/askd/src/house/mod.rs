@@ -41,7 +41,7 @@ pub struct HubOptions {
     pub agents: Vec<(String, String)>,
     /// How long a managed agent stays without a hub and without an open question.
     pub linger: Duration,
-    /// Claude Code's config folder whose transcripts are watched, if any.
+    /// Claude Code's config folder with the watched transcripts, if any.
     pub observe: Option<PathBuf>,
     /// Further config folders of Claude Code in which a hook may name a transcript, beside those that the
     /// user has named.
@@ -146,8 +146,8 @@ impl House {
     }
 }
 
-/// Resolves at Ctrl-C, SIGTERM, or when the terminal closes. It listens from the call on: call it before you
-/// report that you are ready, so that the process never ends without its farewell.
+/// Resolves at Ctrl-C, `SIGTERM`, or when the terminal closes. It listens from the call on: call it before
+/// you report that you are ready, so that the process never ends without its farewell.
 pub fn asked_to_stop() -> anyhow::Result<impl Future<Output = ()> + Send> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate())?;

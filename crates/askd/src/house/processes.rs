@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-/// `askd holder SPEC`: holds one managed agent. Its stderr is a file in its folder.
+/// `askd holder SPEC`: holds one managed agent. Its `stderr` is a file in its folder.
 pub fn holder(spec: &Path) -> ExitCode {
     match askd_holder::run(spec) {
         Ok(code) => code,

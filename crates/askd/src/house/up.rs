@@ -1,6 +1,6 @@
 //! `askd up`: the hub.
 //!
-//! In: the command line's options. Out: the address on stdout, and at the end the agents that continue.
+//! In: the command line's options. Out: the address on `stdout`, and at the end the agents that continue.
 
 use std::collections::HashSet;
 use std::io::Write;

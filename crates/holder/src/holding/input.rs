@@ -1,5 +1,5 @@
-//! The agent's input: writes and deliveries. In: the hub's bytes for the agent. Out: bytes in its stdin, each
-//! delivery at most once, and the result of each.
+//! The agent's input: writes and deliveries. In: the hub's bytes for the agent. Out: bytes in its `stdin`,
+//! each delivery at most once, and the result of each.
 
 use super::{
     super::{

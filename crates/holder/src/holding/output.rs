@@ -1,6 +1,6 @@
-//! The output of the agent: lines to the backlog, stderr to the tail, and the rest of both when the agent has
-//! ended. In: readable pipes. Out: numbered lines in the backlog, and in the end the record of how the agent
-//! ended.
+//! The output of the agent: lines to the backlog, `stderr` to the tail, and the rest of both when the agent
+//! has ended. In: readable pipes. Out: numbered lines in the backlog, and in the end the record of how the
+//! agent ended.
 
 use std::{
     io::{self, Read},
@@ -18,7 +18,7 @@ const LAST_WORDS_BYTES: usize = 16 * 1024 * 1024;
 const DISK_AGAIN: Duration = Duration::from_secs(1);
 
 impl Holding {
-    /// True if the agent's stdout may be read.
+    /// True if the agent's `stdout` may be read.
     pub(in super::super) fn wants_lines(&self) -> bool {
         self.agent.stdout.is_some() && self.disk_again.is_none() && self.backlog.has_room()
     }

@@ -10,7 +10,7 @@ pub const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;
 pub const MAX_WRITE_BYTES: usize = 16 * 1024 * 1024;
 /// The most bytes for a connection before its `Hello`.
 pub const MAX_UNGREETED_FRAME_BYTES: usize = 4 * 1024;
-/// The bytes of a frame beside its line or write: numbers, a delivery id, or a JSON record with the stderr
+/// The bytes of a frame beside its line or write: numbers, a delivery id, or a JSON record with the `stderr`
 /// tail.
 const FRAME_OVERHEAD_BYTES: usize = 8 * 1024 * 1024;
 /// Length and kind.

@@ -71,14 +71,14 @@ pub struct End {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "result")]
 pub enum WriteResult {
-    /// All bytes are in the agent's stdin, now or (`repeated`) at an earlier `Write` of the same delivery.
+    /// All bytes are in the agent's `stdin`, now or (`repeated`) at an earlier `Write` of the same delivery.
     #[serde(rename_all = "camelCase")]
     Done { repeated: bool },
     /// A `Write` of the same delivery is under way; its own result follows.
     UnderWay,
     /// The agent does not read, and the queue is full: try again. Nothing was journaled.
     Busy,
-    /// The agent has ended or has closed its stdin.
+    /// The agent has ended or has closed its `stdin`.
     #[serde(rename_all = "camelCase")]
     Failed { reason: String, repeated: bool },
     /// The write cannot be taken: too long, an unusable delivery id, a full journal.
@@ -120,7 +120,7 @@ pub struct StatusReport {
     pub queued_write_bytes: u64,
     pub deliveries: u64,
     pub open_questions: u32,
-    /// Back-pressure: the agent's stdout is not read until the hub acknowledges.
+    /// Back-pressure: the agent's `stdout` is not read until the hub acknowledges.
     pub paused: bool,
     /// Why the buffer cannot be written, if so.
     #[serde(default)]
@@ -135,7 +135,7 @@ pub enum ToHolder {
     Ack {
         through: u64,
     },
-    /// Bytes for the agent's stdin; with a delivery they are written at most once.
+    /// Bytes for the agent's `stdin`; with a delivery they are written at most once.
     Write {
         tag: u64,
         delivery: Option<String>,

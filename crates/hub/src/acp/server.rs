@@ -40,7 +40,7 @@ struct Shared {
     /// The agent's other unanswered requests; true if one asks a human (with a question that the inbox
     /// refused).
     requests: HashMap<Id, bool>,
-    /// Requests whose response this hub has forwarded.
+    /// Requests with a response that this hub has forwarded.
     answered: HashSet<Id>,
     /// True after the agent's end; only the cleaning up is left.
     gone: bool,

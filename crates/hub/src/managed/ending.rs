@@ -104,7 +104,7 @@ async fn forget_folder(folder: &Folder) {
     tracing::warn!(folder = %folder.path().display(), "the folder of an ended agent could not be removed");
 }
 
-/// Ends an agent whose holder was killed: no process can read or answer it. First with SIGTERM.
+/// Ends the agent of a killed holder: no process can read or answer it. First with `SIGTERM`.
 async fn end_orphan(found: &HolderFound) {
     for signal in [Signal::TERM, Signal::KILL] {
         for _ in 0..LOOKS {

@@ -48,7 +48,7 @@ use super::connection_services::ConnectionServices;
 /// Commands that wait for one connection.
 const COMMANDS: usize = 64;
 
-/// The time to wait for an agent's end, after SIGTERM and, within it, SIGKILL.
+/// The time to wait for an agent's end, after `SIGTERM` and, within it, `SIGKILL`.
 pub(super) const END_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Settings for managed agents.

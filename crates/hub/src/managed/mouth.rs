@@ -1,4 +1,4 @@
-//! The delivery target of a managed agent: its connection, whose holder writes each delivery at most once.
+//! The delivery target of a managed agent: its connection. Its holder writes each delivery at most once.
 
 use async_trait::async_trait;
 use tokio::sync::{mpsc, oneshot};

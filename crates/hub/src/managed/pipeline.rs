@@ -21,9 +21,9 @@ use super::attendant::Attendant;
 use crate::acp::{AcpError, Done, Response};
 use crate::{EngineError, Said};
 
-/// The time for an agent to end after SIGTERM, before its group is killed.
+/// The time for an agent to end after `SIGTERM`, before its group is killed.
 const END_GRACE: Duration = Duration::from_secs(2);
-/// The same for an ACP server, whose client waits for the end.
+/// The same for an ACP server, because its client waits for the end.
 const SERVER_END_GRACE: Duration = Duration::from_millis(700);
 /// Lines that are read while others are being stored; further lines wait in the holder.
 const MAX_GATHERED: u64 = 1024;
@@ -81,7 +81,7 @@ pub(crate) struct Following {
     pub(crate) kept: Vec<oneshot::Sender<Said>>,
     /// Callers that wait until everything read so far is known.
     pub(crate) caught_up: Vec<oneshot::Sender<()>>,
-    /// Clients whose response was written, and their result once that is recorded.
+    /// Clients with a written response, and their result once that is recorded.
     pub(crate) recorded: Vec<(Done, Result<(), AcpError>)>,
     /// The last line, which the holder may delete then.
     through: Option<u64>,

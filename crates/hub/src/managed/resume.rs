@@ -167,7 +167,7 @@ impl Connections {
             self.store().sessions_of_source(&record.source.id).await.map_err(|error| text(&error))?;
         let named = sessions.into_iter().filter(|session| session.native_id != session.id.as_str());
         let named: Vec<_> = named.collect();
-        // HTTP calls are not journaled. If the agent also has stdin, send again: the server ignores the
+        // HTTP calls are not journaled. If the agent also has `stdin`, send again: the server ignores the
         // duplicate.
         let journal = Some(&folder).filter(|_| held.served.is_none() || held.server.is_some());
         self.settle_claims_of(record, journal, redeliver).await.map_err(|error| text(&error))?;
@@ -283,8 +283,8 @@ impl Connections {
     }
 }
 
-/// Questions that are open or whose answers are on their way. An answer may be in the journal of what was written before that is
-/// noted in the store.
+/// Questions that are open or have a pending delivery. The journal may have an answer before the store has it
+/// as sent.
 pub(crate) async fn pending_of(
     store: &dyn Store,
     record: &SourceRecord,

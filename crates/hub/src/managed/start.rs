@@ -84,7 +84,7 @@ pub(crate) struct HeldSettings {
     /// The server that the agent itself runs, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) served: Option<ServedSettings>,
-    /// The sessions whose conversation this agent continues.
+    /// The sessions of the conversation that this agent continues.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) resumes: Vec<SessionId>,
 }

@@ -1,5 +1,5 @@
-//! The hub's one inotify instance. A user has few instances (128 by default), and each Claude Code takes one:
-//! the hub takes its own at the start, keeps it, and watches all folders with it.
+//! The hub's one `inotify` instance. A user has few instances (128 by default), and each Claude Code takes
+//! one: the hub takes its own at the start, keeps it, and watches all folders with it.
 //!
 //! In: folders that may come, go, or be replaced. Out: changed transcripts, changes of the list of live
 //! sessions, or lost changes. If no instance is free, it reports that, and the caller polls.

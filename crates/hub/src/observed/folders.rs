@@ -19,7 +19,7 @@ const MAX_UNTOLD: usize = 16;
 /// Bytes of a noted folder's path: the longest that the system allows.
 const MAX_PATH: usize = 4096;
 
-/// The config folders of Claude Code whose transcripts may be read.
+/// The config folders of Claude Code with readable transcripts.
 #[derive(Debug)]
 pub struct ClaudeFolders {
     data: DataFolder,

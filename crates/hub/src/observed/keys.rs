@@ -28,7 +28,7 @@ const MAX_BACK: usize = 80;
 /// Characters of a screen in an error.
 const SHOWN_CHARS: usize = 8_000;
 
-/// The state of a dialog whose answer was not typed to its end.
+/// The state of a dialog after an answer that was not typed to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Leaves {
     /// Nothing was decided here, and the dialog was seen.

@@ -142,7 +142,7 @@ impl LocalAgents {
         Ok(())
     }
 
-    /// Ends a question whose process has ended: no answer can arrive there.
+    /// Ends a question after its process: no answer can arrive there.
     pub(super) async fn asker_gone(&self, session: &Session, question: &Question) -> Result<(), EngineError> {
         let cause = self.exited(session);
         if question.is_open() {

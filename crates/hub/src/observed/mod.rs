@@ -92,7 +92,7 @@ struct Observed {
     /// Wakes the watch of processes when there is one.
     lives: Notify,
     memory: Mutex<Memory>,
-    /// The config folders whose transcripts may be read; none until the hub sets them.
+    /// The config folders with readable transcripts; none until the hub sets them.
     folders: OnceLock<ClaudeFolders>,
     /// Places to look at the end of a transcript.
     peeks: Arc<Semaphore>,
@@ -123,7 +123,7 @@ struct Memory {
     processes: HashMap<u32, Option<u64>>,
     /// Transcripts with a waiting hook.
     transcripts: HashMap<PathBuf, Instant>,
-    /// Sessions whose terminal is receiving keys.
+    /// Sessions with a terminal that is receiving keys.
     typing: HashSet<SessionId>,
     /// Whether sessions run in tmux, with the time of the check.
     typable: HashMap<SessionId, (bool, Instant)>,

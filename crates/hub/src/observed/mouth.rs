@@ -21,7 +21,7 @@ use crate::{Carried, DeliveryTarget, Said, now};
 
 /// The pause between two checks for a hook.
 const LOOK: Duration = Duration::from_millis(100);
-/// The longest time from an answer in the terminal to the reading of its transcript, with inotify.
+/// The longest time from an answer in the terminal to the reading of its transcript, with `inotify`.
 const HEARD_WITHIN: Duration = Duration::from_secs(3);
 /// How long a terminal that has not reacted to the deciding key is followed, and how often it is looked at.
 const FOLLOWED: Duration = Duration::from_secs(3600);

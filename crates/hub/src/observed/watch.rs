@@ -1,4 +1,4 @@
-//! Watches Claude Code's transcripts: inotify, and a slow look at everything beside it.
+//! Watches Claude Code's transcripts: `inotify`, and a slow look at everything beside it.
 //!
 //! In: a config folder, and transcripts that hooks have named. Out: open questions, and those that the
 //! terminal answered. Only the question and a short excerpt leave a transcript.
@@ -29,7 +29,7 @@ use super::registry::{self, Registered};
 use super::session::Conversation;
 use crate::EngineError;
 
-/// The pause between looks at everything: for changes that inotify missed, or in its place.
+/// The pause between looks at everything: for changes that `inotify` missed, or in its place.
 const UNTOLD: Duration = Duration::from_secs(10);
 const TOLD: Duration = Duration::from_secs(60);
 /// The pause between looks at transcripts with a waiting hook.
@@ -38,7 +38,7 @@ const OFTEN: Duration = Duration::from_millis(500);
 const MAX_SETTINGS: u64 = 1 << 20;
 /// How often the list of living sessions is looked at at most: many agents write into it.
 const LISTED_AT_MOST: Duration = Duration::from_secs(1);
-/// The pause between looks at the list, and at transcripts of live sessions, without inotify.
+/// The pause between looks at the list, and at transcripts of live sessions, without `inotify`.
 const LISTED_UNTOLD: Duration = Duration::from_secs(1);
 /// Changes that wait; with more, everything is looked at.
 const CHANGES: usize = 1024;
@@ -194,7 +194,8 @@ impl Watch {
         named.into_iter().filter(|path| self.files.has_grown(path)).collect()
     }
 
-    /// Sets up inotify for the folders that exist. A failure is reported once, and the slow look takes over.
+    /// Sets up `inotify` for the folders that exist. A failure is reported once, and the slow look takes
+    /// over.
     fn listen(&mut self) {
         let Some(ears) = &mut self.ears else { return };
         ears.listen();

@@ -62,7 +62,7 @@ impl Claims {
         Batch(Arc::clone(self))
     }
 
-    /// The questions whose claims are held now.
+    /// The questions with held claims.
     pub(super) fn questions(&self) -> Vec<QuestionId> {
         let now = Instant::now();
         let mut held = self.held();

@@ -99,8 +99,8 @@ impl LateAnswers {
         &*self.inner.store
     }
 
-    /// Says an answer that did not reach its agent as the next message of its conversation; gives the session
-    /// that got it.
+    /// Sends an answer that did not reach its agent as the next message of its conversation, and returns the
+    /// session that received it.
     pub async fn send_as_message(&self, caller: &Caller, id: &QuestionId) -> Result<Session, StartError> {
         caller.needs(Right::Answer)?;
         let refused = |why: String| Err(StartError::Unsendable(why));

@@ -179,7 +179,7 @@ impl Outbox {
         }
     }
 
-    /// The owner for claims in the transaction that stores an outcome, which saves one fsync.
+    /// The owner for claims in the transaction that stores an outcome, which saves one `fsync`.
     pub(crate) fn claim_holder(&self) -> ClaimHolder {
         ClaimHolder { owner: self.inner.owner.clone(), until: claim_end(now()) }
     }

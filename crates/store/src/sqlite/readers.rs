@@ -1,8 +1,9 @@
 //! Reading beside the writer: a few connections, each used by one blocking task at a time.
 //!
-//! A read holds its turn until it has ended, whether or not its caller still waits, so that there are never more reads, connections and
-//! threads than turns. A read whose caller has gone is interrupted. Searches, which may look through the whole history, have a turn of
-//! their own and an end: they hold up each other, never a list.
+//! A read holds its turn until it has ended, whether or not its caller still waits, so that there are never
+//! more reads, connections and threads than turns. A read whose caller has gone is interrupted. Searches,
+//! which may look through the whole history, have a turn of their own and an end: they hold up each other,
+//! never a list.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,7 +19,8 @@ use crate::{StoreError, StoreResult};
 const READERS: usize = 3;
 /// Searches at the same time: one keeps a processor busy.
 const SEARCHES: usize = 1;
-/// When a search gives up: it has looked through some hundred thousand questions by then, and others wait for its turn.
+/// When a search gives up: it has looked through some hundred thousand questions by then, and others wait for
+/// its turn.
 const SEARCH_END: Duration = Duration::from_secs(10);
 
 pub(super) struct Readers {
@@ -114,7 +116,8 @@ fn observed<T>(
     work: impl FnOnce(&Connection) -> StoreResult<T>,
 ) -> StoreResult<T> {
     let snapshot = conn.unchecked_transaction()?;
-    // SQLite forgets an interruption that comes while no statement runs: this one runs until the work has ended.
+    // SQLite forgets an interruption that comes while no statement runs: this one runs until the work has
+    // ended.
     let mut pending = snapshot.prepare_cached("SELECT 1 UNION ALL SELECT 2")?;
     let mut pending = pending.query([])?;
     pending.next()?;

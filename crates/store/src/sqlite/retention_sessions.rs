@@ -44,8 +44,8 @@ fn ended(tx: &Tx<'_>, before: Timestamp) -> StoreResult<Vec<String>> {
     rows(tx.conn, sql, &[before.millis().into(), SESSIONS.into()], |row| Ok(row.get(0)?))
 }
 
-/// Transcripts that belong to no session that is kept and to no source that goes on, and whose last word is old enough. Says whether
-/// there is more to delete.
+/// Deletes transcripts without a kept session or a live source after their last entry is old enough. Returns
+/// true if there is more to delete.
 fn prune_transcripts(tx: &Tx<'_>, before: Timestamp) -> StoreResult<bool> {
     // The settings of a source name the stream that its sessions share.
     let sql = "SELECT session_id FROM transcripts t \

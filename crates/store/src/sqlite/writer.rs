@@ -1,9 +1,9 @@
 //! The one writer: the thread through which every change goes.
 //!
 //! In: jobs, each a closure over a transaction. Out: their results, once they are durable. The thread takes
-//! all jobs that wait, gives each a savepoint of its own in one transaction, and commits them with one fsync.
-//! After the commit it publishes the events and brings memory up to date, and only then it tells the callers:
-//! a caller that is told of a change can read it.
+//! all jobs that wait, gives each a savepoint of its own in one transaction, and commits them with one
+//! `fsync`. After the commit it publishes the events and brings memory up to date, and only then it tells the
+//! callers: a caller that is told of a change can read it.
 
 use std::sync::Arc;
 use std::thread;
@@ -133,7 +133,7 @@ impl Committer {
         }
     }
 
-    /// Does the jobs in their order, makes them durable with one fsync, then tells every caller.
+    /// Does the jobs in their order, makes them durable with one `fsync`, then tells every caller.
     fn commit(&mut self, batch: impl Iterator<Item = Job>) {
         let commit = tracing::error_span!("commit").entered();
         let mut begun = execute(&self.conn, "BEGIN IMMEDIATE");
