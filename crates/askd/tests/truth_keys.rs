@@ -167,6 +167,31 @@ fn a_terminal_that_stands_still_at_the_deciding_key_keeps_its_answer_in_doubt() 
     Ok(())
 }
 
+/// A hub that is restarted meanwhile follows the terminal again.
+#[test]
+fn an_answer_in_doubt_that_was_not_taken_is_opened_again_by_the_next_hub() -> Result<()> {
+    for goes_on_without_a_hub in [false, true] {
+        let mut it = Typed::start("1", true)?;
+        it.stage.reply(&it.asked, "B")?;
+        it.delivered("failed")?;
+        it.stage.hub.kill()?;
+        if goes_on_without_a_hub {
+            it.goes_on()?;
+            it.shows("❯ 1. A")?;
+        }
+        it.stage.hub.restart()?;
+        if !goes_on_without_a_hub {
+            it.goes_on()?;
+        }
+        it.open_again()?;
+        it.stage.reply(&it.asked, "A")?;
+        assert_eq!(it.taken()?.trim(), "1");
+        it.stage.picked("toolu_1", "A")?;
+        it.delivered("confirmed")?;
+    }
+    Ok(())
+}
+
 /// What the agent went on with is told in the end, also of an answer of which nothing was known.
 #[test]
 fn an_answer_in_doubt_that_was_overtaken_says_what_the_agent_received() -> Result<()> {

@@ -45,7 +45,7 @@ fn main() -> ExitCode {
         ("died_with_the_hub_and_taken_up", &[Hook, Keys], |by, program| Box::pin(died_together(by, program))),
         ("two_alike_calls", &[Hook, Keys, Managed], |by, program| Box::pin(alike(by, program))),
         ("killed_without_inotify", &[Managed], |by, program| Box::pin(killed_without_inotify(by, program))),
-        ("timed_out_by_itself", &[Hook, Keys], |by, program| Box::pin(timed_out(by, program))),
+        ("timed_out_by_itself", &[Hook, Keys, Managed], |by, program| Box::pin(timed_out(by, program))),
         ("cleared", &[Hook, Managed], |by, program| Box::pin(cleared(by, program))),
     ];
     let mut live = Live::new();
@@ -225,6 +225,15 @@ async fn killed_without_inotify(_: Channel, program: &'static str) -> Result<()>
 async fn timed_out(by: Channel, program: &'static str) -> Result<()> {
     let stage = asking(by, program, asks(&[question()]), &[("CLAUDE_AFK_TIMEOUT_MS", "8000")]).await?;
     let asked = stage.asked().await?;
+    if by == Channel::Managed {
+        // The time-out is of the dialog in the terminal: a program that answers is waited for.
+        tokio::time::sleep(STAYS_SILENT).await;
+        let question = stage.question(&asked)?;
+        ensure!(question["status"] == "requested" && question["agentTimesOutAt"].is_null(), "{question}");
+        stage.reply(&asked, json!({ "answers": [["JWT"]] }))?;
+        stage.delivered(&asked, "confirmed").await?;
+        return told(&stage, &[(&asked, "JWT")]).await;
+    }
     until("word of the time-out", || {
         let question = stage.question(&asked)?;
         let is_told = question["agentTimesOutAt"].is_string() || question["status"] != "requested";

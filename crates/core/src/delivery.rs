@@ -45,7 +45,8 @@ pub enum FailReason {
     Overtaken,
     /// askd cannot know whether the agent received it, and does not risk a second answer.
     Unknown,
-    /// The agent ended after the write, before it showed that it had read the answer.
+    /// The agent ended after the write, or while a worker was writing, before it showed that it had read the
+    /// answer.
     Unconfirmed,
     /// The agent ended before the write.
     AgentGone,
@@ -135,8 +136,13 @@ impl Delivery {
         self.state == DeliveryState::Failed && !self.error.as_ref().is_some_and(said)
     }
 
+    /// True if a worker has claimed it and has not reported that it wrote nothing.
+    fn may_be_written(&self) -> bool {
+        self.attempts > 0 && self.error.is_none()
+    }
+
     /// True if it failed with an unknown result: the agent may have the answer, or may still wait.
-    fn is_unknown(&self) -> bool {
+    pub fn is_unknown(&self) -> bool {
         self.error.as_ref().is_some_and(|error| error.reason == FailReason::Unknown)
     }
 
@@ -154,7 +160,10 @@ impl Delivery {
             moved(DeliveryState::Failed, Some(DeliveryError { reason, detail: detail.clone() }))
         };
         match (self.state, input) {
-            (Queued, DeliveryInput::Claimed) => Some(Self { attempts: self.attempts + 1, ..self.clone() }),
+            // The error of an earlier attempt says nothing about this one.
+            (Queued, DeliveryInput::Claimed) => {
+                Some(Self { attempts: self.attempts + 1, error: None, ..self.clone() })
+            }
             (Queued, DeliveryInput::Written) => moved(Sent, None),
             (_, DeliveryInput::Confirmed) if self.awaits_evidence() => moved(Confirmed, None),
             (Queued, DeliveryInput::NotWritten { detail }) => {
@@ -184,6 +193,11 @@ impl Delivery {
                     &Some("the hub stopped while it was writing the answer".to_owned()),
                 ),
             },
+            // The worker may have written it and may not have noted that yet. The session is over, so the
+            // doubt is not `Unknown`, which a dialog that is seen to wait on would open again.
+            (Queued, DeliveryInput::AgentGone { detail }) if self.may_be_written() => {
+                failed(FailReason::Unconfirmed, detail)
+            }
             (Queued, DeliveryInput::AgentGone { detail }) => failed(FailReason::AgentGone, detail),
             (Sent, DeliveryInput::AgentGone { detail }) => failed(FailReason::Unconfirmed, detail),
             (DeliveryState::Failed, DeliveryInput::SentAsMessage { detail }) if self.is_unsaid() => {
@@ -246,7 +260,20 @@ mod tests {
         let gone = DeliveryInput::AgentGone { detail: None };
         let reason = |delivery: Delivery| delivery.error.map(|error| error.reason);
         assert_eq!(reason(after(std::slice::from_ref(&gone))), Some(FailReason::AgentGone));
-        assert_eq!(reason(after(&[DeliveryInput::Written, gone])), Some(FailReason::Unconfirmed));
+        assert_eq!(reason(after(&[DeliveryInput::Written, gone.clone()])), Some(FailReason::Unconfirmed));
+        let not_written = DeliveryInput::NotWritten { detail: "busy".to_owned() };
+        let mut inputs = vec![DeliveryInput::Claimed, not_written];
+        assert_eq!(reason(after(&[&inputs[..], &[gone.clone()]].concat())), Some(FailReason::AgentGone));
+        // A worker that has claimed it may have written it and may not have noted that yet.
+        inputs.push(DeliveryInput::Claimed);
+        for claimed in [&inputs[..1], &inputs[..]] {
+            let doubtful = after(&[claimed, &[gone.clone()]].concat());
+            assert_eq!(reason(doubtful.clone()), Some(FailReason::Unconfirmed));
+            let confirmed = doubtful.after(&DeliveryInput::Confirmed, at(3)).unwrap();
+            assert_eq!(confirmed.state, DeliveryState::Confirmed);
+            let undecided = DeliveryInput::Undecided { detail: "its dialog stands".to_owned() };
+            assert_eq!(doubtful.after(&undecided, at(3)), None, "its session is over");
+        }
     }
 
     #[test]

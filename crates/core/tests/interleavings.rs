@@ -3,7 +3,7 @@
 
 #![expect(clippy::expect_used, reason = "a failure here is a failed test")]
 
-use askd_core::delivery::{Delivery, DeliveryInput, DeliveryState, Redeliver};
+use askd_core::delivery::{Delivery, DeliveryInput, DeliveryState, FailReason, Redeliver};
 use askd_core::lifecycle::{Current, Decision, Elsewhere, Resolution, decide, failed_try, opened_again};
 use askd_core::{
     Answer, AskInput, By, Cause, ItemAnswer, Outcome, Question, QuestionId, RejectMode, ShownAnswer, Status,
@@ -129,7 +129,7 @@ impl World {
             Decision::Same => self.acknowledged.push(resolution),
             Decision::Confirm => self.step(&DeliveryInput::Confirmed, at),
             Decision::Overtaken(received) => {
-                let reason = askd_core::delivery::FailReason::Overtaken;
+                let reason = FailReason::Overtaken;
                 self.step(&DeliveryInput::Failed { reason, detail: None }, at);
                 if let Some(outcome) = &mut self.outcome {
                     outcome.agent_received = Some(received);
@@ -159,11 +159,15 @@ impl World {
         self.delivery.as_ref().is_some_and(|delivery| delivery.state == DeliveryState::Queued)
     }
 
+    fn failed_because(&self, reason: FailReason) -> bool {
+        self.delivery.as_ref().is_some_and(|delivery| {
+            delivery.state == DeliveryState::Failed
+                && delivery.error.as_ref().is_some_and(|error| error.reason == reason)
+        })
+    }
+
     fn is_in_doubt(&self) -> bool {
-        let error = self.delivery.as_ref().and_then(|delivery| delivery.error.as_ref());
-        self.delivery.as_ref().is_some_and(|delivery| delivery.state == DeliveryState::Failed)
-            && error.is_some_and(|error| error.reason == askd_core::delivery::FailReason::Unknown)
-            && self.copies_since_claim == 1
+        self.failed_because(FailReason::Unknown) && self.copies_since_claim == 1
     }
 
     fn apply(&mut self, op: &Op, at: Timestamp) {
@@ -206,7 +210,7 @@ impl World {
             }
             Op::Unknown if self.claimed && self.copies_since_claim == 1 => {
                 self.claimed = false;
-                let reason = askd_core::delivery::FailReason::Unknown;
+                let reason = FailReason::Unknown;
                 self.step(&DeliveryInput::Failed { reason, detail: None }, at);
             }
             Op::Confirm if self.copies_at_agent > 0 => self.step(&DeliveryInput::Confirmed, at),
@@ -243,6 +247,11 @@ impl World {
         }
         if self.redeliver != Redeliver::Safe {
             prop_assert!(self.copies_at_agent <= 1, "the agent got the answer twice");
+            // Where a second copy does no harm, a first one of a lost claim is forgotten.
+            prop_assert!(
+                !self.failed_because(FailReason::AgentGone) || self.copies_at_agent == 0,
+                "the agent has the answer, and is said to have ended before the write"
+            );
         }
         let tries = self.failed.iter().map(|(outcome, told)| (Some(outcome), told));
         for (outcome, told) in tries.chain([(self.outcome.as_ref(), &self.acknowledged)]) {

@@ -58,13 +58,13 @@ pub enum Stop {
 
 #[derive(Debug, Clone)]
 pub struct Steering {
-    pub(super) goal: Goal,
+    goal: Goal,
     /// Questions that are finished.
-    pub(super) done: usize,
+    done: usize,
     /// True once a key was needed that changes something.
-    pub(super) has_pressed: bool,
+    has_pressed: bool,
     /// True once own words were typed.
-    pub(super) has_typed: bool,
+    has_typed: bool,
 }
 
 type Next = Result<Step, Stop>;
@@ -72,6 +72,11 @@ type Next = Result<Step, Stop>;
 impl Steering {
     pub fn new(goal: Goal) -> Self {
         Self { goal, done: 0, has_pressed: false, has_typed: false }
+    }
+
+    /// The way back from a dialog that an earlier hub has led up to its deciding key.
+    pub fn decided(goal: Goal) -> Self {
+        Self { goal, done: 1, has_pressed: true, has_typed: true }
     }
 
     /// The next step from the screen as it is.

@@ -166,21 +166,31 @@ impl<'a> Actor<'a> {
 
     /// It can be resumed later.
     fn forget(&mut self, talk: &Conversation<'_>) -> Result<()> {
-        for question in self.open()? {
-            self.world.may_be_unheard(&question);
+        let own = self.own("")?;
+        // A call without a result keeps the results of the other calls of its turn from the model.
+        for open in own.iter().filter(|question| question["status"] == "requested") {
+            let message = &open["tool"]["messageId"];
+            let is_of_turn = |other: &&Value| {
+                other["id"] == open["id"] || (message.is_string() && other["tool"]["messageId"] == *message)
+            };
+            own.iter().filter(is_of_turn).for_each(|question| self.world.may_be_unheard(question));
         }
         self.ended.extend(talk.native()?);
         Ok(())
     }
 
-    /// This actor's open questions that are new in this round.
-    fn open(&self) -> Result<Vec<Value>> {
+    fn own(&self, query: &str) -> Result<Vec<Value>> {
         let own = format!("Actor {}:", self.number);
         let is_own = |question: &Value| {
             question["questions"][0]["question"].as_str().is_some_and(|text| text.starts_with(&own))
-                && question["id"].as_str().is_some_and(|id| !self.known.contains(id))
         };
-        Ok(self.world.questions("status=requested")?.into_iter().filter(is_own).collect())
+        Ok(self.world.questions(query)?.into_iter().filter(is_own).collect())
+    }
+
+    /// This actor's open questions that are new in this round.
+    fn open(&self) -> Result<Vec<Value>> {
+        let is_new = |question: &Value| question["id"].as_str().is_some_and(|id| !self.known.contains(id));
+        Ok(self.own("status=requested")?.into_iter().filter(is_new).collect())
     }
 
     fn appear(&mut self, talk: &Conversation<'_>, count: usize) -> Result<Vec<Value>> {

@@ -33,14 +33,19 @@ pub fn compare(world: &World) -> Result<Compared> {
         sessions["sessions"].as_array().into_iter().flatten().map(|session| session["id"].clone()).collect();
     let mut differences = Vec::new();
     let mut count: BTreeMap<String, usize> = BTreeMap::new();
-    for question in world.questions("")? {
-        *count.entry(kind(&question)).or_default() += 1;
+    let questions = world.questions("")?;
+    for question in &questions {
+        *count.entry(kind(question)).or_default() += 1;
         let call = question["tool"]["callId"].as_str().unwrap_or_default();
         let results = told.remove(call).unwrap_or_default();
-        let may_be_unheard = world.is_unheard(&question);
+        let may_be_unheard = world.is_unheard(question);
         let is_live = live.contains(&question["sessionId"]);
-        if let Err(why) = agree(&question, &results, may_be_unheard, is_live) {
-            differences.push(format!("{why}\ninbox: {question}\nmodel: {results:?}"));
+        if let Err(why) = agree(question, &results, may_be_unheard, is_live) {
+            let message = &question["tool"]["messageId"];
+            let is_of_turn = |other: &&Value| message.is_string() && other["tool"]["messageId"] == *message;
+            let turn: Vec<&Value> =
+                questions.iter().filter(is_of_turn).filter(|other| other["id"] != question["id"]).collect();
+            differences.push(format!("{why}\ninbox: {question}\nmodel: {results:?}\nits turn: {turn:?}"));
         }
     }
     // Its session was ended before Claude Code could ask.
@@ -154,6 +159,11 @@ fn agree(
             results.iter().all(|result| result.is_error),
             "its session was ended, and the model was told an answer",
         ),
+        // What Claude Code says itself of a call whose connection to its host was closed is no answer.
+        "cancelled" if outcome["cause"]["type"] == "turnAborted" => must(
+            results.iter().all(|result| result.is_error && result.text.starts_with(NOT_ASKED)),
+            "its turn was aborted, and the model was told something else",
+        ),
         _ => none("it ended without a word to the model, and the model was told something"),
     }
 }
@@ -186,6 +196,10 @@ pub fn finds_differences() -> Result<()> {
         ),
         (question("cancelled", json!({ "cause": { "type": "agentExited" } }), Value::Null), vec![]),
         (
+            question("cancelled", json!({ "cause": { "type": "turnAborted" } }), Value::Null),
+            vec![result("Tool permission request failed: AbortError: closed", true)],
+        ),
+        (
             question("cancelled", json!({ "cause": { "type": "agentTimedOut" } }), Value::Null),
             vec![result("No response after 5s", false)],
         ),
@@ -205,6 +219,11 @@ pub fn finds_differences() -> Result<()> {
         (question("cancelled", json!({ "cause": { "type": "agentExited" } }), Value::Null), red()),
         (question("cancelled", json!({ "cause": { "type": "agentTimedOut" } }), Value::Null), red()),
         (question("cancelled", json!({ "cause": { "type": "sessionEnded" } }), Value::Null), red()),
+        (question("cancelled", json!({ "cause": { "type": "turnAborted" } }), Value::Null), red()),
+        (
+            question("cancelled", json!({ "cause": { "type": "turnAborted" } }), Value::Null),
+            vec![result("The user doesn't want to proceed", true)],
+        ),
         (question("requested", Value::Null, Value::Null), red()),
     ];
     for (question, results) in differs {

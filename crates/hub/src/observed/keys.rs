@@ -109,6 +109,13 @@ pub(super) async fn type_answer(session: &Session, goal: Goal) -> Result<Decided
     Ok(Decided { hand, steering, text })
 }
 
+/// The dialog of a session in which an earlier hub has pressed the deciding key, as it stands now.
+pub(super) async fn decided_before(session: &Session, goal: Goal) -> Result<Decided, NotTyped> {
+    let hand = Hand::of(session).await?;
+    let text = hand.still().await.map_err(|error| NotTyped::before(error, None))?;
+    Ok(Decided { hand, steering: Steering::decided(goal), text })
+}
+
 /// The deciding key was pressed.
 pub(super) struct Decided {
     hand: Hand,

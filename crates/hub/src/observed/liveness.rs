@@ -161,10 +161,13 @@ impl LocalAgents {
 
     /// The questions of a session that are open or have a pending delivery.
     pub(super) async fn unfinished(&self, session: &Session) -> Result<Vec<Question>, EngineError> {
-        let filter = QuestionFilter { session: Some(session.id.clone()), ..QuestionFilter::default() };
-        let page = self.store().list(filter, Order::Desc, None, LOOKED_THROUGH).await?;
         let is_unfinished = |question: &Question| question.is_open() || question.is_being_delivered();
-        Ok(page.questions.into_iter().filter(is_unfinished).collect())
+        Ok(self.newest_of(session).await?.into_iter().filter(is_unfinished).collect())
+    }
+
+    pub(super) async fn newest_of(&self, session: &Session) -> Result<Vec<Question>, EngineError> {
+        let filter = QuestionFilter { session: Some(session.id.clone()), ..QuestionFilter::default() };
+        Ok(self.store().list(filter, Order::Desc, None, LOOKED_THROUGH).await?.questions)
     }
 }
 

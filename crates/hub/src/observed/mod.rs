@@ -6,6 +6,7 @@
 //! that disconnects cancels nothing.
 
 mod activity;
+mod doubt;
 mod ears;
 mod evidence;
 mod files;

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use askd_agents::claude::Takes;
 use askd_agents::claude_hook::decision;
 use askd_agents::claude_keys::Goal;
-use askd_core::delivery::{DeliveryInput, FailReason, Redeliver};
+use askd_core::delivery::{FailReason, Redeliver};
 use askd_core::{Question, QuestionId, Session, Settlement, Surface};
 use askd_store::{ClaimedDelivery, Store, StoreError};
 
@@ -17,22 +17,19 @@ use super::identity::of_native;
 use super::keys::{Decided, Leaves, NotTyped, Standing, look_at, type_answer};
 use super::road::{describe, is_told, may_type};
 use super::{COMES_WITHIN, HOOK, HookPresence, Observed, is_alive};
-use crate::{Carried, DeliveryTarget, Said, now};
+use crate::{Carried, DeliveryTarget, Said};
 
 /// The pause between two checks for a hook.
 const LOOK: Duration = Duration::from_millis(100);
 /// The longest time from an answer in the terminal to the reading of its transcript, with `inotify`.
 const HEARD_WITHIN: Duration = Duration::from_secs(3);
-/// How long a terminal that has not reacted to the deciding key is followed, and how often it is looked at.
-const FOLLOWED: Duration = Duration::from_secs(3600);
-const FOLLOWED_EVERY: Duration = Duration::from_secs(2);
 const NO_HOOK: &str = "no hook waits in that terminal";
 /// The remedy for a refused answer.
 const ELSEWHERE: &str = "answer it in its terminal, or here again when its dialog can be typed into";
 
 pub(super) struct HookMouth {
-    observed: Arc<Observed>,
-    store: Arc<dyn Store>,
+    pub(super) observed: Arc<Observed>,
+    pub(super) store: Arc<dyn Store>,
 }
 
 impl HookMouth {
@@ -61,12 +58,12 @@ impl HookMouth {
         }
     }
 
-    fn was_told(&self, id: &QuestionId) -> bool {
+    pub(super) fn was_told(&self, id: &QuestionId) -> bool {
         self.observed.memory().hooks.get(id).is_some_and(|presence| presence.was_told)
     }
 
     /// Waits a moment for the transcript to show the terminal's answer; true if it did.
-    async fn hears_of(&self, id: &QuestionId) -> Result<bool, StoreError> {
+    pub(super) async fn hears_of(&self, id: &QuestionId) -> Result<bool, StoreError> {
         let until = Instant::now() + HEARD_WITHIN;
         while Instant::now() < until {
             if !self.awaits_evidence(id).await? {
@@ -78,7 +75,7 @@ impl HookMouth {
     }
 
     /// True while the agent's answer is unknown.
-    async fn awaits_evidence(&self, id: &QuestionId) -> Result<bool, StoreError> {
+    pub(super) async fn awaits_evidence(&self, id: &QuestionId) -> Result<bool, StoreError> {
         let record = self.store.question(id).await?;
         let delivery = record.and_then(|record| record.question.delivery);
         Ok(delivery.is_some_and(|delivery| delivery.awaits_evidence()))
@@ -108,40 +105,13 @@ impl HookMouth {
         }
         let (observed, store) = (Arc::clone(&self.observed), Arc::clone(&self.store));
         let followed = Self { observed, store };
-        let (session, id) = (session.clone(), delivery.question.id.clone());
-        tokio::spawn(async move {
-            if let Err(error) = followed.follow(decided, &session, &id).await {
-                tracing::error!(%error, question = %id, "cannot note what became of an answer that was typed");
-            }
-        });
+        followed.follow_on(decided, session.clone(), delivery.question.id.clone());
         Ok(unknown(&not_typed(&error)))
-    }
-
-    /// Follows a terminal that has not reacted to the deciding key: if it reacts later and its dialog
-    /// remains, the question opens again. The transcript's report comes first.
-    async fn follow(&self, decided: Decided, session: &Session, id: &QuestionId) -> Result<(), StoreError> {
-        let until = Instant::now() + FOLLOWED;
-        let text = loop {
-            tokio::time::sleep(FOLLOWED_EVERY).await;
-            if Instant::now() >= until || !self.awaits_evidence(id).await? {
-                return Ok(());
-            }
-            if let Standing::Changed(text) = decided.look().await {
-                break text;
-            }
-        };
-        let _keyboard = self.observed.take_keyboard(&session.id);
-        let error = decided.not_taken(text).await;
-        if !self.hears_of(id).await? && !self.was_told(id) {
-            let undecided = DeliveryInput::Undecided { detail: open_again(&not_typed(&error)) };
-            self.store.step(id, undecided, now()).await?;
-        }
-        Ok(())
     }
 
     /// The session of a question, with the process that asked it: two may hold one conversation, and each has
     /// a dialog of its own.
-    async fn asked_from(&self, question: &Question) -> Result<Option<Session>, StoreError> {
+    pub(super) async fn asked_from(&self, question: &Question) -> Result<Option<Session>, StoreError> {
         let session = match &question.ask.session_id {
             Some(id) => self.store.session(id).await?,
             None => None,
@@ -296,11 +266,11 @@ fn only_after(session: &Session) -> String {
     format!("an answer from a notification is typed there only after `askd tmux {}`", session.id)
 }
 
-fn not_typed(error: &NotTyped) -> String {
+pub(super) fn not_typed(error: &NotTyped) -> String {
     format!("{NO_HOOK}, and it was not typed there: {}", error.detail())
 }
 
-fn open_again(why: &str) -> String {
+pub(super) fn open_again(why: &str) -> String {
     format!("{why}.\nThe question is open again: {ELSEWHERE}")
 }
 

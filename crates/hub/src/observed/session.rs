@@ -49,6 +49,7 @@ impl LocalAgents {
                 observed.asked_by(&question.id, Some(pid), false);
             }
             observed.look_after(pid);
+            self.resume_following(session).await?;
             // While no hub looked it may have gone on with another conversation.
             let living = self.inner.observed.registered().await;
             let other = living.iter().find(|entry| entry.pid == pid && entry.session_id != session.native_id);

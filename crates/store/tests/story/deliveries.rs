@@ -381,6 +381,14 @@ pub(crate) async fn a_gone_agent_leaves_the_truth_about_its_answer<S: Stage>() {
     let end = step(&**store, &written, gone(), 200).await.unwrap();
     assert_eq!(end.delivery, failed(FailReason::Unconfirmed, Some("exit 1"), 1, 200));
     assert_eq!(step(&**store, &written, gone(), 300).await, None);
+    // The worker may have written it before the end, and the agent's last words may still show it.
+    let claimed = answered(&**store, &agent, 3).await;
+    let worker = claim(&**store, &agent.source, 400).await.remove(0);
+    let end = step(&**store, &claimed, gone(), 450).await.unwrap();
+    assert_eq!(end.delivery, failed(FailReason::Unconfirmed, Some("exit 1"), 1, 450));
+    assert_eq!(store.step_claimed(&worker, DeliveryInput::Written, at(451)).await.unwrap(), None);
+    let seen = step(&**store, &claimed, DeliveryInput::Confirmed, 460).await.unwrap();
+    assert_eq!(seen.delivery.unwrap().state, DeliveryState::Confirmed);
 }
 
 pub(crate) async fn steps_of_what_is_not_there_change_nothing<S: Stage>() {

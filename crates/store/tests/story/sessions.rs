@@ -174,12 +174,17 @@ async fn busy(store: &impl Store, agent: &Agent, first: u128) -> [Question; 4] {
     stand.try_into().unwrap()
 }
 
-/// How they stand after the end.
-async fn assert_ended(store: &impl Store, [open, queued, written, over]: &[Question; 4], cause: Cause) {
+/// How they stand after the end; `reason` is that of the queued answer.
+async fn assert_ended(
+    store: &impl Store,
+    [open, queued, written, over]: &[Question; 4],
+    cause: Cause,
+    reason: FailReason,
+) {
     let outcome = Some(Outcome::cancelled(cause, By::hub(), at(500)));
     let cancelled = Question { status: Status::Cancelled, outcome, ..open.clone() };
     assert_eq!(stored(store, &open.id).await, cancelled);
-    for (question, reason) in [(queued, FailReason::AgentGone), (written, FailReason::Unconfirmed)] {
+    for (question, reason) in [(queued, reason), (written, FailReason::Unconfirmed)] {
         let now = stored(store, &question.id).await;
         assert_eq!(now.outcome, question.outcome, "an accepted answer stays");
         assert_eq!(now.delivery.unwrap().error.unwrap().reason, reason);
@@ -197,7 +202,7 @@ pub(crate) async fn ending_a_session_ends_what_stands_on_it<S: Stage>() {
     let before = store.newest();
     let session = store.end_session(&mine.session, exited(), at(500)).await.unwrap().unwrap();
     assert_eq!((session.live, session.ended_at, session.end), (false, Some(at(500)), Some(exited())));
-    assert_ended(&**store, &questions, exited()).await;
+    assert_ended(&**store, &questions, exited(), FailReason::AgentGone).await;
     assert_eq!(stored(&**store, &untouched.id).await, untouched);
     let [open, queued, written, _] = &questions;
     let told = [
@@ -249,9 +254,9 @@ pub(crate) async fn ending_a_source_ends_its_sessions_and_questions<S: Stage>() 
     let cause = Cause::SourceLost { detail: Some("connection refused".to_owned()) };
     let source = store.end_source(&mine.source, cause.clone(), at(500), None).await.unwrap().unwrap();
     assert_eq!((source.state, source.since), (SourceState::Ended, at(500)));
-    for questions in [&first_questions, &second_questions] {
-        assert_ended(&**store, questions, cause.clone()).await;
-    }
+    // The second claim of the source's answers took the queued answer of the first session too.
+    assert_ended(&**store, &first_questions, cause.clone(), FailReason::Unconfirmed).await;
+    assert_ended(&**store, &second_questions, cause.clone(), FailReason::AgentGone).await;
     for session in [&mine.session, &second] {
         let session = store.session(session).await.unwrap().unwrap();
         assert_eq!((session.live, session.end), (false, Some(cause.clone())));
