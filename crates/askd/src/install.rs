@@ -229,10 +229,7 @@ impl InstallArgs {
         }
         file.sweep()?;
         for record in records(&folder(data)?, file.path(), file.text()?) {
-            // Without the lock, the next run removes it.
-            if let Some(Ok(_lock)) = record.parent().map(lock_folder) {
-                sweep_beside(&record);
-            }
+            sweep_record(&record);
         }
         Ok(())
     }
@@ -328,6 +325,14 @@ fn records(folder: &DataFolder, path: &Path, text: Option<&str>) -> Vec<PathBuf>
     records.sort_unstable();
     records.dedup();
     records
+}
+
+/// Removes the files of killed runs beside a record.
+pub(super) fn sweep_record(record: &Path) {
+    // Without the lock, the next run removes them.
+    if let Some(Ok(_lock)) = record.parent().map(lock_folder) {
+        sweep_beside(record);
+    }
 }
 
 /// The record of a file, and the places of all its records.

@@ -15,12 +15,12 @@ use askd_agents::opencode::{
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::install::{InstallArgs, folder, shown};
+use super::install::{InstallArgs, folder, shown, sweep_record};
 use super::user_file::{TRIES, UserFile, busy, failed};
 use askd_cli::exit::{Exit, Failure, Outcome};
 use askd_cli::screen::{Screen, say};
 use askd_cli::text::one_line;
-use askd_data::{DataFolder, real_path, write_secret};
+use askd_data::{DataFolder, lock_folder, real_path, write_secret};
 
 /// The files and folders that askd made in a config folder, in order.
 #[derive(Debug, Serialize, Deserialize)]
@@ -37,9 +37,36 @@ struct Step {
     why: &'static str,
 }
 
+impl Made {
+    fn new<'a>(config: &Path, paths: impl Iterator<Item = &'a PathBuf>) -> Self {
+        let paths = paths.map(|path| path.clone().into_os_string()).collect();
+        Self { config: config.to_owned().into_os_string(), paths }
+    }
+}
+
+impl Step {
+    fn make(&self) -> Outcome {
+        match &self.text {
+            Some(text) => write(&self.path, text),
+            None => fs::create_dir_all(&self.path).map_err(|error| failed("make", &self.path, &error)),
+        }
+    }
+}
+
+/// Removes the files and empty folders that a failed run has made, the last first.
+fn take_back(made: &[&PathBuf]) {
+    for path in made.iter().rev() {
+        let is_folder = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
+        drop(if is_folder { fs::remove_dir(path) } else { fs::remove_file(path) });
+    }
+}
+
 pub(super) fn install(args: &InstallArgs, data: Option<PathBuf>, screen: Screen) -> Outcome {
     let config = config_folder(args)?;
     let data = folder(data)?;
+    if !args.dry_run {
+        sweep(&data, &config)?;
+    }
     let steps = steps(&config, &data)?;
     if steps.is_empty() {
         return report(screen, &config, "unchanged", "askd's plugin is there already", &[]);
@@ -50,10 +77,10 @@ pub(super) fn install(args: &InstallArgs, data: Option<PathBuf>, screen: Screen)
         return report(screen, &config, "dry-run", "nothing was changed", &paths);
     }
     let plugin = UserFile::read(&config.join(PLUGIN_FILE))?;
-    let (mut paths_made, records) = recall(&data, &config, plugin.text()?);
-    paths_made.extend(steps.iter().filter(|step| !is_there(&step.path)).map(|step| step.path.clone()));
-    let paths_made = paths_made.into_iter().map(PathBuf::into_os_string).collect();
-    let made = Made { config: config.clone().into_os_string(), paths: paths_made };
+    let (made_before, records) = recall(&data, &config, plugin.text()?);
+    let new: Vec<PathBuf> =
+        steps.iter().filter(|step| !is_there(&step.path)).map(|step| step.path.clone()).collect();
+    let made = Made::new(&config, made_before.iter().chain(&new));
     // Without the record the plugin can still be taken away; only folders that are empty then would stay.
     match keep(&data, &made) {
         Ok(()) => records
@@ -62,11 +89,22 @@ pub(super) fn install(args: &InstallArgs, data: Option<PathBuf>, screen: Screen)
             .for_each(|path| drop(fs::remove_file(path))),
         Err(error) => say(&format!("askd: cannot keep what was made: {error}")),
     }
-    for step in &steps {
-        match &step.text {
-            Some(text) => write(&step.path, text)?,
-            None => fs::create_dir_all(&step.path).map_err(|error| failed("make", &step.path, &error))?,
+    let mut made_now = Vec::new();
+    let done = steps.iter().try_for_each(|step| {
+        step.make()?;
+        made_now.extend(new.iter().find(|path| **path == step.path));
+        Ok(())
+    });
+    if let Err(why) = done {
+        take_back(&made_now);
+        // Without a step of this run, and without a record if there was none. On a full disk the record stays
+        // as it is, which names more than there is.
+        if made_before.is_empty() {
+            drop(fs::remove_file(record(&data, &config)));
+        } else {
+            drop(keep(&data, &Made::new(&config, made_before.iter())));
         }
+        return Err(why);
     }
     report(
         screen,
@@ -106,6 +144,9 @@ fn steps(config: &Path, data: &DataFolder) -> Outcome<Vec<Step>> {
 pub(super) fn uninstall(args: &InstallArgs, data: Option<PathBuf>, screen: Screen) -> Outcome {
     let config = config_folder(args)?;
     let data = folder(data)?;
+    if !args.dry_run {
+        sweep(&data, &config)?;
+    }
     let plugin = UserFile::read(&config.join(PLUGIN_FILE))?;
     let (made, records) = recall(&data, &config, plugin.text()?);
     let mut gone: Vec<(PathBuf, &str)> = Vec::new();
@@ -182,6 +223,19 @@ pub(super) fn uninstall(args: &InstallArgs, data: Option<PathBuf>, screen: Scree
     report(screen, &config, "uninstalled", text, &paths)
 }
 
+/// Removes the files of killed runs beside the plugin, the lock file and the record: a folder with such a
+/// file in it would stay for ever.
+fn sweep(data: &DataFolder, config: &Path) -> Outcome {
+    for name in [PLUGIN_FILE, LOCK_FILE] {
+        // A path that is no file of the user has none beside it.
+        if let Ok(file) = UserFile::read(&config.join(name)) {
+            file.sweep()?;
+        }
+    }
+    sweep_record(&record(data, config));
+    Ok(())
+}
+
 fn write(path: &Path, text: &str) -> Outcome {
     replace(path, Some(text))
 }
@@ -243,6 +297,7 @@ fn recall(data: &DataFolder, config: &Path, plugin: Option<&str>) -> (Vec<PathBu
 
 fn keep(data: &DataFolder, made: &Made) -> io::Result<()> {
     data.create().map_err(io::Error::other)?;
+    let _lock = lock_folder(data.path())?;
     write_secret(&record(data, Path::new(&made.config)), serde_json::to_string(made)?.as_bytes())
 }
 

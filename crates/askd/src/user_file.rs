@@ -106,6 +106,16 @@ impl UserFile {
     /// nothing was done.
     pub(super) fn replace(&self, text: Option<&str>) -> Outcome<bool> {
         self.check()?;
+        let missing = if text.is_some() { self.missing_folders() } else { Vec::new() };
+        let replaced = self.replace_checked(text);
+        if !matches!(replaced, Ok(true)) {
+            // Nothing was done, so no empty folder stays either.
+            missing.iter().rev().for_each(|folder| drop(fs::remove_dir(folder)));
+        }
+        replaced
+    }
+
+    fn replace_checked(&self, text: Option<&str>) -> Outcome<bool> {
         let folder = self.path.parent().unwrap_or(Path::new("/"));
         let cannot = |error: io::Error| failed("write", &self.path, &error);
         if text.is_some() {

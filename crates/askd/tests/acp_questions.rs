@@ -212,3 +212,113 @@ fn rights_are_asked_for() {
     assert_eq!(place.respond(&request, &answer).0, 202);
     prompted.join().unwrap();
 }
+
+/// Rounds of eight answers at once.
+const CONTESTS: usize = 40;
+/// Rounds in which the turn is cancelled while an answer is given.
+const CANCELS: usize = 100;
+const OPTIONS: [&str; 2] = ["option-a", "option-b"];
+
+/// What the agent said that it received, in the events since the last request.
+fn received(stream: &acp::Stream, from: usize) -> Vec<String> {
+    let told = stream.seen[from..].iter().filter(|event| event.data.contains("received: "));
+    told.map(|event| event.data.clone()).collect()
+}
+
+fn only_open(hub: &Hub) -> String {
+    questions(hub, "requested")[0]["id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn of_answers_by_inbox_and_clients_at_once_one_wins_and_the_agent_receives_that_one() {
+    let (hub, place, session) = mock();
+    let mut stream = place.stream(None);
+    for round in 0..CONTESTS {
+        let prompted = place.prompt(7, &session, "question");
+        let request = stream.request(EXTENSION);
+        let (id, from) = (only_open(&hub), stream.seen.len());
+        let inbox = place.at(&format!("/v1/questions/{id}/reply"));
+        let won: Vec<&str> = std::thread::scope(|scope| {
+            let give = |i: usize| {
+                let (place, inbox, request) = (&place, &inbox, &request);
+                scope.spawn(move || {
+                    let pick = OPTIONS[(i + round) % 2];
+                    let (status, said) = if i < 4 {
+                        inbox.post("", &json!({ "answers": [[pick]] }).to_string())
+                    } else {
+                        let answer = json!({ "status": "answered", "answers": [[pick]] });
+                        let (status, said) = place.respond(request, &answer);
+                        (status, said.to_string())
+                    };
+                    assert!(matches!(status, 200 | 202 | 409), "{status}: {said}");
+                    (status < 300).then_some(pick)
+                })
+            };
+            let given: Vec<_> = (0..8).map(give).collect();
+            given.into_iter().filter_map(|given| given.join().unwrap()).collect()
+        });
+        assert_eq!(result(&prompted.join().unwrap())["stopReason"], "end_turn");
+        let settled = question(&hub, &id);
+        let pick = settled["outcome"]["answers"][0]["picks"][0].as_str().unwrap();
+        // The same answer again is the same success.
+        assert!(!won.is_empty() && won.iter().all(|won| *won == pick), "{won:?}: {settled}");
+        stream.until(|event| event.data.contains("received: "));
+        let told = received(&stream, from);
+        assert!(told.len() == 1 && told[0].contains(pick), "{pick}: {told:?}");
+    }
+    place.prompt(8, &session, "hello").join().unwrap();
+    let said = stream.until(|event| event.data.contains("you said")).id;
+    let all = stream.seen.iter().filter(|event| event.id <= said && event.data.contains("received: "));
+    assert_eq!(all.count(), CONTESTS, "no answer came twice");
+    assert_no_hole(&stream.seen);
+}
+
+#[test]
+fn a_cancel_against_an_answer_leaves_one_outcome_and_the_agent_hears_nothing_else() {
+    let (hub, place, session) = mock();
+    let mut stream = place.stream(None);
+    let cancel = json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": { "sessionId": session } });
+    let mut rounds = Vec::new();
+    for round in 0..CANCELS {
+        let prompted = place.prompt(7, &session, "question");
+        stream.request(EXTENSION);
+        let (id, from) = (only_open(&hub), stream.seen.len());
+        let pick = OPTIONS[round % 2];
+        let inbox = place.at(&format!("/v1/questions/{id}/reply"));
+        let (cancelled, answered) = std::thread::scope(|scope| {
+            let cancelled = scope.spawn(|| place.post("", &cancel.to_string()).0);
+            let answered = scope.spawn(|| inbox.post("", &json!({ "answers": [[pick]] }).to_string()).0);
+            (cancelled.join().unwrap(), answered.join().unwrap())
+        });
+        assert_eq!(cancelled, 202);
+        assert!(matches!(answered, 200 | 409), "{answered}");
+        prompted.join().unwrap();
+        rounds.push((id, pick, answered == 200, from));
+    }
+    place.prompt(8, &session, "hello").join().unwrap();
+    stream.until(|event| event.data.contains("you said"));
+    assert_eq!(questions(&hub, "requested"), Vec::<Value>::new());
+    for (i, (id, pick, was_answered, from)) in rounds.iter().enumerate() {
+        let settled = eventually("the end of the delivery", || {
+            let settled = question(&hub, id);
+            let state = &settled["delivery"]["state"];
+            (state.is_null() || state == "confirmed" || state == "failed").then_some(settled)
+        });
+        let to = rounds.get(i + 1).map_or(stream.seen.len(), |next| next.3);
+        let told: Vec<&str> = stream.seen[*from..to]
+            .iter()
+            .filter(|event| event.data.contains("received: "))
+            .map(|event| event.data.as_str())
+            .collect();
+        if *was_answered {
+            assert_eq!(settled["status"], "answered");
+            assert_eq!(settled["outcome"]["answers"][0]["picks"], json!([pick]));
+            assert!(told.len() < 2 && told.iter().all(|told| told.contains(pick)), "{told:?}: {settled}");
+            let confirmed = settled["delivery"]["state"] == "confirmed";
+            assert_eq!(confirmed, told.len() == 1, "{told:?}: {settled}");
+        } else {
+            assert_eq!((&settled["status"], told.len()), (&json!("cancelled"), 0), "{told:?}: {settled}");
+        }
+    }
+    assert_no_hole(&stream.seen);
+}

@@ -9,7 +9,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use files::Home;
+use askd_testkit::hub::run;
+use files::{ASKD, Home};
 
 /// Everything that is there but askd's own data folders.
 fn all(home: &Home) -> Vec<(PathBuf, bool)> {
@@ -114,5 +115,45 @@ fn a_plugin_that_may_not_be_replaced_is_refused_before_anything_is_done() {
         let ran = home.askd(&words);
         assert!(ran.code == 1 && ran.stderr.contains("hard links"), "{ran:?}");
         assert_eq!(all(&home), before);
+    }
+}
+
+#[test]
+fn what_a_killed_run_has_left_is_removed_by_the_next_one_and_keeps_no_folder() {
+    let home = Home::new();
+    let before = all(&home);
+    home.askd(["install", "opencode"]);
+    let data = home.path.join(".local/share/askd");
+    let names = fs::read_dir(&data).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let record = names.into_iter().find(|name| name.starts_with("opencode-made-")).unwrap();
+    let left = [
+        config(&home).join(".askd-new"),
+        config(&home).join("plugins/.askd-new"),
+        data.join(record.replace(".json", ".new-4194999")),
+    ];
+    for (verb, state) in [("install", "unchanged"), ("uninstall", "uninstalled")] {
+        left.iter().for_each(|path| fs::write(path, "x").unwrap());
+        assert_eq!(home.state([verb, "opencode"]), state);
+        assert!(left.iter().all(|path| !path.exists()), "{verb}");
+    }
+    assert_eq!(all(&home), before);
+}
+
+#[test]
+fn a_full_disk_leaves_nothing_of_a_new_plugin_or_of_new_settings() {
+    for agent in ["opencode", "claude"] {
+        for data in ["/proc/no-folder", "data"] {
+            let home = Home::new();
+            fs::remove_dir(home.path.join(".claude")).unwrap();
+            let before = all(&home);
+            // No file can grow beyond one block.
+            let script = format!("trap '' XFSZ; ulimit -f 1; exec {ASKD} --data {data} install {agent}");
+            let ran = run(&mut home.command(Path::new("/bin/sh"), ["-c", &script]), "").unwrap();
+            assert!(ran.code == 1 && ran.stderr.contains("cannot write"), "{agent} {data}: {ran:?}");
+            assert_eq!(all(&home), before, "{agent} {data}: {ran:?}");
+            assert_eq!(home.state(["--data", "data", "install", agent]), "installed");
+            assert_eq!(home.state(["--data", "data", "uninstall", agent]), "uninstalled");
+            assert_eq!(all(&home), before, "{agent} {data}");
+        }
     }
 }

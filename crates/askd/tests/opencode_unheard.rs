@@ -2,7 +2,7 @@
 //! question that is asked just then is in no event, and in the list only after it was asked for.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
@@ -10,12 +10,15 @@ use askd_testkit::hub::Hub;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
+use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, broadcast};
+
+mod acp;
 
 /// Less than the 35 s after which askd makes a silent connection anew, and lists everything because of that.
 const PATIENCE: Duration = Duration::from_secs(25);
@@ -138,12 +141,26 @@ struct Told {
     listed: Arc<Mutex<Vec<Value>>>,
     /// Bodies of replies to `que_1`.
     replies: Arc<Mutex<Vec<String>>>,
+    /// Bodies of prompts, refused ones too.
+    prompts: Arc<Mutex<Vec<String>>>,
+    /// The status for replies and prompts.
+    status: Arc<AtomicU16>,
 }
 
 impl Told {
     async fn start() -> Result<(Self, String)> {
-        let server =
-            Self { events: broadcast::channel(16).0, listed: Arc::default(), replies: Arc::default() };
+        Self::start_at(0).await
+    }
+
+    /// The same on a port that is named; 0 is any free one.
+    async fn start_at(port: u16) -> Result<(Self, String)> {
+        let server = Self {
+            events: broadcast::channel(16).0,
+            listed: Arc::default(),
+            replies: Arc::default(),
+            prompts: Arc::default(),
+            status: Arc::new(AtomicU16::new(200)),
+        };
         let empty = || get(async || axum::Json(json!([])));
         let routes = Router::new()
             .route("/global/event", get(Self::stream))
@@ -155,11 +172,11 @@ impl Told {
             .route("/permission", empty())
             .route("/experimental/session", empty())
             .route("/session", post(async || axum::Json(json!({ "id": "ses_1" }))))
-            .route("/session/ses_1/prompt_async", post(async || axum::Json(true)))
+            .route("/session/ses_1/prompt_async", post(Self::prompted))
             .route("/session/ses_1/message", get(async || axum::Json(json!([{}]))))
             .route("/session/ses_1/message/{id}", get(Self::message))
             .with_state(server.clone());
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+        let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
         let url = format!("http://{}", listener.local_addr()?);
         tokio::spawn(async move { axum::serve(listener, routes).await });
         Ok((server, url))
@@ -198,7 +215,22 @@ impl Told {
 
     async fn replied(State(told): State<Self>, body: String) -> impl IntoResponse {
         told.replies.lock().await.push(body);
-        axum::Json(true)
+        told.answer()
+    }
+
+    async fn prompted(State(told): State<Self>, body: String) -> impl IntoResponse {
+        told.prompts.lock().await.push(body);
+        told.answer()
+    }
+
+    fn answer(&self) -> (StatusCode, axum::Json<bool>) {
+        let status = StatusCode::from_u16(self.status.load(Ordering::SeqCst)).unwrap_or_default();
+        (status, axum::Json(status.is_success()))
+    }
+
+    /// From now on replies and prompts have this status.
+    fn answers_with(&self, status: u16) {
+        self.status.store(status, Ordering::SeqCst);
     }
 
     async fn message(Path(id): Path<String>) -> impl IntoResponse {
@@ -284,23 +316,36 @@ async fn a_question_under_the_id_of_one_that_is_over_is_shown_and_answered() -> 
     Ok(())
 }
 
+/// A hub that has started an OpenCode whose server is at this address, and the session.
+fn askds_own(folder: &tempfile::TempDir, url: &str) -> Result<(Hub, Value)> {
+    let says = format!(
+        "#!/bin/sh\n[ \"$1\" = serve ] || exit 0\necho \"opencode server listening on {url}\"\nexec cat\n"
+    );
+    let hub = Hub::builder(env!("CARGO_BIN_EXE_askd"))
+        .env("PATH", path_with(folder, &says)?)
+        .arg("--no-observe")
+        .start()?;
+    let wanted = json!({ "agent": "opencode", "cwd": folder.path(), "prompt": "go" });
+    let (status, session) = hub.http("POST", "/v1/sessions", Some(&wanted))?;
+    ensure!(status == 201, "{status}: {session}");
+    Ok((hub, session))
+}
+
+/// A search path on which this script is `opencode`.
+fn path_with(folder: &tempfile::TempDir, script: &str) -> Result<String> {
+    let program = folder.path().join("opencode");
+    std::fs::write(&program, script)?;
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    Ok(format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap_or_default()))
+}
+
 /// Where askd has started the server, it alone could answer: what is asked in the same words after a restart
 /// must not be taken for what is over.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_of_askds_own_asks_alike_under_an_old_id_after_a_restart_and_is_answered() -> Result<()> {
     let (server, url) = Told::start().await?;
     let folder = tempfile::tempdir()?;
-    let program = folder.path().join("opencode");
-    let says = format!(
-        "#!/bin/sh\n[ \"$1\" = serve ] || exit 0\necho \"opencode server listening on {url}\"\nexec cat\n"
-    );
-    std::fs::write(&program, says)?;
-    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
-    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap_or_default());
-    let mut hub = Hub::builder(env!("CARGO_BIN_EXE_askd")).env("PATH", path).arg("--no-observe").start()?;
-    let wanted = json!({ "agent": "opencode", "cwd": folder.path(), "prompt": "go" });
-    let (status, session) = hub.http("POST", "/v1/sessions", Some(&wanted))?;
-    ensure!(status == 201, "{status}: {session}");
+    let (mut hub, session) = askds_own(&folder, &url)?;
     server.heard(true).await?;
     server.ask(&asked(1, "Which?")).await?;
     states(&hub, &["requested"]).await?;
@@ -316,6 +361,113 @@ async fn a_server_of_askds_own_asks_alike_under_an_old_id_after_a_restart_and_is
     let (status, said) = hub.http("POST", &reply, Some(&json!({ "answers": [["Blue"]] })))?;
     ensure!(status == 200, "{status}: {said}");
     assert_eq!(server.replied_once().await?, [r#"{"answers":[["Blue"]]}"#]);
+    let session = format!("/v1/sessions/{}", session["id"].as_str().context("no id")?);
+    hub.http("DELETE", &session, None)?;
+    Ok(())
+}
+
+/// An `opencode acp` that opens a session and says no more; `ARGS` is where it writes its arguments.
+const ACP: &str = r#"#!/bin/sh
+[ "$1" = acp ] || exit 0
+echo "$*" > 'ARGS'
+while read -r line; do
+  id=$(printf %s "$line" | sed 's/.*"id":\("\([^"\\]\|\\.\)*"\).*/\1/')
+  case "$line" in
+    *'"initialize"'*) result='{"protocolVersion":1,"agentCapabilities":{}}';;
+    *'"session/new"'*) result='{"sessionId":"ses_1"}';;
+    *) continue;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done
+"#;
+
+/// Clients see the second question too, and their response is for it and not for the one that is over.
+#[tokio::test(flavor = "multi_thread")]
+async fn opencode_over_acp_asks_alike_under_an_old_id_after_a_restart_and_is_answered() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let args = folder.path().join("args");
+    let script = ACP.replace("ARGS", &args.display().to_string());
+    let mut hub = Hub::builder(env!("CARGO_BIN_EXE_askd"))
+        .env("PATH", path_with(&folder, &script)?)
+        .arg("--no-observe")
+        .start()?;
+    let place = acp::Place::new(&hub, "one");
+    place.open("opencode", &folder.path().display().to_string());
+    let args = std::fs::read_to_string(&args)?;
+    let port = args.split_whitespace().skip_while(|word| *word != "--port").nth(1).context("no port")?;
+    let (server, _) = Told::start_at(port.parse()?).await?;
+    server.heard(true).await?;
+    server.ask(&asked(1, "Which?")).await?;
+    states(&hub, &["requested"]).await?;
+    server.settle(json!(["Red"])).await?;
+    states(&hub, &["answered"]).await?;
+    for other in 2..4 {
+        hub.kill()?;
+        server.heard(false).await?;
+        hub.restart()?;
+        server.heard(true).await?;
+        if other == 2 {
+            server.ask(&asked(other, "Which?")).await?;
+        }
+        states(&hub, &["requested", "answered"]).await?;
+    }
+    let mut stream = place.stream(Some(0));
+    let first = stream.request(acp::EXTENSION);
+    let second = stream.request(acp::EXTENSION);
+    assert_eq!((&first["id"], &second["id"]), (&json!("que_1"), &json!("que_1")));
+    assert_ne!(first["params"]["toolCallId"], second["params"]["toolCallId"]);
+    let answered = json!({ "status": "answered", "answers": [["Blue"]] });
+    let (status, said) = place.respond(&second, &answered);
+    ensure!(status == 202, "{status}: {said}");
+    assert_eq!(server.replied_once().await?, [r#"{"answers":[["Blue"]]}"#]);
+    let all = states(&hub, &["answered", "answered"]).await?;
+    assert_eq!(all[0]["outcome"]["answers"][0]["picks"], json!(["Blue"]));
+    assert_eq!(all[1]["outcome"]["answers"][0]["picks"], json!(["Red"]));
+    assert_eq!(place.delete(), 204);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_late_answer_whose_message_was_not_taken_can_be_sent_again_and_then_no_more() -> Result<()> {
+    let (server, url) = Told::start().await?;
+    let folder = tempfile::tempdir()?;
+    let (hub, session) = askds_own(&folder, &url)?;
+    server.heard(true).await?;
+    server.ask(&asked(1, "Which?")).await?;
+    let open = states(&hub, &["requested"]).await?;
+    let question = format!("/v1/questions/{}", open[0]["id"].as_str().context("no id")?);
+    server.answers_with(400);
+    let answer = json!({ "answers": [["Blue"]] });
+    let (status, said) = hub.http("POST", &format!("{question}/reply"), Some(&answer))?;
+    ensure!(status == 200, "{status}: {said}");
+    let end = Instant::now() + PATIENCE;
+    let late = loop {
+        let (_, found) = hub.http("GET", &question, None)?;
+        if found["delivery"]["state"] == "failed" {
+            break found;
+        }
+        ensure!(Instant::now() < end, "the refusal was not noted: {found}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    let send = format!("{question}/send-as-message");
+    for status in [503, 400] {
+        server.answers_with(status);
+        let (refused, problem) = hub.http("POST", &send, None)?;
+        assert_eq!(refused, 409, "{problem}");
+        assert!(problem["detail"].as_str().context("no detail")?.ends_with("\nWhich? Blue"), "{problem}");
+        assert_eq!(hub.http("GET", &question, None)?.1["delivery"], late["delivery"], "nothing is noted");
+    }
+    server.answers_with(200);
+    let (status, to) = hub.http("POST", &send, None)?;
+    ensure!(status < 300, "{status}: {to}");
+    assert_eq!(to["id"], session["id"]);
+    let noted = hub.http("GET", &question, None)?.1["delivery"]["error"]["reason"].clone();
+    assert_eq!(noted, "sentAsMessage");
+    let (status, problem) = hub.http("POST", &send, None)?;
+    assert_eq!(status, 409, "{problem}");
+    let prompts = server.prompts.lock().await.clone();
+    assert_eq!(prompts.len(), 4, "the first words, two that were refused and the one that was taken");
+    assert!(prompts[1..].iter().all(|prompt| prompt.contains("Which? Blue")), "{prompts:?}");
     let session = format!("/v1/sessions/{}", session["id"].as_str().context("no id")?);
     hub.http("DELETE", &session, None)?;
     Ok(())

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixListener;
 use std::process::Stdio;
 
 use askd_testkit::hub::{Hub, PATIENCE, Ran, run, signal, wait};
@@ -221,4 +223,26 @@ fn what_may_have_been_done_is_not_called_safe_to_do_again() {
     let ran = run_by(&way, &["answer", &id, "A"], "");
     assert!(ran.code == 1 && ran.stderr.contains("again is safe"), "{ran:?}");
     assert_eq!(hub.run(["answer", &id, "A"]).unwrap().code, 0);
+}
+
+/// The kernel takes a connection for a hub that is being killed, and breaks it at the hub's end.
+#[test]
+fn a_read_that_meets_a_hub_that_is_being_killed_says_that_none_runs() {
+    for command in [vec!["list"], vec!["list", "--json"], vec!["backup", "copy.db"]] {
+        let mut hub = Hub::start(ASKD).unwrap();
+        hub.kill().unwrap();
+        let socket = hub.data.join("hub.sock");
+        std::fs::remove_file(&socket).unwrap();
+        let dying = UnixListener::bind(&socket).unwrap();
+        std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let ends = std::thread::spawn(move || {
+            let (connection, _) = dying.accept().unwrap();
+            drop(dying);
+            drop(connection);
+        });
+        let ran = hub.run(command.iter().copied()).unwrap();
+        ends.join().unwrap();
+        assert_eq!(ran.code, 3, "{command:?}: {ran:?}");
+        assert!(ran.stderr.contains("no hub answers at"), "{command:?}: {ran:?}");
+    }
 }

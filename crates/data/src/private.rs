@@ -94,8 +94,10 @@ pub fn check(kind: Kind, path: &Path) -> Result<bool, NotPrivate> {
         Kind::Socket => meta.file_type().is_socket(),
         Kind::Other => true,
     };
+    // The mode of something else says nothing, and another mode does not mend it.
     let found = match fault(kind, meta.uid(), meta.permissions().mode() & 0o777, me) {
-        None if !is_of_its_type => Some(Fault::WrongType),
+        found @ Some(Fault::Owner(_)) => found,
+        _ if !is_of_its_type => Some(Fault::WrongType),
         found => found,
     };
     found.map_or(Ok(true), |found| Err(refused(kind, path, found, me)))
@@ -252,9 +254,24 @@ mod tests {
         assert!(refusal(&folder).contains("chmod go-w"));
         mode(&deep.join("spec.json"), 0o600);
 
-        fs::write(folder.socket(), "").unwrap();
-        mode(&folder.socket(), 0o600);
-        assert!(folder.check_socket().unwrap_err().to_string().contains("it is not a socket"));
+        let remove = |path: &Path| format!("remove it: rm -r {}", quoted(path));
+        let socket = folder.socket();
+        for kind in ["file", "open file", "link", "folder"] {
+            match kind {
+                "link" => std::os::unix::fs::symlink("elsewhere", &socket).unwrap(),
+                "folder" => fs::create_dir(&socket).unwrap(),
+                _ => {
+                    fs::write(&socket, "").unwrap();
+                    mode(&socket, if kind == "file" { 0o600 } else { 0o644 });
+                }
+            }
+            let said = folder.check_socket().unwrap_err().to_string();
+            assert!(said.contains("it is not a socket") && said.contains(&remove(&socket)), "{kind}: {said}");
+            if kind == "folder" { fs::remove_dir(&socket) } else { fs::remove_file(&socket) }.unwrap();
+        }
+        fs::remove_file(folder.token()).unwrap();
+        fs::create_dir(folder.token()).unwrap();
+        assert!(refusal(&folder).contains(&remove(&folder.token())));
     }
 
     #[test]

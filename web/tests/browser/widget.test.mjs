@@ -80,6 +80,55 @@ test("a managed agent's question: the answer is submitted and waits for the agen
   assert.equal((await hub.question(asked.id)).delivery.state, "confirmed");
 });
 
+/** Holds the responses to answers; gives the function that lets them go, and lets `before` act first. */
+async function holdResponses(before = async () => undefined) {
+  let release;
+  const released = new Promise((done) => (release = done));
+  await page.route("**/reply", async (route) => {
+    await before();
+    const response = await route.fetch();
+    await released;
+    await route.fulfill({ response });
+  });
+  return release;
+}
+const own = () => page.getByRole("textbox", { name: "Other: your own answer" });
+const TYPED = "What you had typed:";
+
+test("what was sent is not offered again where the stream is faster than the response", async () => {
+  await startMock("question");
+  const asked = await until(
+    async () => (await hub.call("GET", "/v1/questions?status=requested")).questions[0],
+    "the agent's question",
+  );
+  await open({ question: asked.id });
+  await own().fill("my own long words");
+  const release = await holdResponses();
+  await page.getByRole("button", { name: "Submit" }).click();
+  await until(async () => (await hub.question(asked.id)).delivery?.state === "confirmed", "the agent has it");
+  await quiet(page);
+  assert.equal(await page.getByText(TYPED).count(), 0);
+  release();
+  await page.locator('askd-question[by="here"]').waitFor({ state: "attached" });
+  await page.getByText("Answered by you").waitFor();
+  assert.equal(await page.getByText(TYPED).count(), 0);
+  assert.deepEqual(texts((await hub.question(asked.id)).outcome.answers), [["my own long words"]]);
+});
+
+test("what was sent and lost against another answer is offered again, also where the stream is faster", async () => {
+  const { id } = await hub.ask(AUTH);
+  await open({ question: id });
+  await own().fill("my own long words");
+  const release = await holdResponses(() => hub.reply(id, [["JWT"]]));
+  await page.getByRole("button", { name: "Submit" }).click();
+  await until(async () => (await hub.question(id)).status === "answered", "the other answer");
+  await quiet(page);
+  release();
+  await page.getByText(TYPED).waitFor();
+  await page.getByText("my own long words").waitFor();
+  assert.equal(await page.locator("askd-question").getAttribute("by"), "elsewhere");
+});
+
 test("several items with one Submit: check boxes, Other, a note, own words", async () => {
   const { id } = await hub.ask(FEATURES);
   await open({ question: id });

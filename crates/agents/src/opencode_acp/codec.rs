@@ -161,6 +161,13 @@ impl Codec for OpencodeAcpCodec {
         self.lines.undelivered(native_id);
     }
 
+    fn own_name(&self, native: &RawValue) -> Option<String> {
+        match request::event(native) {
+            Some(event) => self.server.own_name(&event),
+            None => self.lines.own_name(native),
+        }
+    }
+
     fn forget(&mut self, native_id: &str) {
         self.lines.forget(native_id);
         self.server.forget(native_id);

@@ -128,8 +128,7 @@ impl Client {
         if patience == Patience::Ordinary {
             request = request.timeout(REQUEST_TIMEOUT);
         }
-        let response = request.send().await.map_err(|error| self.failed(&error))?;
-        let response = self.checked(response).await?;
+        let response = self.checked(self.send(request).await?).await?;
         let bytes = self.body(response).await?;
         let text: &[u8] = if bytes.is_empty() { b"null" } else { &bytes };
         let json: Value = serde_json::from_slice(text).map_err(|error| self.unreadable(error.to_string()))?;
@@ -146,14 +145,29 @@ impl Client {
     pub(super) async fn stream(&self, path: &str, query: &[(&str, String)]) -> Result<Response, ClientError> {
         let request =
             self.request(Method::GET, path)?.query(query).header(header::ACCEPT, "text/event-stream");
-        let response = request.send().await.map_err(|error| self.failed(&error))?;
-        self.checked(response).await
+        self.checked(self.send(request).await?).await
     }
 
     /// Opens a possibly large body.
     pub(super) async fn download(&self, path: &str) -> Result<Download, ClientError> {
-        let response = self.request(Method::GET, path)?.send().await.map_err(|error| self.failed(&error))?;
+        let response = self.send(self.request(Method::GET, path)?).await?;
         Ok(Download { response: self.checked(response).await?, client: self.clone() })
+    }
+
+    /// Sends a request. A read whose connection breaks is sent once more: the connection to a hub that is
+    /// being killed breaks, and the second attempt finds that no hub runs.
+    async fn send(&self, request: reqwest::RequestBuilder) -> Result<Response, ClientError> {
+        let (http, request) = request.build_split();
+        let request = request.map_err(|error| self.failed(&error))?;
+        let again = if request.method() == Method::GET { request.try_clone() } else { None };
+        let sent = http.execute(request).await;
+        let sent = match (sent, again) {
+            (Err(error), Some(again)) if !error.is_connect() && !error.is_timeout() => {
+                http.execute(again).await
+            }
+            (sent, _) => sent,
+        };
+        sent.map_err(|error| self.failed(&error))
     }
 
     fn request(&self, method: Method, path: &str) -> Result<reqwest::RequestBuilder, ClientError> {

@@ -161,13 +161,16 @@ impl Attendant {
                 self.apply_all(vec![value], None).await?;
                 continue;
             };
+            // An earlier event may still be on its way into the store.
             self.save().await?;
-            let session = self.session_of(asked.native_session.as_deref());
-            let known = self.hub.store.question_by_native(&session, &asked.native_id).await?;
             let raw = Some(asked.native.get().to_owned());
             let entry = NewEntry { raw, ..NewEntry::new(now(), "question") };
-            let question = self.question_from(*asked, SERVED_ROAD);
-            self.relay_asked(question, known.is_none().then_some(entry));
+            let mut question = self.question_from(*asked, SERVED_ROAD);
+            let (name, is_known) = self.hub.questions.free_name(&question).await?;
+            if name != question.native_id && self.codec.rename(&question.native_id, &name) {
+                question.native_id = name;
+            }
+            self.relay_asked(question, (!is_known).then_some(entry));
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Names of a server's questions, whose events have no number.
 //!
-//! In: a question with its native id. Out: the stored question, and its name in the store.
+//! In: a question with its native id. Out: its name in the store, and the stored question.
 
 use askd_core::{Ask, Question};
 
@@ -18,18 +18,25 @@ impl Questions {
         &self,
         heard: AgentQuestion,
     ) -> Result<(String, Question), EngineError> {
-        let own_id = heard.native_id.clone();
+        let (native_id, _) = self.free_name(&heard).await?;
+        let question = self.ask_as_agent(AgentQuestion { native_id: native_id.clone(), ..heard }).await?;
+        Ok((native_id, question))
+    }
+
+    /// The name of a server's question, and true if the store has the question already.
+    pub(crate) async fn free_name(&self, heard: &AgentQuestion) -> Result<(String, bool), EngineError> {
+        let own_id = &heard.native_id;
         let mut name = own_id.clone();
         let mut uses = 1;
         loop {
-            let question =
-                self.ask_as_agent(AgentQuestion { native_id: name.clone(), ..heard.clone() }).await?;
-            if question.is_under_way() || asks_the_same(&question.ask, &heard.ask) {
-                return Ok((name, question));
+            let known = self.store().question_by_native(&heard.session, &name).await?;
+            let Some(known) = known else { return Ok((name, false)) };
+            if known.question.is_under_way() || asks_the_same(&known.question.ask, &heard.ask) {
+                return Ok((name, true));
             }
             if uses == MAX_USES {
                 tracing::warn!(source = %heard.source, own_id, "a server used one id too often: its question is not shown");
-                return Ok((name, question));
+                return Ok((name, true));
             }
             uses += 1;
             name = format!("{own_id}~{uses}");
