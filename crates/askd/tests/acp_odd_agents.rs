@@ -167,7 +167,7 @@ fn what_no_form_can_show_is_a_question_all_the_same() {
     let long = "m".repeat(2 << 20);
     let requests = [
         (EXTENSION, json!({ "options": [["a", "A"]] }), "without a prompt"),
-        (EXTENSION, json!({ "prompt": " " }), "questions[0].question: must not be empty"),
+        (EXTENSION, json!({ "prompt": " " }), "questions[0].question: must have something that can be seen"),
         (EXTENSION, json!({ "prompt": "p", "options": [["a"]] }), "did not match"),
         (EXTENSION, json!({ "prompt": long }), "at most 1048576 are allowed"),
         (form, fields(json!({ "a": { "enum": many(600) } })), "has 600 options, at most 512 are allowed"),
@@ -176,7 +176,11 @@ fn what_no_form_can_show_is_a_question_all_the_same() {
             fields(json!({ "a": { "type": "integer", "minimum": 5, "maximum": 1 } })),
             "above the upper one",
         ),
-        (form, fields(json!({ "": { "type": "string" }, "b": { "type": "string" } })), "must not be empty"),
+        (
+            form,
+            fields(json!({ "": { "type": "string" }, "b": { "type": "string" } })),
+            "must have something that can be seen",
+        ),
         (form, fields(many(65).iter().map(|key| (key.clone(), json!({}))).collect()), "at most 64"),
         (form, json!({ "mode": "url" }), "needs the link"),
         (permission, json!({ "options": [] }), "without options"),

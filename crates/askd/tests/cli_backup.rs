@@ -9,7 +9,6 @@ use serde_json::json;
 
 const ASKD: &str = env!("CARGO_BIN_EXE_askd");
 
-#[cfg(test)]
 fn ask(hub: &Hub, text: &str) -> u64 {
     hub.ask(&json!({ "questions": [{ "question": text }] })).unwrap()["seq"].as_u64().unwrap()
 }

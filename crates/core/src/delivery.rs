@@ -263,11 +263,14 @@ mod tests {
         assert_eq!(reason(after(&[DeliveryInput::Written, gone.clone()])), Some(FailReason::Unconfirmed));
         let not_written = DeliveryInput::NotWritten { detail: "busy".to_owned() };
         let mut inputs = vec![DeliveryInput::Claimed, not_written];
-        assert_eq!(reason(after(&[&inputs[..], &[gone.clone()]].concat())), Some(FailReason::AgentGone));
+        assert_eq!(
+            reason(after(&[&inputs[..], std::slice::from_ref(&gone)].concat())),
+            Some(FailReason::AgentGone)
+        );
         // A worker that has claimed it may have written it and may not have noted that yet.
         inputs.push(DeliveryInput::Claimed);
         for claimed in [&inputs[..1], &inputs[..]] {
-            let doubtful = after(&[claimed, &[gone.clone()]].concat());
+            let doubtful = after(&[claimed, std::slice::from_ref(&gone)].concat());
             assert_eq!(reason(doubtful.clone()), Some(FailReason::Unconfirmed));
             let confirmed = doubtful.after(&DeliveryInput::Confirmed, at(3)).unwrap();
             assert_eq!(confirmed.state, DeliveryState::Confirmed);
