@@ -181,13 +181,14 @@ fn uninstall_hooks(args: &InstallArgs, data: Option<PathBuf>, screen: Screen) ->
         if !file.replace(after.as_deref())? {
             continue;
         }
-        for record in records {
-            drop(fs::remove_file(record));
-        }
         if after.is_none() {
             // Removes only empty folders that askd made.
             let made = known.before.as_ref().map(|before| before.made.as_slice()).unwrap_or_default();
             made.iter().rev().for_each(|folder| drop(fs::remove_dir(folder)));
+        }
+        // The records last: a run that is killed before this can be followed by one that knows the folders.
+        for record in records {
+            drop(fs::remove_file(record));
         }
         show(screen, file.path(), Some(before), after.as_deref().unwrap_or_default())?;
         let text = match after {
