@@ -62,7 +62,7 @@ const notShown = async (session) => {
     signal: AbortSignal.timeout(LIMIT),
   })
   for await (const line of createInterface({ input: Readable.fromWeb(response.body) })) {
-    const raw = line.startsWith("data: ") && JSON.parse(line.slice(6)).raw
+    const raw = line.startsWith("data: ") ? JSON.parse(line.slice(6)).raw : undefined
     if (raw?.includes("_askd/question_not_shown")) return JSON.parse(raw)
   }
 }

@@ -6,11 +6,11 @@
 
 use askd_core::answer::Reply;
 use askd_core::ask::APPROVE;
-use askd_core::near::{Named, named};
+use askd_core::near::Named;
 use askd_core::question::Choice;
 use askd_core::{Ask, GivenAnswer, Item, ItemAnswer, Kind};
 
-use super::picks::numbers_in;
+use super::picks::{named, numbers_in};
 use super::text::one_line;
 
 /// The arguments of an answer.

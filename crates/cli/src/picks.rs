@@ -2,12 +2,12 @@
 //!
 //! In: an item and a line. Out: picks and own words, or why it is unclear; nothing is guessed.
 
-use askd_core::near::{Named, named};
+use askd_core::near::{self, Named};
 use askd_core::question::Input;
 use askd_core::{Item, ItemAnswer};
 
 use super::given::options_named;
-use super::text::is_invisible;
+use super::text::{is_invisible, one_line};
 
 /// Why a line is not an answer.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,6 +41,21 @@ impl Unclear {
                 format!("Own words are not possible here; type a number from 1 to {most}.")
             }
         }
+    }
+}
+
+/// The options that a text names: as core reads it, or by a label as the terminal shows it. Two labels that the terminal
+/// shows alike name neither.
+pub(super) fn named(item: &Item, text: &str) -> Named {
+    let shown = |i: &usize| one_line(&item.options[*i].label) == text.trim();
+    let shown: Vec<usize> = (0..item.options.len()).filter(shown).collect();
+    match (near::named(item, text), shown.as_slice()) {
+        (Named::Other, [only]) => Named::Option(*only),
+        (Named::Option(i), shown) if shown.iter().any(|other| *other != i) => Named::Near(
+            (0..item.options.len()).filter(|other| *other == i || shown.contains(other)).collect(),
+        ),
+        (Named::Other, [_, ..]) => Named::Near(shown),
+        (named, _) => named,
     }
 }
 

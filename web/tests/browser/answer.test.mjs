@@ -113,7 +113,7 @@ test("a plan is approved with edits in the wanted mode, or sent back with feedba
   assert.ok(page.url().endsWith(second.id), "the next question has come by itself");
   await ready(page);
   await page.getByRole("button", { name: /Send back with feedback/ }).click();
-  await page.getByText("is told that you declined").waitFor();
+  await page.getByText("goes back to").waitFor();
   await page.getByRole("textbox", { name: "What should be different?" }).fill("No e-mail, please");
   await shot(page, "plan-send-back");
   await page.getByRole("button", { name: "Send back", exact: true }).click();
