@@ -575,7 +575,8 @@ const attentive = (page) =>
   );
 
 test("a random walk of keys over a changing list: every question that the page settled was on the screen, and picked there, when its key was pressed", async (context) => {
-  const seed = Number(process.env.ASKD_WALK_SEED ?? Date.now() % 100_000);
+  // The same walk in every run; another one by its seed.
+  const seed = Number(process.env.ASKD_WALK_SEED ?? 4711);
   context.diagnostic(`ASKD_WALK_SEED=${seed}`);
   const roll = dice(seed);
   const samples = [AUTH, PERMISSION, SHORT_PLAN, LONG_PLAN, FEATURES];
