@@ -1,5 +1,5 @@
-//! What the connections to agents use of the hub. A task that serves a connection is given these by value; no
-//! service holds the task.
+//! The services that a connection to an agent uses. The task of a connection gets them by value; no service
+//! holds the task.
 
 use std::sync::Arc;
 

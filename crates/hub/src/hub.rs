@@ -29,7 +29,7 @@ use super::sources::Sources;
 use super::tasks::Tasks;
 use super::transcripts::Transcripts;
 
-/// What the hub does with things that are settled.
+/// The settings of a hub.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EngineSettings {
     /// Days that settled questions are kept; unless given, for ever.

@@ -79,7 +79,7 @@ impl OpenRequest for Open {
     }
 }
 
-/// Those that are open, and those that ended last.
+/// The open requests of an OpenCode server, and the last ones that ended.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     open: OpenRequests<Open>,

@@ -65,8 +65,8 @@ impl LocalAgents {
         Ok(())
     }
 
-    /// Ends the questions of agents whose processes cannot be seen, for instance in containers, and whose
-    /// hooks have gone for good.
+    /// Ends the questions of agents in other PID namespaces (containers) after their hooks have gone for good.
+    /// The hub cannot see the processes of such agents.
     async fn signs_gone(&self) -> Result<(), EngineError> {
         for id in self.inner.observed.without_a_sign() {
             let question = self.store().question(&id).await?.map(|record| record.question);
